@@ -1,11 +1,11 @@
-//! Tells a static program from a dynamic one: a 64-bit little-endian ELF file is dynamic when a program header of
-//! type PT_INTERP names its loader (System V gABI, chapter 5).
+//! Distinguishes a static program from a dynamic one: a 64-bit little-endian ELF file is dynamic
+//! when a program header of type PT_INTERP names its loader (System V gABI, chapter 5).
 
 use anyhow::{Context, Result, ensure};
 
 const PT_INTERP: u32 = 3;
 
-/// Whether the program asks for a dynamic loader.
+/// Whether the program requires a dynamic loader.
 pub(crate) fn has_interpreter(file: &[u8]) -> Result<bool> {
     ensure!(file.starts_with(b"\x7fELF\x02\x01"), "not a 64-bit little-endian ELF file");
     let table = u64::from_le_bytes(bytes(file, 0x20)?) as usize;

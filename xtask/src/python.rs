@@ -1,9 +1,9 @@
 //! The Python package: a wheel of it, installed into a virtual environment of its own, and its
 //! tests on that.
 //!
-//! Packages come by name from wherever pip is set up to look. What is there already is not asked
-//! for again, so that a second run needs no network; the first can do without, too, where pip is
-//! told of a folder (`pip config set global.find-links DIR`).
+//! Packages come by name from wherever pip is set up to look. Installed packages are not fetched
+//! again, so a second run needs no network; neither does the first where pip is set up with a
+//! folder (`pip config set global.find-links DIR`).
 
 use std::ffi::OsString;
 use std::fs;

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn shipped_names_tell_the_architectures_apart() {
+    fn shipped_names_distinguish_the_architectures() {
         assert_eq!(TARGETS.map(shipped_name), ["stillcore-x86_64-linux", "stillcore-aarch64-linux"]);
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// What the rules look at.
+/// The input of the rules.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Repo {
     /// Path from the workspace root, with `/`, to the text; `None` for a file that is not UTF-8.
@@ -45,7 +45,7 @@ impl Repo {
         for path in list(root)? {
             let bytes = match std::fs::read(root.join(&path)) {
                 Ok(bytes) => bytes,
-                // Deleted but not yet committed, or moved by somebody while we read.
+                // Deleted but not yet committed, or moved while we read.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error).with_context(|| format!("read {path}")),
             };
@@ -83,7 +83,8 @@ fn list(root: &Path) -> Result<Vec<String>> {
         walk(root, "", &mut found)?;
         return Ok(found);
     }
-    // Submitted by another user's CI, the tree may belong to somebody else; git refuses that unless told.
+    // Submitted by another user's CI, the tree may belong to somebody else; git refuses that
+    // without `safe.directory`.
     let safe = format!("safe.directory={}", root.display());
     let out = Command::new("git")
         .args(["-c", &safe, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])

@@ -21,7 +21,7 @@ pub(crate) struct Counts {
     pub failed: u32,
     /// Why, one line a skipped test.
     pub skipped: Vec<String>,
-    /// What the table says of the step besides.
+    /// A further remark on the step in the table.
     pub notes: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Counts {
     }
 }
 
-/// What a step does: writes to its output, adds to its counts.
+/// The work of a step: writes to its output, adds to its counts.
 type Work<'a> = Box<dyn FnOnce(&mut Output, &mut Counts) -> Result<()> + Send + 'a>;
 
 /// One step.
@@ -43,7 +43,7 @@ pub(crate) struct Step<'a> {
     pub work: Work<'a>,
 }
 
-/// What became of one step.
+/// The outcome of one step.
 #[derive(Debug, Clone)]
 pub(crate) struct Done {
     pub name: String,

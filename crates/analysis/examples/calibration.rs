@@ -1,8 +1,9 @@
 //! How often intervals hold the truth, how often alarms are false, and how often estimates are refused, on dependent data whose truth is
 //! known: `cargo run --release --example calibration -- [--trials N] [--rows FILE]`.
 //!
-//! Latencies are autoregressive of first order, so that their quantiles are known exactly. The budget of a row is the bound that the
-//! binomial law of what is stated exceeds by accident once in a thousand times; rows named trap are methods that we do not use.
+//! Latencies are autoregressive of first order, so that their quantiles are known exactly. The
+//! budget of a row is a bound: the binomial law of the stated rate exceeds it by chance once in a
+//! thousand times. Rows named trap are methods that we do not use.
 
 #![allow(clippy::unwrap_used, reason = "a calibration that cannot go on stops")]
 
@@ -56,7 +57,7 @@ impl Ar1 {
     }
 }
 
-/// Takes what came out, beside what is stated.
+/// Records the measured value beside the stated one.
 struct Score {
     rows: Sink,
 }
@@ -76,7 +77,7 @@ impl Score {
         self.push(row.budget(Of::Value, Limit::AtMost((bound * of as f64).floor())));
     }
 
-    /// What a method that we do not use would have said.
+    /// The result of a method that we do not use.
     fn trap(&mut self, what: &str, hits: usize, of: usize) {
         self.push(count(&format!("trap, {what}"), hits, of));
     }
@@ -112,11 +113,12 @@ fn times(score: &mut Score, trials: usize) {
     for rho in [0.0, 0.5, 0.9, 0.99] {
         let truth = (1.0 + rho) / (1.0 - rho);
         let near = |seed: &usize| {
-            let told = effective::of_values(&Ar1::new(rho, *seed as u64).values(N)).samples;
-            (told / truth - 1.0).abs() < 1.0 / 3.0
+            let tau = effective::of_values(&Ar1::new(rho, *seed as u64).values(N)).samples;
+            (tau / truth - 1.0).abs() < 1.0 / 3.0
         };
         let hits = (0..trials).filter(near).count();
-        // A variance that is told from b blocks of twenty times τ each is uncertain by the root of 2/b: b is a thousand, 53 and 5 here.
+        // A variance estimated from b blocks of twenty times τ each is uncertain by the root of
+        // 2/b: b is a thousand, 53 and 5 here.
         let expected = match rho {
             0.95.. => 0.7,
             0.8.. => 0.9,
@@ -188,8 +190,9 @@ fn limits(score: &mut Score, trials: usize) {
             let limit = (20_000.0 + 1_000.0 * Normal::standard().inverse_cdf(1.0 - share)).round() as i64;
             let truth = 1.0 - Normal::standard().cdf((limit as f64 - 0.5 - 20_000.0) / 1_000.0);
             let hits = (0..trials).filter(|seed| {
-                let told = series(&Ar1::new(rho, 20_000 + *seed as u64).values(N)).exceedances(&[limit], 1);
-                told[0].interval[0] <= truth && truth <= told[0].interval[1]
+                let exceedances =
+                    series(&Ar1::new(rho, 20_000 + *seed as u64).values(N)).exceedances(&[limit], 1);
+                exceedances[0].interval[0] <= truth && truth <= exceedances[0].interval[1]
             });
             score.at_least(
                 &format!("interval of the exceedance {share} holds: rho {rho}"),
@@ -243,17 +246,17 @@ fn comparisons(score: &mut Score, trials: usize) {
     for trial in 0..trials as u64 {
         let (a, b, slower) =
             (group(3 * trial, 0.0), group(3 * trial + 1, 0.0), group(3 * trial + 2, 1_500.0));
-        let told = compare(&a, &b, &question).unwrap();
-        let figures = &told.windows[0].figures;
+        let comparison = compare(&a, &b, &question).unwrap();
+        let figures = &comparison.windows[0].figures;
         alarms += usize::from(figures.iter().any(|figure| figure.p_differs.unwrap()[1] <= 0.05));
         held += usize::from(figures[0].interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
-        let told = compare(&a, &slower, &question).unwrap();
-        found += usize::from(told.windows[0].figures[0].p_differs.unwrap()[1] <= 0.05);
+        let comparison = compare(&a, &slower, &question).unwrap();
+        found += usize::from(comparison.windows[0].figures[0].p_differs.unwrap()[1] <= 0.05);
         let (x, y): (Vec<_>, Vec<_>) =
             (a.iter().map(|run| &run.windows[0]).collect(), b.iter().map(|run| &run.windows[0]).collect());
-        let told = chi2(&x, &y).unwrap();
-        rejected += usize::from(told.test.rejected);
-        exchanged += usize::from(told.exchanged.unwrap().p <= 0.05);
+        let result = chi2(&x, &y).unwrap();
+        rejected += usize::from(result.test.rejected);
+        exchanged += usize::from(result.exchanged.unwrap().p <= 0.05);
     }
     score.at_most("five runs a side: false alarms of a family of two statistics", alarms, trials, 0.05);
     score.at_least("five runs a side: interval of the difference holds nought", held, trials, 0.95);
@@ -304,8 +307,8 @@ fn tails(score: &mut Score, trials: usize) {
             let mut random = generator(seed as u64, 99);
             tail_of(&(0..50_000).map(|_| draw(&mut random).round() as i64).collect::<Vec<_>>())
         });
-        let told: Vec<Tail> = tails.collect();
-        let given: Vec<&Tail> = told.iter().filter(|tail| tail.estimated).collect();
+        let tails: Vec<Tail> = tails.collect();
+        let given: Vec<&Tail> = tails.iter().filter(|tail| tail.estimated).collect();
         let holds = |tail: &&&Tail| {
             let [low, high] = tail.levels[1].interval_ns();
             low <= truth && truth <= high

@@ -31,34 +31,34 @@ use model::{growth, samples_file, store};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Everything that a run directory says.
+/// Analyses a run directory.
 ///
-/// A partial run is analysed as far as it goes, and what is missing is said; a complete run with a file missing or damaged is an
-/// error. So is a samples file that does not belong where it lies.
+/// A partial run is analysed as far as it goes, and its gaps are reported. A complete run with a
+/// missing or damaged file is an error. So is a samples file that belongs to another record.
 pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     analyse_keeping(run_dir, Keep::default())
 }
 
-/// The same with as many samples taken apart as are to be kept.
+/// The same, with the number of samples to explain in detail.
 pub fn analyse_keeping(run_dir: &Path, keep: Keep) -> Result<Analysis, Error> {
     analyse_asked(run_dir, &Asked { keep, ..Asked::default() })
 }
 
-/// What an analysis says beside the usual.
+/// Optional parts of an analysis.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// How many samples to take apart.
+    /// Number of samples to explain in detail.
     pub keep: Keep,
     /// Deadlines, ns, to count the releases beyond.
     pub deadlines_ns: Vec<i64>,
-    /// To estimate tails, with levels that are reached once in so many releases beside the usual ones.
+    /// Estimates tails; further levels, each reached once in so many releases.
     pub tail: Option<Vec<f64>>,
-    /// Leaves out what is not of the trace: distributions, comparisons, samples over time, causes of noise. They are empty then, and
-    /// take several times as long as the trace.
+    /// Leaves out all that does not come from the trace: distributions, comparisons, samples over
+    /// time, causes of noise. They take several times as long as the trace, and are empty then.
     pub trace_only: bool,
 }
 
-/// The same with what else was asked.
+/// The same, with the optional parts that the caller chose.
 pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     let run = store::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
@@ -88,14 +88,14 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             let record = one.record;
             attribution.push(attributed(record, tally, traced));
             paths.extend(one.paths.as_ref().and_then(|sums| {
-                sums.told(
+                sums.section(
                     (&record.phase, record.probe),
                     [record.cpu, record.thread],
                     traced.decoder.labels(),
                     &|pid| traced.comms.get(&pid).cloned(),
                 )
             }));
-            // What was kept because something was late says nothing of how often things happen.
+            // Snapshots are kept because a sample was late, so they give no rates.
             if snapshots.is_some() {
                 continue;
             }
@@ -114,10 +114,10 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         idle_exits: IdleExits::of(&run).traced(&run.measured_cpus, slept),
         frequency_changes: model::frequency::are_known(&run),
     };
-    let kept = traced.as_mut().zip(snapshots).map(|(traced, told)| {
+    let kept = traced.as_mut().zip(snapshots).map(|(traced, record)| {
         let over = measured.iter().map(|one| one.over).fold(0, u64::saturating_add);
         let (around, comm) = (std::mem::take(&mut traced.around), |pid| traced.comms.get(&pid).cloned());
-        around.told(told, over, &measured, &paths, traced.decoder.labels(), &comm)
+        around.into_section(record, over, &measured, &paths, traced.decoder.labels(), &comm)
     });
     if let Some((cpu, lengths)) = traced.as_ref().and_then(|traced| traced.lengths.as_ref()) {
         let ours = sections.overheads.iter_mut().filter(|one| one.cpu == *cpu);
@@ -184,7 +184,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     Ok(analysis)
 }
 
-/// That switches are missing which nobody counted.
+/// Reports switches that are missing from the trace although the kernel counted none as lost.
 fn unrecorded(one: &Measured<'_>) -> Option<String> {
     let breaks = one.tally.as_ref().map_or(0, |tally| tally.breaks);
     (breaks > 0).then(|| {
@@ -198,7 +198,7 @@ fn unrecorded(one: &Measured<'_>) -> Option<String> {
     })
 }
 
-/// That a thread had more than one CPU, so that events of none are joined with it.
+/// Reports a thread that had more than one CPU: no events are joined with it.
 fn roaming(one: &Measured<'_>) -> Option<String> {
     let cpus = one.record.cpus.as_ref()?;
     Some(format!(
@@ -208,7 +208,7 @@ fn roaming(one: &Measured<'_>) -> Option<String> {
     ))
 }
 
-/// Its samples over time, and whose periods they have.
+/// Its samples over time, and the sources of their periods.
 fn over_time(one: &Measured<'_>, traced: Option<&Traced>) -> TimeSection {
     let sources = traced.zip(one.tally.as_ref()).map(|(traced, tally)| {
         sources(&tally.sources, traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned())
@@ -228,11 +228,11 @@ fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attributi
         by_order,
         unknown,
         more_senders: tally.sources.more_senders,
-        rows: tally.sources.told(traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned()),
+        rows: tally.sources.attributed_rows(traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned()),
     }
 }
 
-/// Who took the time of a busy loop, where counters were read beside it.
+/// The causes of a busy loop's lost time, if counters were read beside it.
 fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<NoiseCauses>, Error> {
     let record = one.record;
     let (Some(noise), Some(file)) = (&record.noise, &record.counters_file) else { return Ok(None) };
@@ -247,7 +247,7 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
         real_time: record.policy_effective.is_real_time(),
         throttling: noise.throttling,
         fair_server: noise.fair_server,
-        throttling_told: log.any(|line| line.contains("RT throttling activated")),
+        throttling_logged: log.any(|line| line.contains("RT throttling activated")),
     };
     Ok(Some(NoiseCauses {
         phase: record.phase.clone(),
@@ -258,7 +258,7 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
     }))
 }
 
-/// Samples as figures take them: less the smallest turn of the busy loop, where that was asked for.
+/// Samples as statistics use them: less the shortest iteration of the busy loop, if requested.
 pub(crate) fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
     let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns.min(i64::MAX as u64) as i64);
     samples
@@ -267,8 +267,8 @@ pub(crate) fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sa
     samples
 }
 
-/// Whether the samples of a file are of one kind, and were taken for their own sake; those of several kinds are told apart by
-/// [`crate::sections`].
+/// Whether the samples of a file are of one kind, and were taken for their own sake.
+/// [`crate::sections`] separates samples of several kinds.
 fn apart(one: &Measured<'_>) -> bool {
     one.record.phase != TRACED
         && !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads | ProbeKind::Clocks)
@@ -282,12 +282,12 @@ pub(crate) struct Measured<'r> {
     /// Samples that count and reached the limit of snapshots, where there is one.
     over: u64,
     charged: Vec<Charged>,
-    /// The gaps that figures count, of a noise probe beside which counters were read.
+    /// The gaps that statistics include, of a noise probe beside which counters were read.
     gaps: Vec<Sample>,
     /// Moves into the tally while there is one.
     pub(crate) intervals: Intervals,
     pub(crate) tally: Option<Tally>,
-    /// Of its ways.
+    /// Which of its samples to explain in detail.
     pub(crate) keep: Keep,
     /// Where its latencies went, for wake-ups with a trace.
     pub(crate) paths: Option<PathSums>,
@@ -351,7 +351,7 @@ fn read_samples<'r>(
     Ok(measured)
 }
 
-/// The samples, where the file says itself that they are those of the record, all of them.
+/// The samples, if the file itself states that it holds all samples of the record.
 pub(crate) fn belonging(
     record: &ProbeRecord,
     path: &Path,
@@ -362,7 +362,7 @@ pub(crate) fn belonging(
     Ok(samples)
 }
 
-/// Whether a samples file of so many rows is, by what it says itself, that of a record, and whole.
+/// Whether a samples file with this number of rows states that it is the record's, and complete.
 pub fn belongs(record: &ProbeRecord, path: &Path, meta: &SampleMeta, rows: u64) -> Result<(), model::Error> {
     let origin = |probe: ProbeKind, cpu: u32, phase: &str| {
         format!("samples of the {} probe on CPU {cpu} in phase {phase}", probe.name())
@@ -381,10 +381,10 @@ pub fn belongs(record: &ProbeRecord, path: &Path, meta: &SampleMeta, rows: u64) 
 
 /// Whether every release is accounted for.
 fn accounts(record: &ProbeRecord) -> Option<String> {
-    let told = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
-    (record.probe.has_releases() && told != record.released).then(|| {
+    let accounted = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
+    (record.probe.has_releases() && accounted != record.released).then(|| {
         format!(
-            "CPU {}, {} window of phase {}: {} releases were asked for, but served, missed and lost ones are {told}: the account \
+            "CPU {}, {} window of phase {}: {} releases were asked for, but served, missed and lost ones are {accounted}: the account \
              does not balance",
             record.cpu,
             record.probe.name(),

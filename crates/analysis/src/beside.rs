@@ -13,14 +13,14 @@ const WAITING: usize = 4;
 
 /// What is done with batches.
 pub(crate) trait Work: Send + 'static {
-    /// What is made; empty by default.
+    /// The result; empty by default.
     type Batch: Default + Send + 'static;
 
-    /// Does what a batch holds, and empties it. False where nothing that comes is of any use.
+    /// Processes a batch and empties it. False if all further batches are useless.
     fn work(&mut self, batch: &mut Self::Batch) -> bool;
 }
 
-/// Work, and whether more of it is of any use.
+/// The work, and whether further batches are useful.
 struct Done<W>(W, bool);
 
 impl<W: Work> Done<W> {
@@ -37,7 +37,7 @@ enum Where<W: Work> {
     There { full: SyncSender<W::Batch>, empty: Receiver<W::Batch>, thread: JoinHandle<Done<W>> },
 }
 
-/// Starts a thread for a piece of work; gives it back where there is none to be had.
+/// Starts a thread for a piece of work; returns the work if no thread can be started.
 fn start<W: Work>(work: Done<W>) -> Where<W> {
     let (full, batches) = sync_channel::<W::Batch>(WAITING);
     let (back, empty) = channel();
@@ -73,7 +73,7 @@ impl<W: Work> Beside<W> {
         Self { place: Some(Where::Here(Done(work, true))), is_started: false }
     }
 
-    /// Hands a batch over and leaves an empty one. False where nothing that comes is of any use.
+    /// Hands a batch over and leaves an empty one. False if all further batches are useless.
     pub(crate) fn give(&mut self, batch: &mut W::Batch) -> bool {
         if !std::mem::replace(&mut self.is_started, true)
             && let Some(Where::Here(work)) = self.place.take()
@@ -112,7 +112,7 @@ impl<W: Work> Beside<W> {
 mod tests {
     use super::*;
 
-    /// Sums what comes, and wants nothing behind a zero.
+    /// Sums all values up to the first zero.
     #[derive(Default)]
     struct Sum(Vec<u64>);
 

@@ -15,7 +15,7 @@ pub struct Buckets {
     pub over: u64,
 }
 
-/// The gaps that figures count, each shorter by `bias_ns`. A width of 0 is taken as 1.
+/// The gaps that statistics include, each shorter by `bias_ns`. A width of 0 is taken as 1.
 pub fn buckets(samples: &[Sample], bias_ns: u64, width_ns: u64, count: usize) -> Buckets {
     let width_ns = width_ns.max(1);
     let mut buckets = Buckets { width_ns, counts: vec![0; count], over: 0 };
@@ -50,9 +50,9 @@ mod tests {
         #[test]
         fn no_gap_is_lost(values in proptest::collection::vec(-50i64..5_000_000, 0..100), bias in 0u64..1000, width in 0u64..10_000, count in 0usize..64) {
             let gaps: Vec<_> = values.iter().map(|&value| gap(value)).collect();
-            let told = buckets(&gaps, bias, width, count);
-            prop_assert_eq!(told.counts.len(), count);
-            prop_assert_eq!(told.counts.iter().sum::<u64>() + told.over, gaps.len() as u64);
+            let histogram = buckets(&gaps, bias, width, count);
+            prop_assert_eq!(histogram.counts.len(), count);
+            prop_assert_eq!(histogram.counts.iter().sum::<u64>() + histogram.over, gaps.len() as u64);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What the readings of the clocks say: the rate of each against CLOCK_MONOTONIC, and of the scheduler's what its fraction predicts.
+//! Rates from clock readings: each clock against CLOCK_MONOTONIC, and the predicted rate of the
+//! scheduler's clock.
 //!
 //! The rates are those of [`crate::drift`], which also has the kernel's arithmetic. A prediction needs the CPU's counter as clock
 //! source, since only then both clocks are made of it (`docs/measure-clocks.md`).
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The counters of a CPU, which count ticks; the other clocks count ns.
 const COUNTERS: [&str; 2] = ["tsc", "cntvct"];
 
-/// Everything that a run about clocks says.
+/// The results of a clock run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clocks {
     /// From the first reading to the last, ns.
@@ -26,7 +27,7 @@ pub struct Clocks {
     pub counter: Option<CounterRate>,
     /// The scheduler's clock.
     pub scheduler: Scheduler,
-    /// What could not be told, one sentence each.
+    /// What could not be determined, one sentence each.
     pub limits: Vec<String>,
 }
 
@@ -50,7 +51,7 @@ pub struct CounterRate {
     pub hz: f64,
     /// Standard error of that.
     pub hz_error: f64,
-    /// As the kernel knows it: told by the CPU (arm64), or the nearest whole kHz (x86).
+    /// As the kernel knows it: reported by the CPU (arm64), or the nearest whole kHz (x86).
     pub kernel: Option<Frequency>,
 }
 
@@ -65,7 +66,7 @@ pub struct Scheduler {
     pub ntp_ppb: Option<f64>,
     /// Where the prediction has the scheduler's fraction from.
     pub predicted_from: Option<String>,
-    /// ns a tick as mult / 2^shift, where the kernel tells.
+    /// ns per tick as mult / 2^shift, if the kernel reports it.
     pub mult: Option<u32>,
     /// See `mult`.
     pub shift: Option<u16>,
@@ -135,7 +136,7 @@ fn counter(name: &str, pairs: &[Pair], facts: &ClocksRecord, raw: Option<&Drift>
     let (hz, hz_error) = drift::frequency_hz(pairs)?;
     let raw_hz = hz / (1.0 + raw.map_or(0.0, |drift| drift.ppb) / 1e9);
     let whole_khz = (name == "tsc").then(|| Frequency::Khz((raw_hz / 1000.0).round() as u64));
-    let kernel = facts.told_hz.map(Frequency::Hz).or(whole_khz);
+    let kernel = facts.nominal_hz.map(Frequency::Hz).or(whole_khz);
     Some(CounterRate { name: name.to_owned(), hz, hz_error, kernel })
 }
 
@@ -171,13 +172,14 @@ fn predicted(facts: &ClocksRecord, frequency: Frequency, measured_ppb: Option<f6
             let ppb = drift::predicted_ppb(fraction.ns_per_tick(), frequency);
             Some((ppb, "the kernel's own mult and shift".to_owned()))
         }
-        // The hypervisor says how fast the counter is, in whole kHz; the guest's kernel found its own figure.
+        // The hypervisor says how fast the counter is, in whole kHz; the guest's kernel calibrated
+        // its own value.
         (None, Frequency::Khz(khz)) if guest => {
             let rate = 1.0 + measured_ppb? / 1e9;
-            let told = (1.0 / (drift::timekeeping(frequency).ns_per_tick() * rate) * 1e6).round();
-            let ppb = drift::predicted_ppb(1e6 / told, frequency);
+            let host_khz = (1.0 / (drift::timekeeping(frequency).ns_per_tick() * rate) * 1e6).round();
+            let ppb = drift::predicted_ppb(1e6 / host_khz, frequency);
             let from =
-                format!("kvm-clock at {told} kHz, the nearest to what was measured; the guest has {khz}");
+                format!("kvm-clock at {host_khz} kHz, the nearest to what was measured; the guest has {khz}");
             Some((ppb, from))
         }
         (None, _) => {
@@ -213,7 +215,7 @@ mod tests {
             mult: None,
             shift: None,
             scheduler_unread: None,
-            told_hz: None,
+            nominal_hz: None,
             source: Some("tsc".to_owned()),
             sources: vec!["tsc".to_owned()],
             ntp: None,
@@ -242,22 +244,22 @@ mod tests {
 
     #[test]
     fn rates_and_the_counters_frequency_come_out_of_the_file() {
-        let told = read(facts()).unwrap();
-        let names: Vec<_> = told.rates.iter().map(|rate| rate.clock.as_str()).collect();
-        assert_eq!((names, told.span_ns), (vec!["CLOCK_MONOTONIC_RAW", SCHEDULER], 4_990_000_000));
-        let scheduler = told.scheduler.measured.unwrap();
+        let clocks = read(facts()).unwrap();
+        let names: Vec<_> = clocks.rates.iter().map(|rate| rate.clock.as_str()).collect();
+        assert_eq!((names, clocks.span_ns), (vec!["CLOCK_MONOTONIC_RAW", SCHEDULER], 4_990_000_000));
+        let scheduler = clocks.scheduler.measured.unwrap();
         assert!((scheduler.ppb - 50.0).abs() < 0.5, "{scheduler:?}");
-        assert_eq!(told.counter.unwrap().kernel, Some(Frequency::Khz(2_000_000)));
-        assert_eq!(told.rates[1].gained_ns.last().unwrap()[2], 249);
+        assert_eq!(clocks.counter.unwrap().kernel, Some(Frequency::Khz(2_000_000)));
+        assert_eq!(clocks.rates[1].gained_ns.last().unwrap()[2], 249);
         // 2 GHz are 0.5 ns a tick: both fractions are exact.
-        assert!(told.scheduler.predicted_ppb.unwrap().abs() < 1e-9 && told.limits.is_empty());
+        assert!(clocks.scheduler.predicted_ppb.unwrap().abs() < 1e-9 && clocks.limits.is_empty());
     }
 
     #[test]
     fn without_the_counter_as_clock_source_nothing_is_predicted() {
-        let told = read(ClocksRecord { source: Some("hpet".to_owned()), ..facts() }).unwrap();
-        assert_eq!(told.scheduler.predicted_ppb, None);
-        assert!(told.limits[0].contains("hpet"), "{:?}", told.limits);
+        let clocks = read(ClocksRecord { source: Some("hpet".to_owned()), ..facts() }).unwrap();
+        assert_eq!(clocks.scheduler.predicted_ppb, None);
+        assert!(clocks.limits[0].contains("hpet"), "{:?}", clocks.limits);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What the samples of one window on one CPU say: quantiles, exceedances, histogram, timeline, time stolen.
+//! Statistics of the samples of one window on one CPU: quantiles, exceedances, histogram, timeline,
+//! time stolen.
 //!
 //! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The American Statistician 50
 //! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
@@ -23,7 +24,7 @@ const BUCKETS_A_DECADE: u32 = 20;
 /// The most entries of a timeline.
 const SLOTS: u64 = 400;
 
-/// Everything the samples of one probe record say. `Stolen::unexplained` is left for those who read the trace.
+/// The statistics of one probe record's samples. The trace pass fills in `Stolen::unexplained`.
 pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
     distribution_at(record, samples, &[])
 }
@@ -31,7 +32,7 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
 /// The same, with exceedances of further limits, ns.
 pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i64]) -> Distribution {
     let counted: Vec<&Sample> = samples.iter().filter(|sample| sample.counts()).collect();
-    // Of equal maxima the first: it is the one that nothing had warned of.
+    // Of equal maxima the first.
     let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
     let served: Vec<(i64, i64)> = counted.iter().map(|sample| (sample.t_ns, sample.value_ns)).collect();
     let window = [record.t0_ns, record.t1_ns];
@@ -95,7 +96,7 @@ pub fn nearest_rank(n: usize, parts: u64) -> usize {
     (n as u128 * u128::from(parts)).div_ceil(u128::from(WHOLE)) as usize
 }
 
-/// The thresholds that are told, ascending. Below the shortest gap that is stored every share would be 1, and say nothing.
+/// The thresholds to report, ascending. Below the shortest stored gap every share would be 1.
 fn thresholds(stored_from_ns: Option<u64>, limits_ns: &[i64]) -> Vec<i64> {
     let from = stored_from_ns.map_or(i64::MIN, |ns| ns.min(i64::MAX as u64) as i64);
     let mut all: Vec<i64> =
@@ -191,11 +192,11 @@ mod tests {
         // Each of 1 to 1000 once, without order.
         let values: Vec<i64> = (1..=1000).map(|k| k * 617 % 1009).filter(|value| *value <= 1000).collect();
         let values: Vec<i64> = (1..=1000).filter(|k| !values.contains(k)).chain(values.clone()).collect();
-        let told = distribution(&record(ProbeKind::Wakeup), &samples(&values));
-        let told: Vec<_> = told.quantiles.iter().map(|q| (q.p, q.value_ns)).collect();
+        let stats = distribution(&record(ProbeKind::Wakeup), &samples(&values));
+        let quantiles: Vec<_> = stats.quantiles.iter().map(|q| (q.p, q.value_ns)).collect();
         let (none, some) = (None, Some);
         assert_eq!(
-            told,
+            quantiles,
             [
                 (0.5, some(500)),
                 (0.9, some(900)),
@@ -213,9 +214,9 @@ mod tests {
     fn excluded_samples_stay_out_of_every_figure() {
         let mut all = samples(&[9_000_000, 10, 20]);
         all[0].flags = model::sample::flag::FIRST;
-        let told = distribution(&record(ProbeKind::Wakeup), &all);
-        assert_eq!((told.n, told.excluded, told.observed_max_ns), (2, 1, Some(20)));
-        assert_eq!(told.timeline.iter().map(|slot| slot[2]).sum::<i64>(), 2);
+        let stats = distribution(&record(ProbeKind::Wakeup), &all);
+        assert_eq!((stats.n, stats.excluded, stats.observed_max_ns), (2, 1, Some(20)));
+        assert_eq!(stats.timeline.iter().map(|slot| slot[2]).sum::<i64>(), 2);
     }
 
     #[test]
@@ -226,54 +227,54 @@ mod tests {
             stall[40].value_ns = 50_500;
             stall[41].missed = 50;
         }
-        let told = distribution(
+        let stats = distribution(
             &ProbeRecord { missed: 3_000, period_ns: Some(1000), ..record(ProbeKind::Wakeup) },
             &all,
         );
-        assert_eq!(told.quantiles[1].value_ns, Some(10));
-        assert_eq!(told.corrected_quantiles[0].value_ns, Some(10));
-        assert!(told.corrected_quantiles[1].value_ns.unwrap() > 30_000, "{:?}", told.corrected_quantiles);
-        assert_eq!(told.corrected_max_ns, told.observed_max_ns);
+        assert_eq!(stats.quantiles[1].value_ns, Some(10));
+        assert_eq!(stats.corrected_quantiles[0].value_ns, Some(10));
+        assert!(stats.corrected_quantiles[1].value_ns.unwrap() > 30_000, "{:?}", stats.corrected_quantiles);
+        assert_eq!(stats.corrected_max_ns, stats.observed_max_ns);
     }
 
     #[test]
     fn no_samples_say_nothing_and_bound_nothing() {
-        let told = distribution(&record(ProbeKind::Noise), &[]);
-        assert_eq!((told.n, told.min_ns, told.observed_max_ns), (0, None, None));
-        assert!(told.exceedances.iter().all(|e| e.count == 0 && e.upper_share == 1.0));
-        assert_eq!(told.stolen.unwrap().total_ns, 0);
-        assert!(told.histogram.is_empty() && told.timeline.is_empty());
+        let stats = distribution(&record(ProbeKind::Noise), &[]);
+        assert_eq!((stats.n, stats.min_ns, stats.observed_max_ns), (0, None, None));
+        assert!(stats.exceedances.iter().all(|e| e.count == 0 && e.upper_share == 1.0));
+        assert_eq!(stats.stolen.unwrap().total_ns, 0);
+        assert!(stats.histogram.is_empty() && stats.timeline.is_empty());
     }
 
     #[test]
     fn zero_exceedances_are_bounded_by_three_over_n() {
-        let told = distribution(&record(ProbeKind::Wakeup), &samples(&vec![500; 3000]));
-        assert!(told.exceedances.iter().all(|e| e.count == 0 && (e.upper_share - 0.001).abs() < 1e-12));
+        let stats = distribution(&record(ProbeKind::Wakeup), &samples(&vec![500; 3000]));
+        assert!(stats.exceedances.iter().all(|e| e.count == 0 && (e.upper_share - 0.001).abs() < 1e-12));
     }
 
     #[test]
     fn noise_is_a_share_of_the_time_the_loop_ran() {
         let noise = ProbeRecord { spin_ns: 1_000_000, threshold_ns: Some(5000), ..record(ProbeKind::Noise) };
-        let told = distribution(&noise, &samples(&[6_000, 14_000]));
-        assert_eq!(told.duration_ns, 1_000_000);
-        assert!((told.stolen.clone().unwrap().share - 0.02).abs() < 1e-12);
-        assert_eq!(told.exceedances[0].threshold_ns, 5000);
-        assert!(told.corrected_quantiles.is_empty() && told.corrected_max_ns.is_none());
+        let stats = distribution(&noise, &samples(&[6_000, 14_000]));
+        assert_eq!(stats.duration_ns, 1_000_000);
+        assert!((stats.stolen.clone().unwrap().share - 0.02).abs() < 1e-12);
+        assert_eq!(stats.exceedances[0].threshold_ns, 5000);
+        assert!(stats.corrected_quantiles.is_empty() && stats.corrected_max_ns.is_none());
     }
 
     proptest! {
         #[test]
         fn histogram_and_timeline_lose_no_sample(values in proptest::collection::vec(-2000i64..10_000_000_000, 1..300)) {
-            let told = distribution(&record(ProbeKind::Wakeup), &samples(&values));
-            prop_assert_eq!(told.histogram.iter().map(|b| b[2]).sum::<i64>(), values.len() as i64);
-            for [low, high, count] in &told.histogram {
+            let stats = distribution(&record(ProbeKind::Wakeup), &samples(&values));
+            prop_assert_eq!(stats.histogram.iter().map(|b| b[2]).sum::<i64>(), values.len() as i64);
+            for [low, high, count] in &stats.histogram {
                 prop_assert_eq!(values.iter().filter(|v| (low..high).contains(v)).count() as i64, *count);
             }
-            prop_assert!(told.histogram.windows(2).all(|pair| pair[0][1] == pair[1][0]));
-            prop_assert_eq!(told.timeline.iter().map(|s| s[2]).sum::<i64>(), values.len() as i64);
-            prop_assert!(told.timeline.len() <= 400);
-            let max = told.timeline.iter().filter(|s| s[2] > 0).map(|s| s[1]).max();
-            prop_assert_eq!(max, told.observed_max_ns);
+            prop_assert!(stats.histogram.windows(2).all(|pair| pair[0][1] == pair[1][0]));
+            prop_assert_eq!(stats.timeline.iter().map(|s| s[2]).sum::<i64>(), values.len() as i64);
+            prop_assert!(stats.timeline.len() <= 400);
+            let max = stats.timeline.iter().filter(|s| s[2] > 0).map(|s| s[1]).max();
+            prop_assert_eq!(max, stats.observed_max_ns);
         }
 
         #[test]

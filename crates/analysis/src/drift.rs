@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 const SECOND_NS: f64 = 1e9;
 /// Seconds in an hour.
 const HOUR_S: f64 = 3600.0;
-/// Between two pairs, clocks that nobody sets move against each other by no more than this share of the time between them …
+/// Between two pairs, clocks that are not set drift apart by no more than this share of the time
+/// between them …
 const STEP_SHARE: f64 = 0.002;
 /// … and this much, ns.
 const STEP_NS: f64 = 20_000.0;
@@ -27,7 +28,7 @@ pub struct Drift {
     pub read: usize,
     /// From the first fitted pair to the last, ns.
     pub span_ns: i64,
-    /// How much faster than CLOCK_MONOTONIC, ns a second (ppb).
+    /// How much faster than CLOCK_MONOTONIC, ns per second (ppb).
     pub ppb: f64,
     /// Standard error of `ppb`.
     pub ppb_error: f64,
@@ -93,7 +94,7 @@ fn fit(pairs: &[Pair], rate: f64) -> Option<(Line, u32)> {
     let mut last: Option<(f64, f64)> = None;
     for pair in pairs {
         let elapsed_ns = (pair.mono_ns - first.mono_ns) as f64;
-        // Of whole numbers first: two 64-bit times differ by less than a double can tell apart.
+        // Subtract whole numbers first: a double cannot resolve the difference of two 64-bit times.
         let ahead = if (rate - 1.0).abs() < f64::EPSILON {
             (pair.value.wrapping_sub(first.value) - (pair.mono_ns - first.mono_ns)) as f64
         } else {

@@ -1,6 +1,6 @@
 //! Why a run directory could not be analysed.
 
-/// What was wrong, with the path from the part that found it.
+/// The cause, with the path from the part that found it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `run.json`, a samples file or the event catalogue.

@@ -14,12 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_LABELS: usize = 10;
 /// The most slots of a window, for charts.
 const MOST_SLOTS: usize = 200;
-/// What trace and counter may differ by at the edges of a window: the counters are read just outside it.
+/// How much trace and counter may differ at the edges of a window: the counters are read just
+/// outside it.
 const EDGE: u64 = 8;
 /// The same, in parts of the kernel's count.
 const EDGE_PART: u64 = 50;
 
-/// What the sums of all windows need to be read.
+/// The context for reading the sums of all windows.
 pub struct Context<'a> {
     /// The event catalogue.
     pub catalogue: &'a EventCatalogue,

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Fewer exceedances have no index worth the name.
+/// Fewer exceedances give no index.
 const LEAST: usize = 20;
 
 /// How exceedances of a threshold cluster.

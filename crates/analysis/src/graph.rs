@@ -1,7 +1,8 @@
-//! The edges of a graph of nodes and executors, as its run's `graph.json` tells them: accounts and latencies.
+//! The edges of a graph of nodes and executors, as its run's `graph.json` states them: accounts and
+//! latencies.
 //!
-//! What a message's link counted outlives sender and receiver and is in no samples file, so that this section is read and not computed
-//! (`docs/graph.md`).
+//! The counts of a message's link outlive sender and receiver and are in no samples file, so this
+//! section is read and not computed (`docs/graph.md`).
 
 use crate::Error;
 use model::run::Run;
@@ -14,7 +15,7 @@ use std::path::Path;
 const FILE: &str = "graph.json";
 const SCHEMA: &str = "stillcore.graph-run/1";
 
-/// What came of a graph.
+/// Results of a graph.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GraphSection {
     /// Its name.
@@ -23,7 +24,7 @@ pub struct GraphSection {
     pub edges: Vec<GraphEdge>,
     /// Ways through several edges.
     pub chains: Vec<GraphChain>,
-    /// Processes that did not come to their end.
+    /// Processes that did not complete.
     pub died: Vec<String>,
 }
 
@@ -42,9 +43,9 @@ pub struct GraphEdge {
     pub transport: String,
     /// Payload, bytes.
     pub bytes: u64,
-    /// Distance of the releases that its messages come from, ns.
+    /// Interval between the releases that its messages come from, ns.
     pub period_ns: Option<u64>,
-    /// Where everything that was sent went.
+    /// Account of all sent messages.
     pub account: EdgeAccount,
     /// From the intended release to the receipt, and from the send.
     pub latency: EdgeLatency,
@@ -87,7 +88,7 @@ pub struct EdgeLatency {
     pub hop: EdgeSpread,
 }
 
-/// Figures over latencies, ns.
+/// Statistics of latencies, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EdgeSpread {
     /// How many.
@@ -102,12 +103,12 @@ pub struct EdgeSpread {
     pub max_ns: i64,
 }
 
-/// Messages above the 99th percentile without which it says nothing that the maximum does not.
+/// Messages that must lie above the 99th percentile; with fewer it adds nothing to the maximum.
 const ABOVE: u64 = 10;
 
 impl EdgeSpread {
-    /// The 99th percentile where ten messages and more lie above it.
-    pub fn p99_told_ns(&self) -> Option<i64> {
+    /// The 99th percentile, if at least ten messages lie above it.
+    pub fn reportable_p99_ns(&self) -> Option<i64> {
         (self.n / 100 >= ABOVE).then_some(self.p99_ns)
     }
 }
@@ -141,7 +142,7 @@ pub struct ChainEnd {
     pub latency: EdgeSpread,
 }
 
-/// The file: the section beside what else it tells.
+/// The file: the section and its other fields.
 #[derive(Debug, Deserialize)]
 struct File {
     schema: String,
@@ -149,7 +150,7 @@ struct File {
     section: GraphSection,
 }
 
-/// Reads what a run tells of its graph; `None` where it has none, or was cut off before it was written.
+/// Reads the graph section of a run; `None` if it has none, or was cut off before writing it.
 pub(crate) fn read(dir: &Path, run: &Run) -> Result<Option<GraphSection>, Error> {
     let path = dir.join(FILE);
     let measured = run.probes.iter().any(|record| record.probe == ProbeKind::Graph);
@@ -187,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_what_the_run_tells() {
+    fn edges_are_read_from_the_run() {
         let dir = tempfile::tempdir().unwrap();
         let section = run(dir.path(), Some(TEXT), true).unwrap().unwrap();
         let edge = &section.edges[0];
         assert_eq!((edge.account.lost(), edge.account.sent), (3, edge.account.received + 3));
         assert_eq!((edge.latency.from_release.max_ns, edge.latency.hop.max_ns, edge.irobot.late), (4, 2, 1));
-        assert_eq!(edge.latency.hop.p99_told_ns(), None);
-        assert_eq!(EdgeSpread { n: 1_000, p99_ns: 5, ..EdgeSpread::default() }.p99_told_ns(), Some(5));
+        assert_eq!(edge.latency.hop.reportable_p99_ns(), None);
+        assert_eq!(EdgeSpread { n: 1_000, p99_ns: 5, ..EdgeSpread::default() }.reportable_p99_ns(), Some(5));
         assert_eq!((section.chains[0].ends[0].to.as_str(), edge.period_ns), ("b", None));
     }
 

@@ -12,7 +12,7 @@ pub struct Hole {
 }
 
 impl Hole {
-    /// As a stream tells it.
+    /// From the timestamps of a stream.
     pub fn new(cpu: u32, after_ts_ns: u64, before_ts_ns: u64) -> Self {
         let ns = |ts_ns: u64| i64::try_from(ts_ns).unwrap_or(i64::MAX);
         Self { cpu, t0_ns: ns(after_ts_ns), t1_ns: ns(before_ts_ns) }

@@ -1,4 +1,4 @@
-//! What the samples of the IPI probe say: a distribution for every sending CPU and method.
+//! Results of the IPI probe: a distribution for every sending CPU and method.
 //!
 //! A samples file holds one target CPU; its own columns say who sent and how (`docs/measure-ipi.md`).
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_and_methods_are_told_apart_and_no_sample_is_left_out() {
+    fn pairs_and_methods_are_separated_and_no_sample_is_left_out() {
         let mut rows = Vec::new();
         let mut samples = Vec::new();
         for seq in 0..60i64 {
@@ -134,10 +134,10 @@ mod tests {
                 ..Sample::default()
             });
         }
-        let told = ways(&record(ProbeKind::Ipi), &samples, &columns(&rows)).unwrap();
-        assert_eq!(told.len(), 6);
-        assert_eq!(told.iter().map(|way| way.figures.n + way.figures.excluded).sum::<u64>(), 60);
-        for way in &told {
+        let ways = ways(&record(ProbeKind::Ipi), &samples, &columns(&rows)).unwrap();
+        assert_eq!(ways.len(), 6);
+        assert_eq!(ways.iter().map(|way| way.figures.n + way.figures.excluded).sum::<u64>(), 60);
+        for way in &ways {
             let method = METHODS.iter().position(|&name| name == way.method).unwrap() as i64;
             assert_eq!(way.figures.min_ns, Some(1000 * method + i64::from(way.from)));
             assert_eq!((way.half_round_trip, way.bound_ns), (method == 2, 2 + i64::from(way.from)));

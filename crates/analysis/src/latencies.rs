@@ -14,7 +14,8 @@ use model::{Sample, samples_file, store};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Counts above a step that are all kept; further down a step is kept where the count has grown by a fiftieth.
+/// Every step with at most this many releases above it is kept; further down, one per growth of the
+/// count by a fiftieth.
 const TAIL: u64 = 500;
 
 /// The wake-ups of one window on one CPU.
@@ -28,7 +29,7 @@ pub struct WindowLatencies {
     pub policy: String,
     /// Latency, ns, and how many releases had it; ascending, early ones as 0.
     pub counts: Vec<(u64, u64)>,
-    /// Samples lost to a full ring: of them nothing is known.
+    /// Samples lost to a full ring: their latencies are unknown.
     pub lost: u64,
 }
 
@@ -75,12 +76,12 @@ impl WindowLatencies {
     /// Bounds of P(L > x): from x up to the next one.
     fn stairs(&self) -> Vec<(u64, f64)> {
         let n = self.n();
-        let (mut later, mut told) = (self.lost, None);
+        let (mut later, mut previous) = (self.lost, None);
         let mut stairs = Vec::new();
         for &(latency_ns, count) in self.counts.iter().rev() {
-            if told.is_none_or(|told| later <= TAIL || later > told + told / 50) {
+            if previous.is_none_or(|previous| later <= TAIL || later > previous + previous / 50) {
                 stairs.push((latency_ns, upper(later, n)));
-                told = Some(later);
+                previous = Some(later);
             }
             later += count;
         }
@@ -129,10 +130,10 @@ mod tests {
     fn every_step_is_the_upper_bound_of_a_share() {
         let one = window(&[-5, 10, 10, 30], 0);
         assert_eq!((one.n(), one.counts.clone()), (4, vec![(0, 1), (10, 2), (30, 1)]));
-        let told = exceedance(&[one]);
+        let steps = exceedance(&[one]);
         // Of four none is later than 30, one than 10, three than 0.
         let expected = [(0, upper(3, 4)), (10, upper(1, 4)), (30, upper(0, 4))];
-        assert_eq!(told, expected);
+        assert_eq!(steps, expected);
     }
 
     #[test]
@@ -141,8 +142,8 @@ mod tests {
         assert_eq!(lost.last(), Some(&(10, upper(2, 102))));
         let quiet = window(&vec![10; 10_000], 0);
         let loud = window(&[20; 1_000], 0);
-        let told = exceedance(&[quiet, loud]);
-        assert_eq!(told, [(0, 1.0), (10, 1.0), (20, 3.0 / 1_000.0)]);
+        let steps = exceedance(&[quiet, loud]);
+        assert_eq!(steps, [(0, 1.0), (10, 1.0), (20, 3.0 / 1_000.0)]);
         assert_eq!(exceedance(&[]), []);
     }
 
@@ -150,12 +151,12 @@ mod tests {
     fn thousands_of_steps_are_thinned_and_stay_bounds() {
         let values: Vec<i64> = (1..=20_000).collect();
         let one = window(&values, 0);
-        let told = exceedance(&[one]);
-        assert!((500..1_000).contains(&told.len()), "{}", told.len());
-        assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
+        let steps = exceedance(&[one]);
+        assert!((500..1_000).contains(&steps.len()), "{}", steps.len());
+        assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
         for latency in [0u64, 5, 777, 12_345, 19_990, 20_000] {
-            let behind = told.partition_point(|step| step.0 <= latency);
-            let bound = told[behind - 1].1;
+            let behind = steps.partition_point(|step| step.0 <= latency);
+            let bound = steps[behind - 1].1;
             assert!(bound >= upper(20_000 - latency, 20_000) - 1e-12, "{latency}: {bound}");
         }
     }

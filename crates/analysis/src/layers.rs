@@ -1,4 +1,4 @@
-//! One stretch of the trace while it streams by: what each measuring thread of it is told.
+//! One stretch of the trace while it streams by: what each of its measuring threads receives.
 //!
 //! Spans are seen from one thread on each CPU: what it causes itself is `self`, and everything else interferes with it. Where several
 //! threads measure on a CPU, the tasks of a task set for one, the stretch is seen once for each, in layers that know nothing of one

@@ -1,5 +1,6 @@
-//! What the kernel's own work takes by its own tracepoints: how long interrupts, timers and softirqs ran on one CPU, and how long it took
-//! from a wake-up to the switch, and from a wake-up on another CPU to the interrupt here.
+//! The cost of the kernel's own work by its tracepoints: how long interrupts, timers and softirqs
+//! ran on one CPU, and how long it took from a wake-up to the switch, and from a wake-up on another
+//! CPU to the interrupt here.
 //!
 //! These are the terms that Feather-Trace measures inside the kernel (B. Brandenburg and J. Anderson, "Feather-Trace: a light-weight event
 //! tracing toolkit", OSPERT 2007; Cerqueira and Brandenburg, OSPERT 2013), as far as mainline has tracepoints for them. Lengths hold
@@ -71,7 +72,7 @@ pub(crate) struct Lengths {
     woken: BTreeMap<i32, (i64, u64)>,
     /// A wake-up on another CPU that no interrupt has followed yet.
     waking_ns: Option<i64>,
-    /// An interrupt sent by another CPU that has not come yet, where the kernel tells.
+    /// An interrupt sent by another CPU that has not arrived yet, if the kernel reports it.
     sent_ns: Option<i64>,
     found: BTreeMap<&'static str, Vec<(i64, u64)>>,
 }
@@ -144,7 +145,7 @@ impl Lengths {
         let term = self.numbers.starts.get(usize::from(of)).copied().flatten();
         let term = match term {
             Some("timer-interrupt") if open.tick => Some("tick"),
-            // The tick's function is told by the interrupt around it.
+            // The interrupt around the tick's function already counts it.
             Some("hrtimer") if open.tick => None,
             term => term,
         };
@@ -235,13 +236,13 @@ mod tests {
         lengths.event(event, &CpuSets::default());
     }
 
-    fn told(lengths: &Lengths) -> Vec<(String, u64, Option<i64>, u64)> {
+    fn rows(lengths: &Lengths) -> Vec<(String, u64, Option<i64>, u64)> {
         let row = |one: TracedTerm| (one.term, one.lengths.n, one.lengths.median_ns, one.events_within);
         lengths.terms().into_iter().map(row).collect()
     }
 
     #[test]
-    fn a_tick_is_told_from_another_timer_by_what_expires_in_it() {
+    fn a_tick_is_recognised_by_what_expires_in_it() {
         let mut lengths = lengths();
         for (start, class) in [(0, EventClass::TimerTick), (10_000, EventClass::TimerHrtimer)] {
             feed(&mut lengths, &enter(start, TIMER, EventClass::TimerHrtimer));
@@ -251,7 +252,7 @@ mod tests {
         }
         let expected = [("timer-interrupt", 1_500, 3), ("tick", 1_500, 3), ("hrtimer", 600, 1)];
         let expected = expected.map(|(term, length, events)| (term.to_owned(), 1, Some(length), events));
-        assert_eq!(told(&lengths), expected);
+        assert_eq!(rows(&lengths), expected);
     }
 
     #[test]
@@ -279,7 +280,7 @@ mod tests {
             ("ipi-delivery", 700, 1),
         ];
         let expected = expected.map(|(term, length, events)| (term.to_owned(), 1, Some(length), events));
-        assert_eq!(told(&lengths), expected);
+        assert_eq!(rows(&lengths), expected);
     }
 
     #[test]
@@ -288,6 +289,6 @@ mod tests {
         feed(&mut lengths, &enter(0, TIMER, EventClass::TimerHrtimer));
         lengths.lost();
         feed(&mut lengths, &exit(5_000_000, TIMER));
-        assert!(told(&lengths).is_empty());
+        assert!(rows(&lengths).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 //! Logarithmic buckets hold more than a microsecond each from some 9 µs on, so counts of these bins cannot be had from them. Bins are
 //! stored where they hold something, up to [`BINS`]; what lies beyond is in no bin, and shows as n less their sum.
 
-/// Bins that are told apart: 0 to 999 µs.
+/// Number of bins: 0 to 999 µs.
 pub const BINS: i64 = 1_000;
 
 /// `[µs, count]`, ascending, of sorted values in ns; what came early is in the first bin.

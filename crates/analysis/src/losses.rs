@@ -1,13 +1,15 @@
-//! What got lost, and what that forbids: events read + left + overwritten + dropped = events written, or verdicts are withheld.
+//! Losses, and the verdicts they forbid: events read + left + overwritten + dropped = events
+//! written, or verdicts are withheld.
 //!
-//! The flags that pages carry tell where a hole is, but not how large: their counts miss about a fifth (full pages have no room
-//! for the number). The kernel's own per-CPU statistics, read after recording ended, are exact; they are what decides.
+//! The flags of pages show where a hole is, but not its size: their counts miss about a fifth (full
+//! pages have no room for the number). The kernel's own per-CPU statistics, read after recording
+//! ended, are exact; they are what decides.
 
 use crate::shape::{LossSection, TraceAccount, WindowEvents};
 use model::run::{ProbeRecord, Run, TraceCpu};
 use std::collections::BTreeMap;
 
-/// What reading the trace has found.
+/// Results of reading the trace.
 #[derive(Debug, Clone, Default)]
 pub struct TraceReading {
     /// Events decoded, by CPU.
@@ -20,9 +22,12 @@ pub struct TraceReading {
 pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -> LossSection {
     let trace = accounts(run, reading);
     // A measured CPU without an account balances nothing.
-    let told = run.measured_cpus.iter().all(|cpu| trace.iter().any(|account| account.kernel.cpu == cpu));
-    let reconciled =
-        run.trace.as_ref().map(|_| reading.is_some() && told && trace.iter().all(|account| account.balanced));
+    let all_accounted =
+        run.measured_cpus.iter().all(|cpu| trace.iter().any(|account| account.kernel.cpu == cpu));
+    let reconciled = run
+        .trace
+        .as_ref()
+        .map(|_| reading.is_some() && all_accounted && trace.iter().all(|account| account.balanced));
     let mut statements = remarks;
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason was recorded");
@@ -38,7 +43,7 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     }
     statements.extend(snapshots(run));
     if run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_some()) {
-        // What was not kept is told by that.
+        // The statements on snapshots cover this.
     } else if reconciled == Some(true) && trace.iter().all(|account| lost(account) == 0) {
         statements.push("every event that the kernel wrote to the trace was read and decoded".into());
     }
@@ -57,34 +62,36 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     LossSection { totals: run.losses, trace, reconciled, statements }
 }
 
-/// What of the time the snapshots hold, and which samples they do not.
+/// How much time the snapshots hold, and which samples they lack.
 fn snapshots(run: &Run) -> Vec<String> {
-    let Some(told) = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref()) else { return Vec::new() };
+    let Some(record) = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref()) else {
+        return Vec::new();
+    };
     let ms = |ns: u64| ns as f64 / 1e6;
     let kept_ns: u64 =
-        told.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).fold(0, u64::saturating_add);
+        record.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).fold(0, u64::saturating_add);
     let mut statements = vec![format!(
         "the trace holds {:.1} of {:.1} ms recorded, around samples of at least {} us: what ran at other times is not known, and no rate of \
          events is concluded",
         ms(kept_ns),
-        ms(told.recorded_ns),
-        told.over_ns as f64 / 1e3
+        ms(record.recorded_ns),
+        record.over_ns as f64 / 1e3
     )];
-    if told.paused_ns > 0 {
+    if record.paused_ns > 0 {
         statements.push(format!(
             "nothing was recorded for {:.1} ms, while the trace around samples was written ({} times): that time counts as not known",
-            ms(told.paused_ns),
-            told.taken
+            ms(record.paused_ns),
+            record.taken
         ));
     }
     let others = [
-        (told.smaller, "smaller than those that are explained"),
-        (told.given_up, "explained no longer, for larger ones"),
-        (told.unrecorded, "where nothing was recorded, or what was recorded had been overwritten"),
+        (record.smaller, "smaller than those that are explained"),
+        (record.given_up, "explained no longer, for larger ones"),
+        (record.unrecorded, "where nothing was recorded, or what was recorded had been overwritten"),
     ];
     let others = others.iter().filter(|(count, _)| *count > 0);
     statements.extend(others.map(|(count, what)| {
-        format!("samples of at least that value: {count} of {} are not explained: {what}", told.over)
+        format!("samples of at least that value: {count} of {} are not explained: {what}", record.over)
     }));
     statements
 }
@@ -159,7 +166,7 @@ fn sender_statement(account: &TraceAccount) -> Option<String> {
     })
 }
 
-/// What is not claimed of the measured CPUs whose trace is not whole.
+/// Conclusions withheld for measured CPUs whose trace is incomplete.
 fn unclaimed(run: &Run, trace: &[TraceAccount]) -> Option<String> {
     let partly: Vec<String> =
         run.measured_cpus.iter().filter(|cpu| !whole(trace, *cpu)).map(|cpu| cpu.to_string()).collect();

@@ -1,9 +1,10 @@
 //! Releases that passed unserved, charged with the lateness they had.
 //!
-//! A probe that wakes late serves one release and swallows those that passed meanwhile; a figure that leaves them out
-//! flatters the machine ("coordinated omission"). Release i due at t, served at t + L with period P: the k-th release after
-//! it was due at t + k·P and had lateness L − k·P at that moment. Its own sample file says how many were swallowed, in the
-//! sample that comes *after* them.
+//! A probe that wakes late serves one release and swallows those that passed meanwhile; a statistic
+//! that leaves them out flatters the machine ("coordinated omission"). Release i due at t, served
+//! at t + L with period P: the k-th release after it was due at t + k·P and had lateness L − k·P at
+//! that moment. Its own sample file says how many were swallowed, in the sample that comes *after*
+//! them.
 
 use model::Sample;
 use model::run::ProbeRecord;
@@ -14,7 +15,7 @@ use model::sample::{ProbeKind, flag};
 pub struct Charged {
     /// When it was due, CLOCK_MONOTONIC ns.
     pub release_ns: i64,
-    /// How late it was when the probe went on to the next one, ns.
+    /// How late it was when the probe resumed with the next one, ns.
     pub lateness_ns: i64,
     /// Which row of releases it belongs to: those that one late sample swallowed. From 0, ascending.
     pub row: u32,
@@ -54,12 +55,12 @@ pub fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged
         }
         before = Some(sample);
     }
-    let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+    let swallowed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
     if let Some(last) = before
-        && recorded > told
+        && recorded > swallowed
         && !untimely(last)
     {
-        charge(&mut charged, Cause::of(last), recorded - told, period);
+        charge(&mut charged, Cause::of(last), recorded - swallowed, period);
     }
     charged
 }
@@ -132,9 +133,9 @@ mod tests {
     #[test]
     fn each_is_charged_when_it_was_due_and_to_the_sample_that_swallowed_it() {
         let (late, next) = (sample(0, 2_500, 0), Sample { t_ns: 3_000, ..sample(1, 1_200, 2) });
-        let told = charged(&[late, next], 1000, 3);
-        let told: Vec<_> = told.iter().map(|c| (c.release_ns, c.lateness_ns, c.row)).collect();
-        assert_eq!(told, [(1_000, 1_500, 0), (2_000, 500, 0), (4_000, 200, 1)]);
+        let releases = charged(&[late, next], 1000, 3);
+        let releases: Vec<_> = releases.iter().map(|c| (c.release_ns, c.lateness_ns, c.row)).collect();
+        assert_eq!(releases, [(1_000, 1_500, 0), (2_000, 500, 0), (4_000, 200, 1)]);
         assert_eq!(rows(&charged(&[late, next], 1000, 3)), [[1_000, 2_000], [4_000, 4_000]]);
     }
 

@@ -1,4 +1,5 @@
-//! What the samples of the overheads probe say: a distribution a term, and the terms in the form that schedulability analysis takes.
+//! Results of the overheads probe: a distribution per term, and the terms in the form that
+//! schedulability analysis takes.
 //!
 //! The terms are those of overhead accounting (B. Brandenburg, "Scheduling and Locking in Multiprocessor Real-Time Operating Systems",
 //! UNC 2011, §3.4): release Δrel, scheduling Δsch, context switch Δcxs, tick Δtck, interprocessor interrupt Δipi, cache-related
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// The terms by their code in the column `term`.
 pub const TERMS: [&str; 8] = ["release", "sched", "switch", "gap", "ipi", "crpd", "migrate", "cpmd"];
-/// What the gaps that come at a tick's distance are called.
+/// Name of the gaps that recur at a tick's interval.
 pub const TICK: &str = "tick";
 
 /// One term, for cache terms of one working set.
@@ -32,12 +33,12 @@ pub struct Overhead {
     pub figures: Distribution,
 }
 
-/// Everything an overheads file says.
+/// The results of an overheads file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overheads {
     /// The CPU.
     pub cpu: u32,
-    /// Distance of ticks, ns; none where no gaps come at one.
+    /// Interval between ticks, ns; none where no gaps recur at one.
     pub tick_period_ns: Option<i64>,
     /// The terms that were measured; ticks once more as `tick` beside all `gap`s.
     pub terms: Vec<Overhead>,
@@ -60,7 +61,8 @@ pub fn overheads(
         let group = groups.entry((term[row], bytes[row])).or_insert((subtracted[row], Vec::new()));
         group.1.push(*sample);
     }
-    let mut told = Overheads { cpu: record.cpu, tick_period_ns: None, terms: Vec::new(), traced: Vec::new() };
+    let mut overheads =
+        Overheads { cpu: record.cpu, tick_period_ns: None, terms: Vec::new(), traced: Vec::new() };
     for ((code, bytes), (subtracted_ns, own)) in groups {
         let name = TERMS.get(code as usize).map_or_else(|| format!("term {code}"), ToString::to_string);
         let one = |term: String, own: &[Sample]| Overhead {
@@ -72,27 +74,28 @@ pub fn overheads(
         if name == "gap"
             && let Some((period_ns, ticks)) = ticks(&own)
         {
-            told.tick_period_ns = Some(period_ns);
-            told.terms.push(one(TICK.to_owned(), &ticks));
+            overheads.tick_period_ns = Some(period_ns);
+            overheads.terms.push(one(TICK.to_owned(), &ticks));
         }
-        told.terms.push(one(name, &own));
+        overheads.terms.push(one(name, &own));
     }
-    Ok(told)
+    Ok(overheads)
 }
 
-/// The distances that ticks of Linux have (`CONFIG_HZ` 1000, 300, 250, 100), ns.
+/// The tick intervals of Linux (`CONFIG_HZ` 1000, 300, 250, 100), ns.
 const PERIODS_NS: [i64; 4] = [1_000_000, 3_333_333, 4_000_000, 10_000_000];
 /// How far from their time ticks may be, as a part of the period: one in so many.
 const PLAY: i64 = 40;
-/// So many periods must be covered, in percent.
+/// Share of the periods that must have a gap, in percent.
 const COVERED: usize = 80;
-/// Fewer periods say nothing.
+/// Fewer periods give no result.
 const LEAST: usize = 10;
 
-/// Where short gaps are too many to tell, only longer ones are looked at, ns.
+/// Where short gaps are too many to find ticks, only longer ones are searched, ns.
 const FLOORS_NS: [i64; 5] = [0, 1_000, 2_000, 4_000, 8_000];
 
-/// The gaps that come at a tick's distance, and that distance. Short gaps are left out as far as it takes: a tick is not a short one.
+/// The gaps that recur at a tick's interval, and that interval. Short gaps are left out as far as
+/// it takes: a tick is not a short one.
 pub fn ticks(gaps: &[Sample]) -> Option<(i64, Vec<Sample>)> {
     FLOORS_NS.into_iter().find_map(|floor| {
         let long: Vec<Sample> = gaps.iter().filter(|gap| gap.value_ns >= floor).copied().collect();
@@ -107,7 +110,7 @@ fn ticks_among(gaps: &[Sample]) -> Option<(i64, Vec<Sample>)> {
     PERIODS_NS.into_iter().find_map(|period| {
         let periods = usize::try_from(span / period).ok().filter(|&periods| periods >= LEAST)?;
         let play = period / PLAY;
-        // Gaps at random would fall into a window of this width so often.
+        // Probability that a random gap falls into a window of this width, in percent.
         let by_chance = 100.0 * (1.0 - (-(gaps.len() as f64) * play as f64 / span as f64).exp());
         if by_chance > COVERED as f64 / 2.0 {
             return None;
@@ -167,7 +170,7 @@ pub enum Take {
 }
 
 impl Take {
-    /// Of these figures, ns, never below 0; none where there are too few samples.
+    /// Its value for this distribution, ns, never below 0; none with too few samples.
     pub fn of(self, figures: &Distribution) -> Option<i64> {
         let quantile = |p: f64| figures.quantiles.iter().find(|one| (one.p - p).abs() < 1e-9)?.value_ns;
         let value = match self {
@@ -190,7 +193,7 @@ pub struct Accounting {
     pub switch: Option<i64>,
     /// Tick.
     pub tick: Option<i64>,
-    /// Distance of ticks.
+    /// Interval between ticks.
     pub tick_period: Option<i64>,
     /// Delay of an interprocessor interrupt.
     pub ipi: Option<i64>,
@@ -212,11 +215,12 @@ pub struct CacheDelay {
 }
 
 /// One number a term.
-pub fn accounting(told: &Overheads, take: Take) -> Accounting {
-    let one =
-        |name: &str| told.terms.iter().find(|term| term.term == name).and_then(|term| take.of(&term.figures));
+pub fn accounting(measured: &Overheads, take: Take) -> Accounting {
+    let one = |name: &str| {
+        measured.terms.iter().find(|term| term.term == name).and_then(|term| take.of(&term.figures))
+    };
     let by_size = |name: &str| {
-        let terms = told.terms.iter().filter(|term| term.term == name);
+        let terms = measured.terms.iter().filter(|term| term.term == name);
         terms.map(|term| CacheDelay { bytes: term.bytes, ns: take.of(&term.figures) }).collect()
     };
     Accounting {
@@ -224,7 +228,7 @@ pub fn accounting(told: &Overheads, take: Take) -> Accounting {
         sched: one("sched"),
         switch: one("switch"),
         tick: one(TICK),
-        tick_period: told.tick_period_ns,
+        tick_period: measured.tick_period_ns,
         ipi: one("ipi"),
         crpd: by_size("crpd"),
         migrate: one("migrate"),
@@ -258,10 +262,10 @@ mod tests {
             let others = scattered(noise, span as u64).map(|t_ns| gap(phase + t_ns, 700));
             let mut all: Vec<Sample> = ticks_there.chain(others).collect();
             all.sort_by_key(|gap| gap.t_ns);
-            let (found, told) = ticks(&all).expect("ticks");
+            let (found, found_ticks) = ticks(&all).expect("ticks");
             prop_assert_eq!(found, period);
-            prop_assert!(told.iter().filter(|tick| tick.value_ns >= 2000).count() as i64 >= span / period - 1);
-            prop_assert!(told.len() as i64 <= span / period + 2);
+            prop_assert!(found_ticks.iter().filter(|tick| tick.value_ns >= 2000).count() as i64 >= span / period - 1);
+            prop_assert!(found_ticks.len() as i64 <= span / period + 2);
         }
 
         #[test]
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_told_apart_and_what_was_not_measured_is_no_zero() {
+    fn terms_are_separated_and_what_was_not_measured_is_no_zero() {
         let samples: Vec<Sample> = (0..60).map(|k| gap(k, 100 + k % 3)).collect();
         let rows = |of: fn(i64) -> i64| (0..60).map(of).collect::<Vec<i64>>();
         let columns = vec![
@@ -287,13 +291,13 @@ mod tests {
             ("bytes".to_owned(), rows(|k| if k < 20 { 0 } else { 4096 * (1 + k % 2) })),
             ("subtracted_ns".to_owned(), rows(|_| 30)),
         ];
-        let told = overheads(&record(ProbeKind::Overheads), &samples, &columns).unwrap();
-        assert_eq!(told.terms.iter().map(|term| term.figures.n).collect::<Vec<_>>(), [20, 20, 20]);
-        let given = accounting(&told, Take::Max);
+        let measured = overheads(&record(ProbeKind::Overheads), &samples, &columns).unwrap();
+        assert_eq!(measured.terms.iter().map(|term| term.figures.n).collect::<Vec<_>>(), [20, 20, 20]);
+        let given = accounting(&measured, Take::Max);
         assert_eq!((given.sched, given.release, given.tick), (Some(102), None, None));
         let sizes: Vec<_> = given.crpd.iter().map(|one| (one.bytes, one.ns)).collect();
         assert_eq!(sizes, [(4096, Some(102)), (8192, Some(102))]);
-        assert_eq!(accounting(&told, Take::P99).sched, None, "twenty samples have no 99th percentile");
-        assert_eq!(accounting(&told, Take::Median).sched, Some(101));
+        assert_eq!(accounting(&measured, Take::P99).sched, None, "twenty samples have no 99th percentile");
+        assert_eq!(accounting(&measured, Take::Median).sched, Some(101));
     }
 }

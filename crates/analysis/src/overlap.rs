@@ -22,7 +22,8 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// The intervals of the samples that figures count, wider by `slack_ns` on both sides: what the clocks may differ by.
+    /// The intervals of the samples that statistics include, wider by `slack_ns` on both sides:
+    /// what the clocks may differ by.
     pub fn new(samples: &[Sample], slack_ns: u64) -> Self {
         let slack = slack_ns.min(1_000_000) as i64;
         let mut counted: Vec<&Sample> = samples.iter().filter(|sample| sample.counts()).collect();
@@ -157,8 +158,8 @@ mod tests {
             spans.iter().for_each(|&(t0, n)| intervals.mark(EventClass::Work, t0, t0 + n));
             let touches = |s: &Sample| spans.iter().any(|&(t0, n)| s.t_ns <= t0 + n && s.t_ns + s.value_ns.max(0) >= t0);
             let truth = samples.iter().filter(|s| touches(s)).count() as u64;
-            let told = intervals.overlaps("p", ProbeKind::Noise, 0);
-            prop_assert_eq!(told.iter().find(|o| o.class == EventClass::Work).unwrap().samples, truth);
+            let overlaps = intervals.overlaps("p", ProbeKind::Noise, 0);
+            prop_assert_eq!(overlaps.iter().find(|o| o.class == EventClass::Work).unwrap().samples, truth);
         }
     }
 }

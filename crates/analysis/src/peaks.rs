@@ -1,4 +1,4 @@
-//! Do the peaks of a series come back with a period?
+//! Do the peaks of a series recur with a period?
 //!
 //! Peaks are values that stand out from the rest; their period is the one whose folded times agree best: the mean resultant length R of
 //! the phases (Fisher, "Statistical Analysis of Circular Data", 1993, §2.3), tested by Rayleigh's exp(-n R²) times the number of periods
@@ -22,7 +22,7 @@ pub struct Peaks {
     pub large: Option<Period>,
 }
 
-/// A period that peaks come back with.
+/// A period with which peaks recur.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Period {
     /// The period, ns.
@@ -37,9 +37,9 @@ pub struct Period {
     pub p_value: f64,
 }
 
-/// Deviations above the median from which on a value is a peak.
+/// Deviations above the median at which a value is a peak.
 const DEVIATIONS: f64 = 8.0;
-/// Fewer peaks have no period worth the name.
+/// Fewer peaks give no period.
 const LEAST: usize = 5;
 /// The largest of more peaks are looked at.
 const MOST: usize = 1_000;
@@ -67,7 +67,8 @@ pub fn peaks(series: &[(i64, i64)], step_ns: u64) -> Peaks {
     Peaks { from, n, period: period(&found, step), large }
 }
 
-/// From which value on one stands out from the others: so many median absolute deviations above their median, and a tenth of it at least.
+/// The value at which one stands out from the others: so many median absolute deviations above
+/// their median, and a tenth of it at least.
 pub(crate) fn stands_out_from(values: impl Iterator<Item = i64>) -> i64 {
     let mut values: Vec<f64> = values.map(|value| value as f64).collect();
     let middle = median(&mut values).unwrap_or(0.0);

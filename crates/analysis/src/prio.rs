@@ -21,12 +21,12 @@ impl Prio {
     /// A stopper thread's.
     pub const STOPPER: Self = Self(-2);
     /// Of every task under `SCHED_DEADLINE`: among each other their deadlines decide, which no
-    /// event tells.
+    /// event reports.
     pub const DEADLINE: Self = Self(-1);
-    /// No event has told it.
+    /// No event has reported it.
     pub const UNKNOWN: Self = Self(i16::MAX);
 
-    /// The number of an event.
+    /// The priority in an event.
     #[inline(always)]
     pub fn new(number: i64) -> Self {
         i16::try_from(number).map_or(Self::UNKNOWN, Self)
@@ -43,7 +43,7 @@ impl Prio {
         }
     }
 
-    /// The number; `None` where no event has told it.
+    /// The number; `None` if no event has reported it.
     pub fn number(self) -> Option<i16> {
         self.is_known().then_some(self.0)
     }
@@ -61,8 +61,8 @@ impl Prio {
     }
 
     /// Whether a task of this priority may run while one of `other` waits for the CPU. Fair tasks
-    /// share it whatever their weights, and so do those with deadlines. Where one of the two is not
-    /// known, nothing is said against anybody.
+    /// share it whatever their weights, and so do those with deadlines. False if one of the two is
+    /// unknown.
     #[inline(always)]
     pub fn may_delay(self, other: Self) -> bool {
         self.is_known() && other.is_known() && (self <= other || (self.is_fair() && other.is_fair()))
@@ -74,8 +74,7 @@ impl Prio {
         (0..FAIR - 1).contains(&self.0).then_some(FAIR - 1 - self.0)
     }
 
-    /// In words: `priority 50`, `nice 0`, `deadline`. Whether a real-time task is under FIFO or RR
-    /// is not told.
+    /// In words: `priority 50`, `nice 0`, `deadline`. FIFO and RR are not distinguished.
     pub fn words(self) -> Option<String> {
         let number = self.number()?;
         Some(match number {

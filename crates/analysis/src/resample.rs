@@ -1,4 +1,4 @@
-//! Block bootstrap: how far a figure of one window could have come out otherwise.
+//! Block bootstrap: how far a statistic of one window could vary by chance.
 //!
 //! Neighbouring samples resemble each other, so blocks of time are drawn with replacement, not samples: at an autocorrelation of
 //! 0.9 the plain bootstrap's 95 % interval of a median holds the truth in a third of all cases. Künsch, "The jackknife and the
@@ -17,7 +17,7 @@ use crate::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Draws of each figure in a report.
+/// Draws of each statistic in a report.
 pub const DRAWS: usize = 1000;
 /// Length of a block where the window is long enough, ns.
 const BLOCK_NS: i64 = 250_000_000;
@@ -28,7 +28,8 @@ const MOST_BLOCKS: usize = 400;
 /// Fewer things drawn apart, where stalls joined blocks, give no interval at all.
 const LEAST_DRAWN: usize = 5;
 
-/// The random numbers of one figure: independent of those of all other figures, the same on every machine.
+/// The random numbers of one statistic: independent of those of all other statistics, the same on
+/// every machine.
 pub fn generator(seed: u64, figure: u64) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(figure);

@@ -1,4 +1,4 @@
-//! Whole runs against each other: does a figure of one kind of run differ from that of another?
+//! Whole runs against each other: does a statistic of one kind of run differ from that of another?
 //!
 //! Samples of one run share its boot, its memory layout and its neighbours, so the run is what is drawn: a thousand samples of one
 //! run are one observation of what runs do. Runs of both kinds are made in turns, and neighbours in time are drawn as pairs, so that a
@@ -15,7 +15,7 @@ const DRAWS: usize = 4_000;
 /// The draws that the interval leaves out at each end, in 1,000.
 const TAIL: usize = 25;
 
-/// How two kinds of runs compare in one figure.
+/// How two kinds of runs compare in one statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Pairs of runs.
@@ -27,13 +27,14 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Whether these runs can tell the two apart at all; none where there is no interval.
+    /// Whether these runs distinguish the two; none without an interval.
     pub fn differs(&self) -> Option<bool> {
         self.interval.map(|[low, high]| low > 1.0 || high < 1.0)
     }
 }
 
-/// Compares figures of runs made in turns; none without pairs of positive figures. Draws are the same for the same seed.
+/// Compares statistics of runs made in turns; none without pairs of positive values. Draws are the
+/// same for the same seed.
 pub fn compare(first: &[f64], second: &[f64], seed: u64) -> Option<Ratio> {
     let pairs = first.iter().zip(second).filter(|(one, other)| **one > 0.0 && **other > 0.0);
     let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_not_told_apart_and_a_tenth_more_is() {
+    fn the_same_is_not_distinguished_and_a_tenth_more_is() {
         let second: Vec<f64> = (0..12).map(|k| 1000.0 + f64::from(k * 7 % 5) * 30.0).collect();
         let shifted = |factor: f64| {
             second

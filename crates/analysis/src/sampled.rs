@@ -1,4 +1,5 @@
-//! What is said of one window's samples, as plain data: quantiles, exceedances, and what the samples are worth. [`crate::series`] finds it.
+//! Statistics of one window's samples, as plain data: quantiles, exceedances, and what the samples
+//! are worth. [`crate::series`] finds it.
 
 use crate::extremal::Extremal;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,7 @@ pub struct Exceedance {
     /// Integrated autocorrelation time of reaching it, samples; for fewer than ten events at least that of the next lower threshold.
     #[serde(default)]
     pub tau: f64,
-    /// Events an hour.
+    /// Events per hour.
     #[serde(default)]
     pub per_hour: f64,
     /// 95 % interval of that (Poisson, exact, of the effective number); for a zero count 3 over the time.

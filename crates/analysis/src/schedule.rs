@@ -1,4 +1,5 @@
-//! What the jobs of a task set did when: the schedule, as a Gantt chart shows it (R. Delgado and B. W. Choi, IEEE Access 8, 2020, Fig. 5).
+//! The schedule of a task set's jobs, as a Gantt chart shows it (R. Delgado and B. W. Choi, IEEE
+//! Access 8, 2020, Fig. 5).
 //!
 //! Release, start, end and CPU time of every job are stored. Which part of a job ran follows from SCHED_FIFO on the one CPU that the tasks
 //! share: from its start on, whenever no job of higher priority is released and not yet served. What interrupts and other processes took
@@ -97,12 +98,12 @@ pub struct FirstJobs {
     common_ns: i64,
     offset_ns: i64,
     rows: Vec<(i64, Job)>,
-    /// Whether there are more in the file.
+    /// Whether the file holds more.
     more: bool,
 }
 
 impl FirstJobs {
-    /// Those of one probe record; none where the run does not say which task it was (older runs).
+    /// Those of one probe record; none if the run does not name the task (older runs).
     pub fn of(
         record: &ProbeRecord,
         samples: &[Sample],
@@ -290,11 +291,14 @@ mod tests {
 
     #[test]
     fn the_schedule_of_the_paper() {
-        let told = schedule(&paper()).unwrap();
-        assert_eq!((told.from_ns, told.to_ns, told.hyperperiod_ns, told.left_out), (40, 80, Some(40), 0));
-        let releases: Vec<_> = told.jobs.iter().map(|job| (job.task.as_str(), job.release_ns)).collect();
+        let timeline = schedule(&paper()).unwrap();
+        assert_eq!(
+            (timeline.from_ns, timeline.to_ns, timeline.hyperperiod_ns, timeline.left_out),
+            (40, 80, Some(40), 0)
+        );
+        let releases: Vec<_> = timeline.jobs.iter().map(|job| (job.task.as_str(), job.release_ns)).collect();
         assert_eq!(releases, [("1", 40), ("2", 40), ("3", 40), ("1", 50), ("1", 60), ("2", 60), ("1", 70)]);
-        let third: Vec<_> = told
+        let third: Vec<_> = timeline
             .spans
             .iter()
             .filter(|span| span.task == "3")
@@ -312,7 +316,7 @@ mod tests {
         ];
         assert_eq!(third, expected);
         // "Pre-empted twice by the first and once by the second", section V.
-        let job = &told.jobs[2];
+        let job = &timeline.jobs[2];
         assert_eq!((job.running_ns, job.response_ns, job.deadline_ns), (10, 29, 80));
         assert_eq!(job.preempted_by, [("1".to_owned(), 2), ("2".to_owned(), 1)].into());
     }
@@ -322,8 +326,8 @@ mod tests {
         let rows = |period: i64, n: i64| {
             (0..n).map(|k| (period * k, period * k, period * k + 1)).collect::<Vec<_>>()
         };
-        let told = schedule(&[task("a", 2, 7, &rows(7, 6)), task("b", 1, 11, &rows(11, 4))]).unwrap();
-        assert_eq!((told.from_ns, told.to_ns, told.hyperperiod_ns), (11, 42, Some(77)));
+        let timeline = schedule(&[task("a", 2, 7, &rows(7, 6)), task("b", 1, 11, &rows(11, 4))]).unwrap();
+        assert_eq!((timeline.from_ns, timeline.to_ns, timeline.hyperperiod_ns), (11, 42, Some(77)));
         assert_eq!(schedule(&[task("a", 2, 7, &rows(7, 1))]), None);
         assert_eq!(schedule(&[]), None);
     }
@@ -337,8 +341,8 @@ mod tests {
         // Its second job lies behind everything that was kept of the other task.
         assert_eq!(schedule(&tasks), None);
         tasks[1] = task("slow", 1, 1_000, &[(0, 1, 9), (1_000, 1_001, 99_999)]);
-        let told = schedule(&tasks).unwrap();
-        assert_eq!((told.from_ns, told.jobs.len(), told.left_out), (1_000, 100, 1));
+        let timeline = schedule(&tasks).unwrap();
+        assert_eq!((timeline.from_ns, timeline.jobs.len(), timeline.left_out), (1_000, 100, 1));
     }
 
     #[test]
@@ -346,9 +350,9 @@ mod tests {
         let rows = |period: i64, n: i64| {
             (0..n).map(|k| (period * k, period * k, period * k + 1)).collect::<Vec<_>>()
         };
-        let told = schedule(&[task("a", 2, 1, &rows(1, 600)), task("b", 1, 290, &rows(290, 3))]).unwrap();
-        assert_eq!((told.from_ns, told.jobs.len()), (290, MOST_JOBS));
-        assert_eq!(told.to_ns, told.jobs.iter().map(|job| job.release_ns).max().unwrap() + 1);
+        let timeline = schedule(&[task("a", 2, 1, &rows(1, 600)), task("b", 1, 290, &rows(290, 3))]).unwrap();
+        assert_eq!((timeline.from_ns, timeline.jobs.len()), (290, MOST_JOBS));
+        assert_eq!(timeline.to_ns, timeline.jobs.iter().map(|job| job.release_ns).max().unwrap() + 1);
     }
 
     proptest! {
@@ -366,14 +370,14 @@ mod tests {
                     task(&at.to_string(), at + 1, 1_000, &row)
                 })
                 .collect();
-            let told = schedule(&tasks).unwrap();
-            for job in &told.jobs {
-                let own: Vec<_> = told.spans.iter().filter(|span| span.task == job.task && span.from_ns >= job.release_ns && span.from_ns < job.end_ns).collect();
+            let timeline = schedule(&tasks).unwrap();
+            for job in &timeline.jobs {
+                let own: Vec<_> = timeline.spans.iter().filter(|span| span.task == job.task && span.from_ns >= job.release_ns && span.from_ns < job.end_ns).collect();
                 prop_assert_eq!(own[0].from_ns, job.release_ns);
                 prop_assert!(own.windows(2).all(|pair| pair[0].from_ns + pair[0].ns == pair[1].from_ns));
                 prop_assert_eq!(own.iter().map(|span| span.ns).sum::<i64>(), job.end_ns - job.release_ns);
             }
-            let mut running: Vec<_> = told.spans.iter().filter(|span| span.state == State::Running).collect();
+            let mut running: Vec<_> = timeline.spans.iter().filter(|span| span.state == State::Running).collect();
             running.sort_by_key(|span| span.from_ns);
             prop_assert!(running.windows(2).all(|pair| pair[0].from_ns + pair[0].ns <= pair[1].from_ns));
         }

@@ -1,4 +1,5 @@
-//! The sections of probes whose samples are of several kinds, told apart by columns of their own: one entry of [`Sections`] a kind.
+//! The sections of probes whose samples are of several kinds, separated by their own columns: one
+//! entry of [`Sections`] per kind.
 
 use crate::Error;
 use crate::clocks::{Clocks, clocks};
@@ -13,7 +14,7 @@ use model::sample::ProbeKind;
 use model::{Sample, samples_file};
 use std::path::Path;
 
-/// What the probes with columns of their own say.
+/// Results of the probes with their own columns.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
     pub(crate) ipi: Vec<Way>,
@@ -26,7 +27,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Adds what one samples file says; nothing for a probe without columns of its own.
+    /// Adds the results of one samples file; nothing for a probe without columns of its own.
     pub(crate) fn add(&mut self, record: &ProbeRecord, path: &Path, samples: &[Sample]) -> Result<(), Error> {
         // The edges of a graph are in `graph.json`, with the accounts that no samples file has.
         let plain = matches!(record.probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph);

@@ -1,4 +1,4 @@
-//! What one window's samples say of quantiles and of limits, given that they depend on each other.
+//! Quantiles and exceedances of one window's samples, given that they depend on each other.
 //!
 //! A quantile is given where ten *effective* samples lie above it: their number over the integrated autocorrelation time of the indicator
 //! of lying there ([`crate::effective`]). Its interval is a circular block bootstrap ([`crate::resample`]) with blocks of a quarter of a
@@ -20,7 +20,7 @@ const WHOLE: u64 = 100_000;
 pub const ABOVE: f64 = 10.0;
 /// Draws of each quantile.
 const DRAWS: usize = 500;
-/// The extremal index is told at the highest level that this many samples lie above.
+/// The extremal index is estimated at the highest level that this many samples lie above.
 const CLUSTERED: usize = 100;
 const HOUR_NS: f64 = 3.6e12;
 
@@ -108,20 +108,20 @@ impl Series {
     }
 
     fn quantile(&self, parts: u64) -> Quantile {
-        let mut told = Quantile { p: parts as f64 / WHOLE as f64, ..Quantile::default() };
+        let mut quantile = Quantile { p: parts as f64 / WHOLE as f64, ..Quantile::default() };
         let n = self.values.len();
-        let Some(value_ns) = self.rank(parts) else { return told };
+        let Some(value_ns) = self.rank(parts) else { return quantile };
         let above = n - nearest_rank(n, parts);
         // Ties with the quantile are above it by their rank alone: where there are many, its own indicator is taken.
         let tau = effective::of_reaching(&self.values, value_ns.saturating_add(1)).samples;
         let tau = tau.max(effective::of_reaching(&self.values, value_ns).samples);
-        told.effective_above = Some(above as f64 / tau);
+        quantile.effective_above = Some(above as f64 / tau);
         if above as f64 / tau >= ABOVE {
-            told.value_ns = Some(value_ns);
+            quantile.value_ns = Some(value_ns);
             let interval = self.blocked.quantile_interval(parts, DRAWS, &mut generator(4, parts));
-            told.interval_ns = interval.map(|[low, high]| [low.floor() as i64, high.ceil() as i64]);
+            quantile.interval_ns = interval.map(|[low, high]| [low.floor() as i64, high.ceil() as i64]);
         }
-        told
+        quantile
     }
 
     /// Samples at or above each of the thresholds, which ascend. `duration_ns`: how long was measured.
@@ -129,16 +129,17 @@ impl Series {
         let sorted = self.sorted();
         let n = sorted.len() as u64;
         let reached = |threshold_ns: i64| n - sorted.partition_point(|&value| value < threshold_ns) as u64;
-        let told =
+        let counts =
             thresholds_ns.iter().map(|&ns| (ns, reached(ns), effective::of_reaching(&self.values, ns)));
-        let told = deepening(&told.collect::<Vec<_>>(), n);
-        told.into_iter().map(|(ns, count, tau)| exceedance(ns, count, n, tau, duration_ns)).collect()
+        let deepened = deepening(&counts.collect::<Vec<_>>(), n);
+        deepened.into_iter().map(|(ns, count, tau)| exceedance(ns, count, n, tau, duration_ns)).collect()
     }
 }
 
-/// Thresholds, ascending, with how often each was reached of `n` and its own τ; with the τ that is to be used: a few events cannot show how
-/// they come together, what comes at the next lower threshold does.
-pub(crate) fn deepening(told: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f64)> {
+/// Replaces the own τ of each threshold by the τ to use. `counts`: thresholds, ascending, with how
+/// often each of `n` samples reached it and its own τ. A few events cannot show how they cluster;
+/// those at the next lower threshold can.
+pub(crate) fn deepening(counts: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f64)> {
     let mut deepest = 1.0;
     let each = |&(threshold_ns, count, own): &(i64, u64, Tau)| {
         let many = count as f64 >= ABOVE;
@@ -148,7 +149,7 @@ pub(crate) fn deepening(told: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f64)
         }
         (threshold_ns, count, tau)
     };
-    told.iter().map(each).collect()
+    counts.iter().map(each).collect()
 }
 
 /// What a count is worth.
@@ -213,10 +214,10 @@ mod tests {
 
     #[test]
     fn dependence_widens_what_is_said_of_a_limit() {
-        let told = |row: usize| {
+        let first_limit = |row: usize| {
             series(&in_rows(40_000, row)).exceedances(&[1_000, 100_000], 3_600_000_000_000)[0].clone()
         };
-        let (alone, rows) = (told(1), told(10));
+        let (alone, rows) = (first_limit(1), first_limit(10));
         assert!(alone.tau < 1.3 && (rows.tau / 10.0 - 1.0).abs() < 0.3, "{} {}", alone.tau, rows.tau);
         let width = |one: &Exceedance| one.interval[1] - one.interval[0];
         assert!(width(&rows) > 2.5 * width(&alone));
@@ -226,14 +227,14 @@ mod tests {
 
     #[test]
     fn none_of_n_is_three_over_the_effective_n() {
-        let told = series(&vec![10; 3_000]).exceedances(&[1_000], 3_600_000_000_000);
+        let exceedances = series(&vec![10; 3_000]).exceedances(&[1_000], 3_600_000_000_000);
         assert_eq!(
-            (told[0].count, told[0].interval, told[0].per_hour_interval),
+            (exceedances[0].count, exceedances[0].interval, exceedances[0].per_hour_interval),
             (0, [0.0, 0.001], [0.0, 3.0])
         );
         // Where the limit below is reached in rows of ten, none above is worth a tenth of that.
-        let told = series(&in_rows(40_000, 10)).exceedances(&[1_000, 100_000], 1);
-        assert!(told[1].interval[1] > 6.0 * 3.0 / 40_000.0, "{:?}", told[1]);
+        let exceedances = series(&in_rows(40_000, 10)).exceedances(&[1_000, 100_000], 1);
+        assert!(exceedances[1].interval[1] > 6.0 * 3.0 / 40_000.0, "{:?}", exceedances[1]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an analysis says: one section a question, plain data, written as `analysis.json`.
+//! The result of an analysis: one section per question, plain data, written as `analysis.json`.
 
 mod paths;
 mod threads;
@@ -39,7 +39,7 @@ pub struct Analysis {
     pub schema: String,
     /// Whether the run was complete.
     pub complete: bool,
-    /// What got lost, and whether the accounts agree.
+    /// Losses, and whether the accounts balance.
     pub losses: LossSection,
     /// One distribution a window and CPU.
     pub distributions: Vec<Distribution>,
@@ -79,7 +79,7 @@ pub struct Analysis {
     /// What their jobs did when, of a stretch behind the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// What may lie beyond the largest samples, a window and CPU each; only where asked for.
+    /// What may lie beyond the largest samples, a window and CPU each; only on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<Tail>,
     /// What the kernel's own work costs: an entry a CPU.
@@ -136,7 +136,7 @@ pub struct AttributedRow {
     pub confidence: Option<Confidence>,
     /// Events that it took part in.
     pub count: u64,
-    /// Pieces of time in which one of them went on after an interruption: no events of their own.
+    /// Pieces of time in which one of them continued after an interruption: no separate events.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resumed: u64,
     /// Its share of their time, nested events excluded.
@@ -182,7 +182,7 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    /// Of whom nothing more is known.
+    /// Nothing more is known of it.
     pub fn new(cpu: u32, who: &str, pid: Option<i32>) -> Self {
         let (frames, users) = (Vec::new(), Vec::new());
         Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames, users, group: None }
@@ -221,7 +221,7 @@ impl SourceText {
     }
 }
 
-/// What is known of a class on this kernel.
+/// How a class is observed on this kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The class.
@@ -232,8 +232,7 @@ pub struct Coverage {
     pub sources: Option<Confidence>,
     /// By what.
     pub how: String,
-    /// What would have to be recorded beside, to know of the sources, or to know more surely:
-    /// events.
+    /// Further events to record, to know the sources, or to know them better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
 }
@@ -252,7 +251,7 @@ pub struct BlockingCoverage {
     pub needs: Vec<String>,
 }
 
-/// What got lost, and whether the accounts agree.
+/// Losses, and whether the accounts balance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossSection {
     /// The run's own totals.
@@ -296,7 +295,7 @@ pub struct Distribution {
     pub thread: u32,
     /// Policy the kernel reported for the measuring thread.
     pub policy: Policy,
-    /// Samples that figures count.
+    /// Samples that statistics include.
     pub n: u64,
     /// Samples stored but not counted (first, warm-up, clock step).
     pub excluded: u64,
@@ -459,7 +458,7 @@ pub struct Overlap {
     pub share_of_largest: Option<f64>,
 }
 
-/// Whether the disturbed phase can be told apart from the idle controls.
+/// Whether the disturbed phase can be distinguished from the idle controls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -467,13 +466,13 @@ pub enum Verdict {
     Worse,
     /// Disturbed is lower than both controls, by more than the controls differ.
     Better,
-    /// The run cannot tell the two apart.
+    /// The run cannot distinguish the two.
     CannotTell,
     /// Losses or too few samples forbid a verdict.
     Withheld,
 }
 
-/// One figure in the disturbed phase against the same figure in both idle controls.
+/// One statistic in the disturbed phase against the same statistic in both idle controls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// What is compared, such as `wakeup p50`, `noise share`, `ipi.call per second`.
@@ -482,11 +481,11 @@ pub struct Comparison {
     pub unit: String,
     /// The CPU.
     pub cpu: u32,
-    /// The figure in the first idle control.
+    /// The value in the first idle control.
     pub idle_before: Option<f64>,
-    /// The figure in the disturbed phase.
+    /// The value in the disturbed phase.
     pub disturbed: Option<f64>,
-    /// The figure in the second idle control.
+    /// The value in the second idle control.
     pub idle_after: Option<f64>,
     /// 95 % interval of disturbed minus first control, where one was computed.
     pub versus_before: Option<[f64; 2]>,

@@ -38,11 +38,11 @@ mod tests {
         fn no_extreme_is_lost_and_slots_are_few(steps in prop::collection::vec((0i64..1_000_000, any::<i64>()), 0..2_000)) {
             let mut t_ns = 0;
             let points: Vec<(i64, i64)> = steps.iter().map(|(step, value)| { t_ns += step; (t_ns, *value) }).collect();
-            let told = slots(&points);
-            prop_assert!(told.len() as i64 <= SLOTS.max(1));
-            prop_assert_eq!(told.iter().map(|slot| slot[1]).min(), points.iter().map(|point| point.1).min());
-            prop_assert_eq!(told.iter().map(|slot| slot[2]).max(), points.iter().map(|point| point.1).max());
-            prop_assert!(told.windows(2).all(|two| two[0][0] <= two[1][0]));
+            let slots = slots(&points);
+            prop_assert!(slots.len() as i64 <= SLOTS.max(1));
+            prop_assert_eq!(slots.iter().map(|slot| slot[1]).min(), points.iter().map(|point| point.1).min());
+            prop_assert_eq!(slots.iter().map(|slot| slot[2]).max(), points.iter().map(|point| point.1).max());
+            prop_assert!(slots.windows(2).all(|two| two[0][0] <= two[1][0]));
         }
     }
 }

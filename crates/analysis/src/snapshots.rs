@@ -1,7 +1,8 @@
-//! The samples that a run has kept the trace around: what ran during each, who asked for it, and where a wake-up's latency went.
+//! The samples that a run has kept the trace around: what ran during each, who requested it, and
+//! where a wake-up's latency went.
 //!
-//! Snapshots are taken because something was late, so that what they hold says why, and nothing of how often: no rate is derived from
-//! them, and time that was not recorded or not kept counts as unknown, never as quiet.
+//! Snapshots are taken because a sample was late. They show why, not how often: no rate is derived
+//! from them, and time that was not recorded or not kept counts as unknown, never as quiet.
 
 use crate::analyse::Measured;
 use crate::attribute::table::Table;
@@ -19,12 +20,12 @@ const ROWS: usize = 20;
 /// Spans that are remembered of a sample; of one that lasts for minutes there may be more.
 const MOST_SPANS: usize = 50_000;
 
-/// What the snapshots of a run show.
+/// The explained samples of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotSection {
     /// Length of the stretches that the trace holds, ns.
     pub kept_ns: u64,
-    /// Samples that figures count and that reached the limit, by the samples files.
+    /// Samples that statistics include and that reached the limit, by the samples files.
     pub over: u64,
     /// The kept samples, by time.
     pub samples: Vec<ExplainedSample>,
@@ -37,14 +38,14 @@ pub struct ExplainedSample {
     pub snapshot: u64,
     /// The probe.
     pub probe: ProbeKind,
-    /// Which sample.
+    /// The sample.
     pub sample: SnapshotSample,
     /// What ran in the sample's time, most of it first, at most 20; what the probe itself causes is left out. Every nanosecond is that of
     /// the innermost that ran then.
     pub rows: Vec<AttributedRow>,
     /// Time of the sample in these rows and those beyond 20, ns; the rest is the probe's own, or has no event.
     pub known_ns: u64,
-    /// Spans that were too many to be looked at; their time is not known.
+    /// Number of spans beyond those remembered; their time is unknown.
     #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
     pub more_spans: u64,
     /// Where its latency went, for a wake-up whose way is in the trace.
@@ -101,7 +102,7 @@ impl Around {
     }
 
     /// The section.
-    pub(crate) fn told(
+    pub(crate) fn into_section(
         self,
         snapshots: &SnapshotsRecord,
         over: u64,
@@ -113,7 +114,7 @@ impl Around {
         let explained = |one: Waiting| {
             let record = measured[one.measured].record;
             let (table, known_ns) = ran(one.spans, time(&one.sample));
-            let mut rows = table.told(labels, comm);
+            let mut rows = table.attributed_rows(labels, comm);
             rows.truncate(ROWS);
             ExplainedSample {
                 snapshot: one.snapshot,
@@ -142,7 +143,7 @@ fn ran(mut spans: Vec<Span>, time: [i64; 2]) -> (Table, u64) {
     let (mut table, mut known_ns) = (Table::default(), 0);
     let own = innermost(spans.iter().map(|span| [span.t0_ns, span.t1_ns]), time);
     for (span, own_ns) in spans.iter().zip(own).filter(|(span, _)| span.class != EventClass::SelfCaused) {
-        // What began before the sample and went on into it took part in it.
+        // A span that began before the sample and continued into it counts.
         table.add(&Span { counts: span.counts || span.t0_ns < time[0], ..*span }, own_ns);
         known_ns += own_ns;
     }
@@ -165,7 +166,7 @@ fn innermost(spans: impl Iterator<Item = [i64; 2]>, [t0_ns, t1_ns]: [i64; 2]) ->
     own
 }
 
-/// Goes on to `to_ns`: time goes to the innermost that is open, what has ended is left.
+/// Advances to `to_ns`: time goes to the innermost open span; ended spans are closed.
 fn leave(stack: &mut Vec<(i64, usize)>, own: &mut [u64], at_ns: &mut i64, to_ns: i64) {
     while let Some(&(end_ns, place)) = stack.last() {
         let until_ns = end_ns.min(to_ns);

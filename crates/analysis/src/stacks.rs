@@ -1,4 +1,4 @@
-//! What a task does in the kernel, and how it came to ask for something, by the functions on its
+//! What a task does in the kernel, and how it came to request something, by the functions on its
 //! stack.
 //!
 //! A task in user space gives the CPU away as soon as an interrupt asks for it. One in kernel code
@@ -8,7 +8,7 @@
 //! `__schedule` and its callers; kernel/entry/common.c, `exit_to_user_mode_loop`;
 //! arch/arm64/kernel/entry-common.c).
 
-/// What a stack tells.
+/// What a stack shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reading {
     /// Whether the task was giving the CPU away; else an interrupt found it, or it did something
@@ -20,8 +20,8 @@ pub(crate) struct Reading {
     pub(crate) in_user_space: bool,
     /// Whether the interrupt of high-resolution timers is on it (kernel/time/hrtimer.c).
     pub(crate) high_resolution: bool,
-    /// How the kernel came to do what the event in front of the stack tells: in the task, or in the
-    /// innermost interrupt, and then no further.
+    /// How the kernel came to the event before the stack: in the task, or in the innermost
+    /// interrupt, and then no further.
     pub(crate) act: Way,
 }
 
@@ -121,7 +121,7 @@ const SYSTEM_CALLS: [&str; 6] =
 const PAGE_FAULTS: [&str; 6] =
     ["asm_exc_page_fault", "page_fault", "el0_da", "el0_ia", "el1_abort", "do_mem_abort"];
 
-/// What is around these and tells nothing.
+/// Functions around these that carry no information.
 const AROUND: [&str; 2] = ["el0t_64_sync", "invoke_syscall"];
 
 /// What a new task begins in, and a kernel thread stays in.
@@ -164,7 +164,7 @@ pub(crate) fn read(frames: &[&str], helper: impl Fn(&str) -> bool) -> Reading {
     }
 }
 
-/// How what has an event came about whose own functions these are.
+/// How an event came about, by its own functions.
 fn act(own: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
     match own.iter().position(|name| begins(name, &INTERRUPTS)) {
         Some(at) => Way { began: Some(INTERRUPT.to_owned()), ..functions(&own[..at], helper) },
@@ -190,8 +190,8 @@ fn given_away(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
     }
 }
 
-/// What a task does whose own functions these are; `None` where they do not tell what they began
-/// in, or where that is an interrupt.
+/// What a task does, by its own functions; `None` if they do not show what they began in, or if
+/// that is an interrupt.
 fn way(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
     let began = match kind(frames)? {
         Kind::Interrupt => return None,
@@ -228,7 +228,8 @@ enum Kind {
     Thread,
 }
 
-/// That of the outermost function that tells it: a page fault inside a system call belongs to it.
+/// The kind by the outermost function that shows it: a page fault inside a system call belongs to
+/// it.
 fn kind(frames: &[&str]) -> Option<Kind> {
     frames.iter().rev().find_map(|name| {
         Some(match name {

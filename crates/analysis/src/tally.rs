@@ -1,4 +1,4 @@
-//! What happened on one CPU in one window, summed while the trace streams by.
+//! Sums of the events on one CPU in one window, while the trace streams by.
 //!
 //! Memory grows with classes, labels and samples, never with events. An event counts where it touches the counted time: the
 //! probe's own span, and for noise only the stretches in which its loop ran, because interference during the loop's own pauses

@@ -1,8 +1,11 @@
-//! What the jobs of one task of a task set say: periods, jitter, response times, deadlines, preemptions.
+//! Statistics of the jobs of one task of a task set: periods, jitter, response times, deadlines,
+//! preemptions.
 //!
-//! Two metrics side by side. That of R. Delgado and B. W. Choi, IEEE Access 8, 2020 (Algorithm 2, Tables 7 and 8): the period is the
-//! distance of two starts, the jitter its distance from the asked one, the response counts from the actual start. And that of
-//! scheduling theory, in which R_i is calculated: the response counts from the release, so that waiting for the CPU is part of it.
+//! Two metrics side by side. That of R. Delgado and B. W. Choi, IEEE Access 8, 2020 (Algorithm 2,
+//! Tables 7 and 8): the period is the interval between two starts, the jitter its deviation from
+//! the required one, the response counts from the actual start. And that of scheduling theory, in
+//! which R_i is calculated: the response counts from the release, so that waiting for the CPU is
+//! part of it.
 
 use crate::Error;
 use crate::ipi::Columns;
@@ -40,7 +43,7 @@ pub struct Job {
     pub preemptions: i64,
 }
 
-/// Figures of one task. Jobs that no figure counts (the first) are left out of all but the accounts.
+/// Statistics of one task. They exclude the first jobs; the accounts include them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFigures {
     /// Jobs that count.
@@ -49,9 +52,9 @@ pub struct TaskFigures {
     pub late: u64,
     /// Releases that passed unserved: each misses its deadline too.
     pub missed: u64,
-    /// Distance of two starts, of jobs that are neighbours in the file.
+    /// Interval between two starts, of jobs that are neighbours in the file.
     pub period: Spread,
-    /// Absolute distance of that from the period asked for.
+    /// Absolute deviation of that from the required period.
     pub jitter: Spread,
     /// From the start of a job to its end: the paper's response.
     pub response_from_start: Spread,
@@ -71,16 +74,16 @@ pub struct TaskFigures {
     pub most_preemptions: u64,
 }
 
-/// One task of the set: what was asked of it, and what came.
+/// One task of the set: its requirements and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredTask {
-    /// What was asked for.
+    /// The requirements.
     pub task: TaskRecord,
     /// Its CPU.
     pub cpu: u32,
     /// Period, ns.
     pub period_ns: u64,
-    /// Priority asked for: what response times are calculated by.
+    /// Required priority: response times are calculated by it.
     pub priority: u32,
     /// Jobs that were released: served, missed or lost.
     pub released: u64,
@@ -88,11 +91,11 @@ pub struct MeasuredTask {
     pub served: u64,
     /// Jobs that were served, and found the ring full; none where that is not known.
     pub ring_lost: Option<u64>,
-    /// The figures.
+    /// The statistics.
     pub figures: TaskFigures,
 }
 
-/// The task that one probe record stands for; none where the run does not say which (older runs).
+/// The task that one probe record stands for; none if the run does not name it (older runs).
 pub fn measured(
     record: &ProbeRecord,
     samples: &[Sample],
@@ -136,7 +139,7 @@ pub(crate) fn jobs(
     Ok((0..rows).map(job).collect())
 }
 
-/// What was asked of a task.
+/// The requirements of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     /// Period, ns.
@@ -147,7 +150,7 @@ pub struct Asked {
     pub cost_ns: i64,
 }
 
-/// The figures of a task from the rows of its file; `missed` is the probe's own total.
+/// The statistics of a task from the rows of its file; `missed` is the probe's own total.
 pub fn figures(samples: &[Sample], jobs: &[Job], asked: Asked, missed: u64) -> TaskFigures {
     let rows: Vec<(&Sample, &Job)> = samples.iter().zip(jobs).collect();
     let counted: Vec<(&Sample, &Job)> = rows.iter().copied().filter(|(sample, _)| sample.counts()).collect();
@@ -217,46 +220,49 @@ mod tests {
     #[test]
     fn both_metrics_of_a_job_that_waited_before_it_began() {
         // The paper's third task: it waits 8 for the two above it and is preempted once by each of them.
-        let told = of(&[row(0, 8, 29, 10, 3), row(1, 48, 69, 10, 3), row(2, 89, 109, 9, 2)], 0);
-        assert_eq!((told.jobs, told.late, told.missed), (2, 0, 0));
+        let stats = of(&[row(0, 8, 29, 10, 3), row(1, 48, 69, 10, 3), row(2, 89, 109, 9, 2)], 0);
+        assert_eq!((stats.jobs, stats.late, stats.missed), (2, 0, 0));
         assert_eq!(
-            (told.response.observed_max_ns, told.response_from_start.observed_max_ns),
+            (stats.response.observed_max_ns, stats.response_from_start.observed_max_ns),
             (Some(29), Some(21))
         );
-        assert_eq!((told.start_latency.min_ns, told.start_latency.observed_max_ns), (Some(8), Some(9)));
+        assert_eq!((stats.start_latency.min_ns, stats.start_latency.observed_max_ns), (Some(8), Some(9)));
         // Period and jitter of a counted job reach back to the first, which is itself not counted.
-        assert_eq!((told.period.n, told.period.min_ns, told.period.observed_max_ns), (2, Some(40), Some(41)));
-        assert_eq!(told.jitter.observed_max_ns, Some(1));
-        assert_eq!((told.preempted_jobs, told.preemptions, told.most_preemptions), (2, 5, 3));
-        assert_eq!(told.under_executed, 1);
+        assert_eq!(
+            (stats.period.n, stats.period.min_ns, stats.period.observed_max_ns),
+            (2, Some(40), Some(41))
+        );
+        assert_eq!(stats.jitter.observed_max_ns, Some(1));
+        assert_eq!((stats.preempted_jobs, stats.preemptions, stats.most_preemptions), (2, 5, 3));
+        assert_eq!(stats.under_executed, 1);
     }
 
     #[test]
     fn behind_the_deadline_is_late_and_a_hole_has_no_period() {
-        let told = of(&[row(0, 0, 10, 10, 0), row(1, 40, 80, 10, 0), row(3, 120, 161, 10, 0)], 1);
-        assert_eq!((told.late, told.missed), (1, 1));
-        assert_eq!(told.period.n, 1);
+        let stats = of(&[row(0, 0, 10, 10, 0), row(1, 40, 80, 10, 0), row(3, 120, 161, 10, 0)], 1);
+        assert_eq!((stats.late, stats.missed), (1, 1));
+        assert_eq!(stats.period.n, 1);
     }
 
     #[test]
     fn nothing_measured_says_nothing() {
-        let told = of(&[], 7);
-        assert_eq!((told.jobs, told.response.n, told.response.min_ns, told.missed), (0, 0, None, 7));
+        let stats = of(&[], 7);
+        assert_eq!((stats.jobs, stats.response.n, stats.response.min_ns, stats.missed), (0, 0, None, 7));
     }
 
     proptest! {
         #[test]
         fn mean_and_deviation_are_those_of_the_definition(values in proptest::collection::vec(-1_000_000i64..1_000_000, 2..50)) {
-            let told = spread(values.iter().copied());
+            let stats = spread(values.iter().copied());
             let n = values.len() as f64;
             let mean = values.iter().sum::<i64>() as f64 / n;
             let variance = values.iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            prop_assert!((told.mean_ns - mean).abs() < 1e-3);
-            prop_assert!((told.sd_ns - variance.sqrt()).abs() < 1e-3);
-            prop_assert_eq!(told.min_ns, values.iter().min().copied());
-            prop_assert_eq!(told.observed_max_ns, values.iter().max().copied());
-            let below = values.iter().filter(|&&value| Some(value) < told.median_ns).count();
-            let above = values.iter().filter(|&&value| Some(value) > told.median_ns).count();
+            prop_assert!((stats.mean_ns - mean).abs() < 1e-3);
+            prop_assert!((stats.sd_ns - variance.sqrt()).abs() < 1e-3);
+            prop_assert_eq!(stats.min_ns, values.iter().min().copied());
+            prop_assert_eq!(stats.observed_max_ns, values.iter().max().copied());
+            let below = values.iter().filter(|&&value| Some(value) < stats.median_ns).count();
+            let above = values.iter().filter(|&&value| Some(value) > stats.median_ns).count();
             prop_assert!(below * 2 < values.len() && above * 2 <= values.len());
         }
     }

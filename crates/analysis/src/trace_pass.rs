@@ -76,7 +76,7 @@ fn stream_trace<'r>(
     let file = TraceFile::open(path)?;
     let mut decoder = Decoder::of(&file, catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
     let mut reading = TraceReading::default();
-    // What runs on a CPU says nothing of a thread that may have been on another one.
+    // Events of one CPU cannot be attributed to a thread that may have been on another.
     for one in measured.iter_mut().filter(|one| one.record.cpus.is_none()) {
         let intervals = std::mem::take(&mut one.intervals);
         let recorded = one.window.filter(|_| trace.snapshots.is_some());
@@ -228,7 +228,7 @@ impl<'a, 'r> Windows<'a, 'r> {
         if let Some(layers) = &mut self.open {
             layers.lost(hole, &mut self.sums);
         }
-        // One that ends before the next stretch begins matters to nobody, and there may be very many.
+        // One that ends before the next stretch begins has no effect, and there may be very many.
         let next = self.order.get(self.at + usize::from(self.open.is_some()));
         if next.is_some_and(|stretch| hole.t1_ns >= stretch.span[0]) {
             self.holes.push(hole);

@@ -103,7 +103,7 @@ impl KernelEvent {
     }
 }
 
-/// What a CPU is doing, as each event tells of the moment that it was recorded.
+/// What a CPU is doing, as each event states for the moment that it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// A task.
@@ -215,7 +215,7 @@ pub enum What {
         class: EventClass,
         /// What ran.
         label: LabelId,
-        /// How long it took until now, ns; 0 where the event does not tell.
+        /// How long it took until now, ns; 0 if the event does not report it.
         length_ns: u64,
     },
     /// The scheduler hands the CPU over.
@@ -255,9 +255,9 @@ pub enum What {
     CallQueued {
         /// Address of the request.
         csd: u64,
-        /// Who shall call it.
+        /// The CPU that shall call it.
         target: u32,
-        /// Where in the kernel that was asked for; of irq_work the function.
+        /// Where in the kernel that was requested; of irq_work the function.
         site: LabelId,
         /// Whether it is irq_work, of whose arrival the kernel has no event.
         irq_work: bool,
@@ -268,7 +268,7 @@ pub enum What {
         target: Target,
         /// What it will be counted as there.
         class: EventClass,
-        /// Where in the kernel that was asked for.
+        /// Where in the kernel that was requested.
         site: LabelId,
     },
     /// Other CPUs are asked to flush their TLBs.
@@ -291,7 +291,7 @@ pub enum What {
         /// How.
         prio: Prio,
     },
-    /// The CPU goes to sleep; `None`: in a state of which nothing tells how long it takes to leave.
+    /// The CPU goes to sleep; `None`: in a state whose exit latency is unknown.
     Idle(Option<IdleState>),
     /// The CPU is awake again.
     Awake,
@@ -299,7 +299,7 @@ pub enum What {
     Frequency {
         /// Whose.
         cpu: u32,
-        /// To what; `None` where nothing tells how long that takes.
+        /// To what; `None` if the time it takes is unknown.
         change: Option<Change>,
     },
     /// The function that a call-function IPI brought.
@@ -337,7 +337,7 @@ pub enum What {
         in_user_space: bool,
         /// Whether the interrupt was that of high-resolution timers; others expire with the tick.
         high_resolution: bool,
-        /// How the kernel came to do what that event tells.
+        /// How the kernel came to that event.
         act: Way,
     },
     /// The stack of user space, recorded right behind an event of the same CPU; that of the kernel which follows it has it.

@@ -1,6 +1,6 @@
 //! Numbers in sentences, in ASCII: `41.2 us`, `12.5 per s`, `0.031 %`.
 
-/// A figure in its unit: `ns`, `share` or `per s`.
+/// A number in its unit: `ns`, `share` or `per s`.
 pub(crate) fn figure(value: f64, unit: &str) -> String {
     match unit {
         "ns" => time(value),

@@ -2,7 +2,8 @@
 //! and for each quantile the median ratio over the pairs of runs with its run-level bootstrap interval (`analysis::runs`).
 //! `cargo bench -p stillcore --bench distribution [-- --kernel K --pairs N --seconds N]`; needs QEMU and the binary for guests.
 //!
-//! An interval that holds 1 says that these runs cannot tell the two apart. Guest times mean nothing; ratios of interleaved runs do.
+//! An interval that contains 1 means that these runs cannot distinguish the two. Guest times mean
+//! nothing; ratios of interleaved runs do.
 
 mod common;
 

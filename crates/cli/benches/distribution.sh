@@ -1,5 +1,5 @@
-# Runs of both tools in turns, each with its figures in a file of its own. Runs under busybox sh as root in /root of a lab guest.
-# Arguments: pairs of runs, seconds of a run.
+# Runs of both tools in turns, each with its results in a file of its own. Runs under busybox sh as
+# root in /root of a lab guest. Arguments: pairs of runs, seconds of a run.
 
 pairs=$1
 seconds=$2
@@ -18,7 +18,7 @@ theirs() {
 
 pair=0
 while [ $pair -lt $pairs ]; do
-    # Who is first changes, so that neither always follows the other.
+    # The order changes, so that neither always follows the other.
     if [ $((pair % 2)) -eq 0 ]; then
         ours $pair
         theirs $pair

@@ -2,8 +2,9 @@
 //! those that need a second CPU, to move to or to interrupt, have two. One worker each; as many as stress-ng's one worker is processes.
 //! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N --second N]`; needs stress-ng.
 //!
-//! Prints operations a second and the ratio of each pair of runs, as the median of the pairs. On a shared machine only the ratio means
-//! something, and only where both count the same: the operations are printed beside it. It judges nothing.
+//! Prints operations per second and the ratio of each pair of runs, as the median of the pairs. On
+//! a shared machine only the ratio means something, and only where both count the same: the
+//! operations are printed beside it. It judges nothing.
 
 mod common;
 
@@ -97,7 +98,7 @@ fn pairs(plan: &Plan) -> Result<Vec<Pair>, Failed> {
     Ok(all.iter().filter_map(pair).collect())
 }
 
-/// Successful operations a second, or why the stressor cannot be had here.
+/// Successful operations per second, or why the stressor is not available here.
 fn rate(plan: &Plan, cpus: &str, name: &str) -> Result<Result<f64, String>, Failed> {
     let seconds = format!("{}s", plan.seconds);
     let workers = PROCESSES.iter().find(|(ours, _)| *ours == name).map_or("1", |(_, processes)| processes);

@@ -125,11 +125,11 @@ impl Plan {
         growth(&text("notes")?, rows)?;
         let measured = json("run/run.json")?;
         accounts(&measured, rows)?;
-        // With a rate they are another command's.
+        // With a rate, another command makes the disturbances.
         let disturbed = if self.rate > 0 { json("disturb.json")? } else { measured };
         proofs(&disturbed, rows)?;
         if self.guest.is_some() {
-            // Here others may have changed it.
+            // Not on this machine: others may have changed it.
             let changed = state::differences(&json("before.json")?, &json("after.json")?);
             rows.push(named("settings of the machine that differ afterwards", &changed))?;
         }
@@ -137,7 +137,7 @@ impl Plan {
     }
 }
 
-/// What one process took, at (ns of the boot).
+/// The resources of one process, at (ns of the boot).
 #[derive(Default)]
 struct Taken {
     part: String,
@@ -166,7 +166,7 @@ fn growth(notes: &str, rows: &mut Sink) -> Result<(), Failed> {
         taken.memory_kib.push((at, rss));
         taken.descriptors.push((at, descriptors));
     }
-    // Behind the last one with a probe conclusions are drawn, which takes what it takes.
+    // After the last note with a probe the run draws conclusions, whose cost is not limited.
     let measured = |taken: &&Taken| taken.part == "probe";
     let last = processes.values().filter(measured).filter_map(|taken| Some(taken.memory_kib.last()?.0)).max();
     let (Some(first), Some(last)) = (times.first(), last) else {
@@ -222,7 +222,7 @@ fn accounts(run: &Value, rows: &mut Sink) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every stressor has done what it is for.
+/// Every stressor has caused its disturbance.
 fn proofs(disturbed: &Value, rows: &mut Sink) -> Result<(), Failed> {
     let those = disturbed["stressors"].as_array();
     let those =

@@ -18,7 +18,7 @@ shift 7
 own=$PWD/stillcore
 cp "$program" "$own"
 
-# What the words of a command line make of a process.
+# The kind of a process by the words of its command line.
 part() {
     case "$1 $2" in
         "internal stress") echo "stressor $3" ;;

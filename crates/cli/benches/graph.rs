@@ -3,9 +3,10 @@
 //! cyclonedds-tools.
 //!
 //! All one way, from the call that sends to the return of the call that takes, SCHED_FIFO on both CPUs, a message a millisecond. ddsperf
-//! halves a round trip and counts in processes of several threads; pmqtest and ptsematest count in whole microseconds and tell minimum and
-//! mean only, between threads that they leave on one CPU or that are put on two here. Times of a crowded machine mean nothing; ratios of
-//! runs made in turns do. It judges nothing.
+//! halves a round trip and counts in processes of several threads; pmqtest and ptsematest count in
+//! whole microseconds and report minimum and mean only, between threads that they leave on one CPU
+//! or that are put on two here. Times of a crowded machine mean nothing; ratios of runs made in
+//! turns do. It judges nothing.
 
 mod common;
 
@@ -23,7 +24,7 @@ use std::time::Duration;
 const PRIORITY: u32 = 80;
 /// Payloads; a datagram is no longer than 65,467 bytes with our header.
 const SIZES: [(&str, usize); 3] = [("100 B", 100), ("1 KiB", 1024), ("64 KiB", 65_000)];
-/// What `pmqtest` sends.
+/// The payload of `pmqtest`.
 const PMQTEST_BYTES: usize = 8;
 /// Others are set against this one.
 const YARDSTICK: Kind = Kind::ShmFutex;
@@ -94,7 +95,7 @@ fn why(turns: &Turns, tool: &str) -> String {
     turns.first(tool, "refused").and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Who sends and who takes.
+/// Sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pair {
     Processes,
@@ -181,8 +182,8 @@ fn ours(plan: &Plan, kind: &str, bytes: usize, cpus: [u32; 2], pair: Pair) -> Re
     }))
 }
 
-/// One run of a tool that tells of its pair of threads in JSON. Without a CPU it leaves them where they are: they are put onto theirs as
-/// soon as they exist.
+/// One run of a tool that reports its pair of threads in JSON. Without a CPU it does not place
+/// them: they are put onto theirs as soon as they exist.
 fn theirs(plan: &Plan, tool: &str, cpus: [u32; 2]) -> Result<Value, Failed> {
     let directory = tempfile::tempdir().map_err(Failed::because)?;
     let file = directory.path().join("answer.json");

@@ -91,13 +91,13 @@ fn boot(kernel: &str, program: &str, out: &Path) -> Result<(), Failed> {
     if output.status.success() { Ok(()) } else { Err(why()) }
 }
 
-/// What was seen of one load.
-struct Told {
+/// The observation of one load.
+struct Observation {
     /// By class: events, and what ran most often with its number.
     classes: BTreeMap<String, (u64, Vec<(String, u64)>)>,
     /// Classes that this kernel does not show.
     unseen: Vec<String>,
-    /// What the load itself says: stressor, state, operations.
+    /// The report of the load itself: stressor, state, operations.
     load: Vec<String>,
     /// Why the measurement ended before its time.
     cut: Option<String>,
@@ -108,19 +108,20 @@ fn json(path: &Path) -> Result<Value, Failed> {
     serde_json::from_str(&text).map_err(|e| Failed(format!("{}: {e}", path.display())))
 }
 
-fn read(root: &Path, look: &Look) -> Result<Told, Failed> {
+fn read(root: &Path, look: &Look) -> Result<Observation, Failed> {
     let analysis = json(&root.join(look.name).join("analysis.json"))?;
     let run = json(&root.join(look.name).join("run.json"))?;
     let window = &run["windows"][0];
-    let mut told = Told { classes: BTreeMap::new(), unseen: Vec::new(), load: Vec::new(), cut: None };
-    told.cut = run["incomplete_reason"].as_str().map(str::to_owned);
+    let mut observation =
+        Observation { classes: BTreeMap::new(), unseen: Vec::new(), load: Vec::new(), cut: None };
+    observation.cut = run["incomplete_reason"].as_str().map(str::to_owned);
     for class in analysis["events"][0]["classes"].as_array().into_iter().flatten() {
         let name = class["class"].as_str().unwrap_or_default().to_owned();
         if name == "self" {
             continue;
         }
         if class["observable"] != true {
-            told.unseen.push(name);
+            observation.unseen.push(name);
             continue;
         }
         let labels = class["labels"]
@@ -129,7 +130,7 @@ fn read(root: &Path, look: &Look) -> Result<Told, Failed> {
             .flatten()
             .take(3)
             .filter_map(|label| Some((label["label"].as_str()?.to_owned(), label["count"].as_u64()?)));
-        told.classes.insert(name, (class["count"].as_u64().unwrap_or(0), labels.collect()));
+        observation.classes.insert(name, (class["count"].as_u64().unwrap_or(0), labels.collect()));
     }
     let load = json(&root.join(format!("{}.load", look.name)))?;
     for record in load["stressors"].as_array().into_iter().flatten() {
@@ -138,16 +139,16 @@ fn read(root: &Path, look: &Look) -> Result<Told, Failed> {
         let during =
             t0 <= window["t0_ns"].as_i64().unwrap_or(0) && t1 >= window["t1_ns"].as_i64().unwrap_or(0);
         let state = record["state"].as_str().unwrap_or_default();
-        told.load.push(match (state, during) {
+        observation.load.push(match (state, during) {
             ("ok", true) => format!("{name} {}", record["ops_ok"]),
             ("ok", false) => format!("{name} not all the time"),
             _ => format!("{name} {state}"),
         });
     }
-    Ok(told)
+    Ok(observation)
 }
 
-impl Told {
+impl Observation {
     /// The sorts of the papers, then each class with what ran most often.
     fn rows(&self, kernel: &str, look: &Look) -> Vec<Row> {
         let on = format!("{kernel}, {}", look.title);

@@ -8,8 +8,8 @@ for look in "$@"; do
     IFS=: read -r name suite seconds <<END
 $look
 END
-    # Setting up takes its time under emulation, the load and the measurement each: the load is given some, and lasts until it is told to
-    # end. Each record says from when to when it was there.
+    # Setting up takes its time under emulation, the load and the measurement each: the load is
+    # given some, and lasts until it gets SIGTERM. Each record says from when to when it was there.
     $stillcore disturb --suite "$suite" --dangerous --cpus 0,1 --measured 2,3 --duration 240s --json >$name.load 2>$name.err &
     load=$!
     /bin/busybox sleep 15

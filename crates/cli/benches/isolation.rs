@@ -10,7 +10,7 @@
 //! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours are idle. The tick and the softirqs
 //! that ride on it, which only a boot line ends, have a column of their own.
 //!
-//! Ways whose ranges over the guests overlap are told as what cannot be told apart.
+//! Ways whose ranges over the guests overlap are reported as not distinguishable.
 
 mod common;
 
@@ -26,7 +26,7 @@ use study::{Cell, Store, Study};
 const METHODS: [&str; 6] =
     ["nothing", "replication", "table3", "tuned-cpu-partitioning", "tuned-realtime", "stillcore"];
 
-/// What a guest does.
+/// The script of a guest.
 const SCRIPT: &str = include_str!("isolation.sh");
 
 /// Command lines: as the lab boots, and without isolation at boot.
@@ -137,8 +137,8 @@ fn boot(plan: &Plan, cell: &Cell) -> Result<Value, Failed> {
     command.args(["--", "/bin/busybox", "sh", "/root/cell.sh", method, &format!("{}s", plan.seconds)]);
     let output = command.output().map_err(Failed::because)?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        return Err(Failed(told.lines().last().unwrap_or("no reason given").to_owned()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(Failed(stderr.lines().last().unwrap_or("no reason given").to_owned()));
     }
     read(&out.join("root"))
 }
@@ -190,7 +190,7 @@ fn row(result: &Value) -> String {
     format!("{:>9.1}  ({})", result["per_10s"].as_f64().unwrap_or(0.0), classes.join(", "))
 }
 
-/// What a tick brings with it.
+/// The classes of events that a tick causes.
 const OF_THE_TICK: [&str; 2] = ["timer.tick", "softirq"];
 
 /// A row a method, boot line and way of counting.

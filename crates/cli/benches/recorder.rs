@@ -1,9 +1,11 @@
-//! What recording costs, with the kernel's stacks and without: the same work is done under each, in turns.
+//! The cost of recording, with the kernel's stacks and without: the same work is done under each,
+//! in turns.
 //! `cargo bench -p stillcore --bench recorder [-- --turns N --loops N]`; needs root and rt-tests.
 //!
 //! The work is `hackbench` in threads, as many messages each time, on all CPUs: wake-ups, switches and IPIs, far more than a machine under
-//! test has. As in a run one CPU is measured and the others are senders. Told are the CPU time of the recorder
-//! while it records and that for the file behind it, its losses, and what the work took beside it.
+//! test has. As in a run one CPU is measured and the others are senders. Rows report the CPU time
+//! of the recorder while it records and then for the file, its losses, and what the work took
+//! beside it.
 
 mod common;
 
@@ -25,7 +27,7 @@ use std::time::Instant;
 const NONE: &str = "no recording";
 /// Events alone.
 const PLAIN: &str = "without stacks";
-/// Behind what other CPUs send: the default of a run.
+/// Stacks of events that other CPUs send: the default of a run.
 const SENDERS: &str = "default";
 /// On the measured CPU, too.
 const ALL: &str = "--stacks";
@@ -38,11 +40,11 @@ fn main() {
         rows.note(format!(
             "work: hackbench -T -g 2 -l {loops} on all CPUs; one CPU measured, the others senders"
         ))?;
-        tell(&done, rows)
+        push_rows(&done, rows)
     });
 }
 
-fn tell(done: &Turns, rows: &mut Sink) -> Result<(), Failed> {
+fn push_rows(done: &Turns, rows: &mut Sink) -> Result<(), Failed> {
     let beside = |what: &str, figure: &str, unit: (&str, f64), tool: &str, peer: &str| {
         done.row(format!("{tool}: {what}"), unit, (tool, figure), (peer, figure))
     };
@@ -119,15 +121,15 @@ fn recorded(
     let file_ns = own_cpu_ns() - before_ns - recorder_ns;
     let file = directory.join(&record.file);
     let bytes = std::fs::metadata(file).map_err(Failed::because)?.len();
-    let mut told = taken(work_ns, wall_ns);
-    told["recorder_ns"] = json!(recorder_ns);
-    told["file_ns"] = json!(file_ns);
-    told["bytes"] = json!(bytes);
-    told["read"] = json!(sum(&record, |cpu| cpu.read));
-    told["lost"] = json!(sum(&record, |cpu| cpu.overrun + cpu.commit_overrun + cpu.dropped + cpu.left));
+    let mut costs = taken(work_ns, wall_ns);
+    costs["recorder_ns"] = json!(recorder_ns);
+    costs["file_ns"] = json!(file_ns);
+    costs["bytes"] = json!(bytes);
+    costs["read"] = json!(sum(&record, |cpu| cpu.read));
+    costs["lost"] = json!(sum(&record, |cpu| cpu.overrun + cpu.commit_overrun + cpu.dropped + cpu.left));
     let of_measured = record.cpus.iter().map(|cpu| cpu.read).sum::<u64>();
-    told["events_ns_apart"] = json!(wall_ns / of_measured.max(1));
-    Ok(told)
+    costs["events_ns_apart"] = json!(wall_ns / of_measured.max(1));
+    Ok(costs)
 }
 
 fn taken(work_ns: u64, wall_ns: u64) -> Value {

@@ -1,9 +1,12 @@
 //! Confirmed remedies: something is seen on an isolated core, stillcore proposes a setting against it, the setting is applied by the
-//! command that was proposed, and the next run on the same boot is looked at for the same thing. `docs/remedies.md` tells them.
+//! command that was proposed, and the next run on the same boot is checked for the same thing.
+//! `docs/remedies.md` describes them.
 //! `cargo bench -p stillcore --bench remedies [-- --story NAME --seconds N]`; needs QEMU and the binary for guests.
 //!
-//! The runner names no mechanism: what is applied is what `trace explain` printed. It ends with 1 where a story's subject was not seen
-//! or nothing was proposed against it; where it did not go, the budget of the row is missed. Counts in guests are exact; times mean nothing there and are not printed.
+//! The runner names no mechanism: it applies the command that `trace explain` printed. It ends with
+//! 1 where a story's subject was not seen or nothing was proposed against it; where it did not go,
+//! the budget of the row is missed. Counts in guests are exact; times mean nothing there and are
+//! not printed.
 
 mod common;
 
@@ -13,7 +16,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What a story is about.
+/// The subject of a story.
 enum Subject {
     /// A step of wake-ups that another CPU than the task's kept waiting.
     Elsewhere(&'static str),
@@ -54,11 +57,11 @@ fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let (wanted, seconds) = (option("--story", "all".to_owned()), option("--seconds", 20));
     run("remedies", |rows| {
-        let told: Vec<_> = STORIES.iter().filter(|s| wanted == "all" || s.name == wanted).collect();
-        if told.is_empty() {
+        let stories: Vec<_> = STORIES.iter().filter(|s| wanted == "all" || s.name == wanted).collect();
+        if stories.is_empty() {
             return Err(Failed(format!("there is no story {wanted:?}")));
         }
-        told.into_iter().try_for_each(|story| confirm(story, &program, seconds, rows))
+        stories.into_iter().try_for_each(|story| confirm(story, &program, seconds, rows))
     });
 }
 
@@ -128,7 +131,7 @@ fn seen(root: &Path, name: &str, subject: &Subject) -> Result<Seen, Failed> {
     let explained: Value = serde_json::from_str(&text).map_err(Failed::because)?;
     let text = std::fs::read_to_string(root.join(name).join("run.json")).map_err(Failed::because)?;
     let run: Value = serde_json::from_str(&text).map_err(Failed::because)?;
-    // With events lost, none seen says nothing.
+    // If events were lost, seeing none proves nothing.
     if run["losses"]["trace_events"] != 0 || run["complete"] != true {
         return Err(Failed(format!("{name}: events were lost, or the run is partial")));
     }
@@ -182,7 +185,7 @@ fn ran(explained: &Value, run: &Value, class: &str, label: &str) -> Seen {
     seen
 }
 
-/// Lines of what the guest wrote.
+/// Lines of the output of the guest.
 fn show(root: &Path, file: &str, what: &str, wanted: impl Fn(&str) -> bool) -> Result<(), Failed> {
     let text = std::fs::read_to_string(root.join(file)).map_err(Failed::because)?;
     text.lines().filter(|line| wanted(line)).for_each(|line| eprintln!("{what}: {line}"));

@@ -1,5 +1,6 @@
-# One story of docs/remedies.md, told in one boot of a lab guest: measure, apply what stillcore proposes against what was seen, measure
-# again. Runs under busybox sh as root in /root. Arguments: what the proposal must be against, then the arguments of `assess`.
+# One story of docs/remedies.md, run in one boot of a lab guest: measure, apply what stillcore
+# proposes against what was seen, measure again. Runs under busybox sh as root in /root. Arguments:
+# what the proposal must be against, then the arguments of `assess`.
 
 against=$1
 shift
@@ -14,14 +15,16 @@ may_find() {
     [ $code -eq 0 ] || [ $code -eq 2 ]
 }
 
-# What the audit asks for is set first, so that the two measurements differ in nothing but what is proposed.
+# The findings of the audit are applied first, so that the two measurements differ only in the
+# proposal.
 may_find $stillcore isolate apply --cpus 2 >isolated.txt 2>&1 || exit 3
 
 may_find $assess "$@" --out before --json >/dev/null 2>before.log || exit 4
 $stillcore trace explain before --worst 1 >before.txt || exit 4
 $stillcore trace explain before --json >before.json || exit 4
 
-# What is printed of the first mechanism that is against it, and the command in that, as somebody at the machine would type it.
+# The text on the first mechanism against it, and the command in that, as a user at the machine
+# would type it.
 /bin/busybox awk -v against="$against" '
     /^  [a-z]/ || /^$/ { if (matched) exit; block = "" }
     { block = block $0 "\n" }

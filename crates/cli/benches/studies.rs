@@ -1,8 +1,9 @@
 //! Every experiment at small scale in guests: each file of `experiments/` is run, and its answer counted.
 //! `cargo bench -p stillcore --bench studies [-- --program PATH --kernels 6.1,6.1-rt --scale F --jobs N --only NAME,NAME --out DIR]`
 //!
-//! A row an experiment: cells with figures, those that do not apply, those that failed, charts, judgements; then the reasons, each once.
-//! Scales stop at the floors of the files. A study that was begun is gone on with. It fails where a cell failed, or a study has no answer.
+//! A row per experiment: cells with values, those that do not apply, those that failed, charts,
+//! judgements; then the reasons, each once. Scales stop at the floors of the files. An interrupted
+//! study is resumed. It fails where a cell failed, or a study has no answer.
 
 mod common;
 
@@ -36,9 +37,9 @@ struct Asked {
     out: String,
 }
 
-/// What a study came to.
+/// The outcome of a study.
 #[derive(Default)]
-struct Told {
+struct Outcome {
     cells: u64,
     ok: u64,
     failed: u64,
@@ -54,24 +55,26 @@ fn every(asked: &Asked, rows: &mut Sink) -> Result<(), Failed> {
         names.iter().filter(|name| only.is_empty() || only.contains(&name.as_str())).collect();
     rows.note(format!("kernels {}, scale {}, one repetition", asked.kernels, asked.scale))?;
     let names_in_all = names.len();
-    let (mut all, mut without) = (Told::default(), Vec::new());
+    let (mut all, mut without) = (Outcome::default(), Vec::new());
     for name in names {
         let begun = Instant::now();
         let out = Path::new(&asked.out).join(name);
         let answered = one(asked, name, &out);
         let seconds = begun.elapsed().as_secs();
-        match answered.and_then(|()| told(&out)) {
-            Ok(told) => {
-                let judged: Vec<String> = told.judged.iter().map(|(word, n)| format!("{n} {word}")).collect();
-                let why = [judged.join(", "), told.reasons.join("; ")].join("; ");
-                eprintln!("{name}: {} of {} cells, {seconds} s; {why}", told.ok, told.cells);
-                let row = Row::new(format!("{name}: cells with values"), told.ok as f64, "").n(told.cells);
+        match answered.and_then(|()| outcome(&out)) {
+            Ok(outcome) => {
+                let judged: Vec<String> =
+                    outcome.judged.iter().map(|(word, n)| format!("{n} {word}")).collect();
+                let why = [judged.join(", "), outcome.reasons.join("; ")].join("; ");
+                eprintln!("{name}: {} of {} cells, {seconds} s; {why}", outcome.ok, outcome.cells);
+                let row =
+                    Row::new(format!("{name}: cells with values"), outcome.ok as f64, "").n(outcome.cells);
                 rows.push(row.why(why.trim_matches([';', ' '])))?;
-                told.judged.iter().for_each(|(word, n)| *all.judged.entry(word.clone()).or_default() += n);
-                all.cells += told.cells;
-                all.ok += told.ok;
-                all.failed += told.failed;
-                all.charts += told.charts;
+                outcome.judged.iter().for_each(|(word, n)| *all.judged.entry(word.clone()).or_default() += n);
+                all.cells += outcome.cells;
+                all.ok += outcome.ok;
+                all.failed += outcome.failed;
+                all.charts += outcome.charts;
             }
             Err(why) => {
                 eprintln!("{name}: no answer after {seconds} s: {why}");
@@ -95,7 +98,7 @@ fn every(asked: &Asked, rows: &mut Sink) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The experiments that the program carries; what is calculated has targets of its own.
+/// The built-in experiments of the program; calculated ones have targets of their own.
 fn names(program: &str) -> Result<Vec<String>, Failed> {
     let output = Command::new(program).args(["study", "list", "--json"]).output().map_err(Failed::because)?;
     let answer: Value = serde_json::from_slice(&output.stdout).map_err(Failed::because)?;
@@ -111,7 +114,7 @@ fn one(asked: &Asked, name: &str, out: &Path) -> Result<(), Failed> {
     let mut command = Command::new(&asked.program);
     command.args(["study", "run", name, "--repetitions", "1", "--scale", &asked.scale, "--json", "--retry"]);
     command.args(["--jobs", &asked.jobs, "--out"]).arg(out);
-    // What only computes needs no guest.
+    // An experiment that only computes needs no guest.
     let alone = fs::read_to_string(experiments().join(format!("{name}.toml")))
         .is_ok_and(|text| !text.contains("kernels ="));
     if alone {
@@ -131,30 +134,30 @@ fn experiments() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
 }
 
-fn told(out: &Path) -> Result<Told, Failed> {
+fn outcome(out: &Path) -> Result<Outcome, Failed> {
     let text = fs::read_to_string(out.join("study.json")).map_err(Failed::because)?;
     let answer: Value = serde_json::from_str(&text).map_err(Failed::because)?;
-    let mut told = Told::default();
+    let mut outcome = Outcome::default();
     for entry in fs::read_dir(out.join("cells")).map_err(Failed::because)?.flatten() {
         let Ok(text) = fs::read_to_string(entry.path()) else { continue };
         let Ok(cell) = serde_json::from_str::<Value>(&text) else { continue };
-        told.cells += 1;
+        outcome.cells += 1;
         match cell["result"]["state"].as_str() {
-            Some("ok") => told.ok += 1,
-            Some("failed") => told.failed += 1,
+            Some("ok") => outcome.ok += 1,
+            Some("failed") => outcome.failed += 1,
             _ => {}
         }
         if let Some(why) = cell["result"]["reason"].as_str() {
             let why = format!("{}: {why}", cell["result"]["state"].as_str().unwrap_or("?"));
-            if !told.reasons.contains(&why) {
-                told.reasons.push(why);
+            if !outcome.reasons.contains(&why) {
+                outcome.reasons.push(why);
             }
         }
     }
-    told.reasons.sort();
-    told.charts = fs::read_dir(out.join("figures")).map_or(0, Iterator::count);
+    outcome.reasons.sort();
+    outcome.charts = fs::read_dir(out.join("figures")).map_or(0, Iterator::count);
     for one in ["published", "claims"].iter().filter_map(|part| answer[part].as_array()).flatten() {
-        *told.judged.entry(one["judgement"].as_str().unwrap_or("?").to_owned()).or_default() += 1;
+        *outcome.judged.entry(one["judgement"].as_str().unwrap_or("?").to_owned()).or_default() += 1;
     }
-    Ok(told)
+    Ok(outcome)
 }

@@ -77,8 +77,8 @@ def with_polars(path):
     n = values.select(pl.len()).collect().item()
     ranks = [-(-n * round(level * 100_000) // 100_000) for level in LEVELS]
     ordered = pl.col("value_ns").sort()
-    told = values.select(*[ordered.get(rank - 1).alias(str(at)) for at, rank in enumerate(ranks)], pl.col("value_ns").max().alias("max")).collect()
-    return {"n": n, "max": told["max"].item(), "quantiles": [told[str(at)].item() for at in range(len(ranks))]}
+    row = values.select(*[ordered.get(rank - 1).alias(str(at)) for at, rank in enumerate(ranks)], pl.col("value_ns").max().alias("max")).collect()
+    return {"n": n, "max": row["max"].item(), "quantiles": [row[str(at)].item() for at in range(len(ranks))]}
 
 
 def ours(answer):
@@ -153,15 +153,15 @@ def bench(args):
             ("numpy, in batches", "tenth", [python, __file__, "--numpy", files["tenth"][0]], json.loads),
             ("polars, exact", "tenth", [python, __file__, "--polars", files["tenth"][0]], json.loads),
         ]
-        told, rates = {}, {}
+        by_input, rates = {}, {}
         for _ in range(args.rounds):
             for name, which, command, read in runs:
                 found, clock, cpu, peak = timed(command, read)
                 rows = files[which][1]
                 print(f"{name:20} {rows:>14,} samples {clock:>9.1f} s {cpu:>9.1f} s of CPU {peak:>9.1f} MB", file=sys.stderr, flush=True)
-                told.setdefault(which, []).append((name, found))
+                by_input.setdefault(which, []).append((name, found))
                 rates.setdefault((name, which), []).append((rows / cpu, peak))
-        for which, answers in told.items():
+        for which, answers in by_input.items():
             differ = [(name, found) for name, found in answers if found != answers[0][1]]
             if differ:
                 sys.exit(f"answers differ: {answers[0]} and {differ[0]}")

@@ -1,5 +1,6 @@
-//! `trace watch` beside the program it watches: cyclictest tells its own latencies, `trace watch` tells them from the kernel's events, of the
-//! same wake-ups of the same run. On this machine and in a guest, in turns.
+//! `trace watch` beside the program it watches: cyclictest reports its own latencies, `trace watch`
+//! those from the kernel's events, for the same wake-ups of the same run. On this machine and in a
+//! guest, in turns.
 //! `cargo bench -p stillcore --bench watch [-- --turns N --seconds N --kernel K]`; needs root, rt-tests, QEMU and the binary for guests.
 //!
 //! cyclictest reads the clock in user space and truncates to whole microseconds; ours ends at the switch to the thread. Times on a
@@ -30,10 +31,10 @@ struct Plan {
     seconds: u64,
 }
 
-/// One thread in one run, as both tell it.
+/// One thread in one run, as both report it.
 struct Row {
     place: String,
-    /// Distance of its releases, us.
+    /// Interval of its releases, us.
     interval_us: u64,
     cycles: u64,
     releases: u64,
@@ -41,7 +42,7 @@ struct Row {
     its: [f64; 2],
     /// Ours from the timer's intended expiry to the switch, us.
     ours: [f64; 2],
-    /// Times the thread could have gone on and was switched out, woken before it slept, and switches that the trace lacks.
+    /// Times the thread was preempted, woken before it slept, and switches that the trace lacks.
     aside: [u64; 3],
 }
 
@@ -127,7 +128,7 @@ fn in_guest(plan: &Plan, place: &str) -> Result<Vec<Row>, Failed> {
     joined(place, &text("stderr")?, &serde_json::from_str(&text("stdout")?).map_err(Failed::because)?)
 }
 
-/// Two threads, the second half as far apart again.
+/// Two threads; the interval of the second is longer by half.
 fn cyclictest(interval_us: u64, seconds: u64) -> Vec<String> {
     let words = format!("-q -t2 -a -m -p 80 -i {interval_us} -D {seconds}");
     words.split_whitespace().map(str::to_owned).collect()
@@ -135,7 +136,8 @@ fn cyclictest(interval_us: u64, seconds: u64) -> Vec<String> {
 
 /// cyclictest's lines, each with what was seen of the same thread.
 fn joined(place: &str, said: &str, watched: &Value) -> Result<Vec<Row>, Failed> {
-    let rows: Vec<_> = said.lines().filter_map(line).filter_map(|told| row(place, &told, watched)).collect();
+    let rows: Vec<_> =
+        said.lines().filter_map(line).filter_map(|thread| row(place, &thread, watched)).collect();
     if rows.len() == 2 { Ok(rows) } else { Err(Failed(format!("{place}: not two threads in both: {said}"))) }
 }
 

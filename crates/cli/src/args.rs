@@ -75,8 +75,8 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Whether it changes something on the machine, if only as long as it runs: such a verb first
-    /// takes back what a killed one has left, and gives back what it changed when a signal ends it.
+    /// Whether the verb changes the machine, if only while it runs. Such a verb first undoes what a
+    /// killed one has left, and undoes its own changes when a signal ends it.
     pub(crate) fn touches_the_machine(&self) -> bool {
         match self {
             Self::Assess(_) | Self::Disturb(_) | Self::Measure { .. } => true,

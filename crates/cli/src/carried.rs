@@ -5,7 +5,7 @@ pub(crate) fn text(files: &[(&str, &'static str)], name: &str) -> Option<&'stati
     files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// That a list holds those files of the directory, and no others, whose text is one of its kind.
+/// Asserts that a list holds exactly the files of the directory whose text is of its kind.
 #[cfg(test)]
 pub(crate) fn assert_whole(files: &[(&str, &str)], is_one: impl Fn(&str) -> bool) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");

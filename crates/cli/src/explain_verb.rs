@@ -95,7 +95,7 @@ fn fix_page(fix: &Fix) -> String {
     page
 }
 
-/// The nearest ids are named.
+/// The error for an unknown id; it names the nearest ones.
 fn unknown(word: &str, catalogue: &Catalogue) -> Error {
     let ids = catalogue.mechanisms.iter().map(|mechanism| mechanism.id.as_str());
     let parts: Vec<_> = word.split(['-', '_', '.']).filter(|part| part.len() > 2).collect();

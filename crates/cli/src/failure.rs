@@ -1,4 +1,4 @@
-//! How the command says that something went wrong: one sentence on stderr, or one JSON object; exit 1.
+//! How the command reports an error: one sentence on stderr, or one JSON object; exit 1.
 
 use model::Error;
 use std::process::ExitCode;
@@ -15,12 +15,12 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
 /// What is wrong with a command line, in one sentence.
 pub(crate) fn usage_sentence(error: &clap::Error) -> String {
     let rendered = error.render().to_string();
-    let told = rendered.split("\n\n").next().unwrap_or_default();
-    let words: Vec<_> = told.trim_start_matches("error: ").split_whitespace().collect();
+    let sentence = rendered.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = sentence.trim_start_matches("error: ").split_whitespace().collect();
     format!("{}; see --help", words.join(" "))
 }
 
-/// Says what failed.
+/// Reports the error.
 pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
     if json {
         eprintln!("{}", serde_json::json!({ "error": parts(error) }));
@@ -39,7 +39,7 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
     })
 }
 
-/// What, where and what was expected, as far as the error tells them apart.
+/// What, where and what was expected, as far as the error separates them.
 fn parts(error: &anyhow::Error) -> serde_json::Value {
     let absent = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref::<Error>(), Some(Error::Absent { .. }))

@@ -19,7 +19,8 @@ pub(crate) fn is_wanted() -> bool {
     FirstProgram::claim().is_some() && Path::new(CONFIG_PATH).exists()
 }
 
-/// Does everything and powers off. Whatever fails is said on the console and, where that still works, in the results.
+/// Does everything and powers off. The console reports every failure, and the results do where that
+/// still works.
 pub(crate) fn run() -> ! {
     let Some(first) = FirstProgram::claim() else { std::process::exit(1) };
     println!("{GREETING}");
@@ -55,13 +56,13 @@ fn serve(first: &FirstProgram) -> io::Result<()> {
     send(&config, report)
 }
 
-/// What is left to the command: until the deadline, or less if it has a limit of its own.
+/// Time left for the command: until the deadline, or less if it has a limit of its own.
 fn limit(config: &GuestConfig) -> Duration {
     let left = Duration::from_secs(config.deadline_s).saturating_sub(guest::uptime());
     config.limit_s.map_or(left, |own| left.min(Duration::from_secs(own)))
 }
 
-/// Makes a machine of it; what failed, one sentence each.
+/// Starts the machine; returns what failed, one sentence each.
 fn start(first: &FirstProgram, config: &GuestConfig) -> Vec<String> {
     let mut problems = guest::mount_all(first);
     problems.extend(guest::set_hostname(first, &config.hostname).err());

@@ -1,4 +1,5 @@
-//! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that a measuring process is small.
+//! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that
+//! a measuring process is small.
 
 use crate::{failure, lab_matrix, lab_verb, study_verb};
 use linux::measure::job::feed;
@@ -56,7 +57,7 @@ fn run_probe(order: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One process of a graph, with so many descriptors from its parent.
+/// One process of a graph, with this number of descriptors from its parent.
 fn run_graph(descriptors: &str) -> anyhow::Result<()> {
     let report = graph::run::process::run(descriptors.parse()?)?;
     println!("{}", serde_json::to_string(&report)?);
@@ -94,7 +95,7 @@ fn run_stress(words: &[OsString]) -> anyhow::Result<()> {
     Ok(disturb::child::serve(word(0), word(1), &mut std::io::stdout())?)
 }
 
-/// How the machine is set, for comparing before with after.
+/// Prints the machine's settings, to compare before with after.
 fn print_state() -> anyhow::Result<()> {
     let root = linux::machine::Root::open(Path::new("/"))?;
     let snapshot = linux::isolate::snapshot(&root, &linux::isolate::Catalogue::embedded()?)?;

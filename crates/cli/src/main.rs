@@ -1,4 +1,4 @@
-//! The `stillcore` command: one match, one file a verb. All printing lives here and in `report`.
+//! The `stillcore` command: one match, one file per verb. All printing lives here and in `report`.
 //!
 //! Exit status: 0 pass, 1 error (wrong usage included), 2 a finding or a threshold that failed.
 #![forbid(unsafe_code)]
@@ -38,8 +38,8 @@ use clap::Parser;
 use linux::sys::signals::EndSignals;
 use std::process::ExitCode;
 
-/// musl's allocator takes one lock for all threads, and maps and unmaps memory for each large block. The measuring loops allocate
-/// nothing, whatever stands here.
+/// musl's allocator takes one lock for all threads, and maps and unmaps memory for each large
+/// block. The measuring loops allocate nothing, with any allocator.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -63,8 +63,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes back what a stillcore that was killed together with its guardian has left. What cannot be taken back is `assess`'s to tell,
-/// which looks again.
+/// Undoes what a stillcore that was killed together with its guardian has left. `assess` looks
+/// again and reports what cannot be undone.
 fn restore_what_was_left() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     if let Some(state) = linux::session::default_state(home.as_deref()) {
@@ -73,7 +73,7 @@ fn restore_what_was_left() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same of one state directory; what could not be taken back.
+/// The same for one state directory; returns what could not be undone.
 pub(crate) fn restore_what_was_left_in(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
     let restored = linux::guardian::recover(state)?;
     if !restored.undone.is_empty() {
@@ -95,8 +95,8 @@ pub(crate) fn stop_on(signals: EndSignals) -> lab::Stop {
     stop
 }
 
-/// Ends a call that only reads and computes at once when a signal arrives: all that it has to give
-/// back is a tree that it has unpacked. The thread ends with the process.
+/// Ends a call that only reads and computes as soon as a signal arrives: all that it has to remove
+/// is a tree that it has unpacked. The thread ends with the process.
 fn end_at_once_on(signals: EndSignals) {
     std::thread::spawn(move || {
         loop {

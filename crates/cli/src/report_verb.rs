@@ -7,7 +7,7 @@ use model::store;
 use report::{Document, export};
 use std::path::Path;
 
-/// Rebuilds analysis and report of a run, or prints its figures in another format.
+/// Rebuilds analysis and report of a run, or prints its results in another format.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let ns = |time: &std::time::Duration| time.as_nanos().min(i64::MAX as u128) as i64;
     let asked = Asked {
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         // Before the run is read: a missing place to write is known at once.
         let out = destination(format, args.out.as_deref())?;
         exported(&conclude::document_asked(&args.run, &asked)?, format, out)?;
-        // Whoever asks for figures judges them.
+        // Whoever takes the results in another format judges them.
         return Ok(0);
     }
     let document = conclude::document_asked(&args.run, &asked)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     Ok(document.outcome.exit_code())
 }
 
-/// Where to; an error for what no terminal takes.
+/// The destination; an error for a format that does not fit a terminal.
 fn destination(format: ReportFormat, out: Option<&Path>) -> anyhow::Result<Option<&Path>> {
     match (format, out) {
         (ReportFormat::Latex, None) => {

@@ -3,7 +3,7 @@
 //!
 //! A pipe whose reader has gone (`| head`) is no error: what was to be done is done all the same.
 //! Anything else that keeps the answer from being written, a full disk, ends the program with one
-//! sentence. Standard error has nobody to tell that it is full or closed.
+//! sentence. A full or closed standard error cannot be reported anywhere.
 //!
 //! All that is printed may hold text from outside, and all goes through here (a rule of `cargo
 //! xtask tidy`): nothing but the program itself drives the terminal.

@@ -97,11 +97,11 @@ fn text(one: &Summary, limits: &[i64]) -> String {
     text.push('\n');
     for limit in limits {
         let found = one.exceedances.iter().find(|exceedance| exceedance.threshold_ns == *limit);
-        let told = found.map_or_else(
+        let line = found.map_or_else(
             || format!("{}: below the shortest that is stored", format::ns(*limit)),
             report::exceedance_line,
         );
-        text += &folded(&told, "  ");
+        text += &folded(&line, "  ");
     }
     let largest = one.largest.iter().take(LARGEST);
     let largest: Vec<String> = largest.map(|[t, value]| format!("{} at {t}", format::ns(*value))).collect();

@@ -87,7 +87,7 @@ until [ "$(stored)" -ge 1 ] && [ "$(running)" -ge 1 ]; do
     sleep 0.05
 done
 ip link set to2 down
-# Some die with others.
+# Some end together with others.
 for pid in $(ip netns pids host2); do kill -9 "$pid" 2>/dev/null || true; done
 stored >"$work/stored-by-2"
 tries=0
@@ -100,11 +100,11 @@ wait "$first"
 cp "$work/fleet/study.json" "$work/first.json"
 ls "$work/fleet/cells" >"$work/first.cells"
 
-# It stays dead: the others take what is its.
+# It stays down: the other machine runs its cells.
 cp -a "$work/fleet" "$work/without"
 study --out "$work/without" --resume >"$work/without.out" 2>"$work/without.err"
 
-# It comes back: what it had is collected, what it had changed is given back, the rest is run.
+# It comes back: its results are collected, its changes undone, and the rest is run.
 ip link set to2 up
 start 2
 study --out "$work/fleet" --resume >"$work/second.out" 2>"$work/second.err"

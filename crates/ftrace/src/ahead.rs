@@ -1,8 +1,8 @@
-//! Windows that a thread of its own fills before they are needed: reading takes a fifth of the time
-//! that a reader has for what it reads, and decompressing more.
+//! A separate thread fills windows before they are needed: reading takes a fifth of a reader's
+//! total time, and decompressing more.
 //!
-//! That pays where a CPU is left for it: else what is read has to come to the reader's CPU from
-//! another one, which takes longer than reading it there, the more so where the two share no cache.
+//! That pays where a CPU is free for it. Else the data has to come to the reader's CPU from another
+//! one, which takes longer than reading it there, the more so where the two share no cache.
 
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -22,7 +22,7 @@ const WINDOW: usize = 1 << 20;
 /// All CPUs' windows may take this much, and as much again while the next ones are filled.
 const ALL_WINDOWS: usize = 8 << 20;
 
-/// A window that was asked for.
+/// A requested window.
 pub(crate) struct Filled {
     pub(crate) filler: Filler,
     pub(crate) window: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Filled {
     pub(crate) outcome: Result<Option<NextPage>, Error>,
 }
 
-/// One that was asked for comes here.
+/// A requested window comes here.
 pub(crate) type Asked = Receiver<Filled>;
 
 /// Who takes in what is read.
@@ -46,7 +46,7 @@ pub enum Reader {
 
 impl Reader {
     /// How many CPUs there must be for data to be read ahead. Decompressing is worth a CPU that
-    /// somebody else uses as well.
+    /// others use as well.
     fn least_cpus(self, compressed: bool) -> usize {
         match self {
             Self::One => 2,
@@ -85,11 +85,11 @@ impl Ahead {
     }
 }
 
-/// The thread, which ends when nobody can ask it any more.
+/// The thread, which ends when no [`Ahead`] is left.
 pub(crate) struct AheadThread(Option<JoinHandle<()>>);
 
 impl AheadThread {
-    /// Starts one where that pays and there is a CPU for it. To be dropped behind every way to it.
+    /// Starts one where that pays and there is a CPU for it. Drop it after every [`Ahead`].
     pub(crate) fn start(regions: &[(u32, Region)], reader: Reader) -> (Self, Option<Ahead>) {
         let bytes = regions.iter().fold(0u64, |sum, (_, region)| sum.saturating_add(region.size));
         let pays = bytes >= LEAST && regions.len() <= MOST_CPUS;

@@ -39,8 +39,7 @@ impl Filler {
         }
     }
 
-    /// Puts what comes next into a window, which is empty at the end; `Some`: there is no more, and
-    /// why.
+    /// Puts the next data into a window, which is empty at the end; `Some`: why there is no more.
     pub(crate) fn fill(&mut self, window: &mut Vec<u8>) -> Result<Option<NextPage>, Error> {
         match self.region.chunks {
             None => self.fill_plain(window).map(|()| None),

@@ -57,7 +57,7 @@ pub(crate) struct Lane {
     pub(crate) damaged_pages: u64,
 }
 
-/// More reports of damage do not help anyone; the number goes on counting.
+/// More reports of damage do not help anyone; the number keeps counting.
 const MAX_DAMAGE: usize = 16;
 
 impl Lane {
@@ -89,8 +89,7 @@ impl Lane {
         self.pages.window().get(self.record.clone())
     }
 
-    /// Moves on, if an event comes next that is one that most are. Else this stays where it is, and
-    /// [`Lane::advance`] moves.
+    /// Advances if the next event has the usual form; else leaves it to [`Lane::advance`].
     #[inline(always)]
     pub(crate) fn advance_short(&mut self) -> bool {
         if self.lost.is_some() {
@@ -130,7 +129,7 @@ impl Lane {
         self.lose_rest(self.page_offset, fault.to_string())
     }
 
-    /// Opens the next page; `Some` if there is a loss to tell before its records, or the end.
+    /// Opens the next page; `Some` if a loss comes before its records, or at the end.
     fn next_page(&mut self) -> Result<Option<bool>, Error> {
         self.walker = Walker::done();
         let next = self.pages.next_page()?;
@@ -159,7 +158,7 @@ impl Lane {
         Ok(Some(true))
     }
 
-    /// What cannot be read is told as a loss of unknown size, so that no total passes for complete.
+    /// Unreadable data is reported as a loss of unknown size, so that no total passes for complete.
     #[cold]
     fn lose_rest(&mut self, offset: u64, what: String) -> bool {
         self.damaged_pages += 1;

@@ -22,13 +22,13 @@ const MAX_FORMAT: u64 = 1 << 20;
 const MAX_FORMATS_BYTES: u64 = 64 << 20;
 /// Command names: four million pids, the most there can be, need about this much.
 const MAX_CMDLINES: u64 = 64 << 20;
-/// Unreadable formats told one by one.
+/// Unreadable formats reported one by one.
 const MAX_PROBLEMS: usize = 64;
 /// NR_CPUS is 8192 at most on the supported architectures (`CONFIG_MAXSMP`).
 pub(crate) const MAX_CPUS: u32 = 8192;
 const MAX_NAME: usize = 4096;
 
-/// A part of an input that is read only when asked for.
+/// A part of an input that is read on first use.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) input: Input,

@@ -176,8 +176,8 @@ impl PageLayout {
         Ok(PageHeader { timestamp, length, missed })
     }
 
-    /// Makes a sub-buffer say that events before it are missing, as the kernel does; a number that it tells already stays. One that is
-    /// shorter than its header is left alone.
+    /// Marks that events before a sub-buffer are missing, as the kernel does; a number already
+    /// there stays. A sub-buffer shorter than its header is left alone.
     pub fn mark_missed(&self, page: &mut [u8], endian: Endian) {
         let Some(commit) = endian.uint_at(page, self.commit_offset, self.commit_size) else { return };
         let commit = commit | MISSED_EVENTS;
@@ -219,9 +219,9 @@ impl Walker {
         Self { at: 0, end: 0, timestamp: 0, endian: Endian::Little }
     }
 
-    /// Moves over the next record of a page that begins at a byte of a window, if it is one that
-    /// most are: an event of at most 112 bytes, and of `needed` at least. Gives its time and its
-    /// bytes in the window. Else this stays, and [`Walker::next_record`] says what comes.
+    /// Moves over the next record of a page that begins at a byte of a window, if it has the usual
+    /// form: an event of at most 112 bytes, and of `needed` at least. Returns its time and its
+    /// bytes in the window. Else this stays, and [`Walker::next_record`] returns the record.
     #[inline(always)]
     pub(crate) fn next_short(
         &mut self,

@@ -22,7 +22,7 @@ pub struct StackLayout {
 }
 
 impl StackLayout {
-    /// That of this trace; `None` where its formats do not tell.
+    /// That of this trace; `None` where its formats do not say.
     pub fn of(formats: &Formats) -> Option<Self> {
         let format = formats.by_name("ftrace:kernel_stack")?;
         let callers = format.field("caller")?;
@@ -34,7 +34,7 @@ impl StackLayout {
         Some(Self { id: format.id, count, first, word, endian })
     }
 
-    /// The addresses of a record, innermost first: where each function goes on, or was interrupted.
+    /// The addresses of a record, innermost first: where each function resumes, or was interrupted.
     pub fn frames<'d>(&self, data: &'d [u8]) -> impl Iterator<Item = u64> + use<'d> {
         let count = self.count.uint(data, self.endian).unwrap_or(0) as usize;
         let (first, word, endian) = (self.first, self.word, self.endian);
@@ -63,7 +63,7 @@ pub struct UserStackLayout {
 }
 
 impl UserStackLayout {
-    /// That of this trace; `None` where its formats do not tell.
+    /// That of this trace; `None` where its formats do not say.
     pub fn of(formats: &Formats) -> Option<Self> {
         let format = formats.by_name("ftrace:user_stack")?;
         let callers = format.field("caller")?;

@@ -29,7 +29,7 @@ pub struct Event<'a> {
     pub data: &'a [u8],
 }
 
-/// What a trace tells next.
+/// The next entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// An event.
@@ -125,8 +125,8 @@ impl EventStream {
 
     /// The next event or loss, or `None` at the end.
     ///
-    /// A cut or damaged trace is no error: what is missing comes as [`Item::Lost`], and [`EventStream::damage`] tells
-    /// where and why. Errors are those of reading the file.
+    /// A cut or damaged trace is no error: what is missing comes as [`Item::Lost`], and
+    /// [`EventStream::damage`] says where and why. Errors are those of reading the file.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its buffer")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {

@@ -100,8 +100,8 @@ fn lost(line: &str) -> Option<(u32, Option<u64>)> {
     (count.is_some() || rest.starts_with("EVENTS]")).then_some((cpu.parse().ok()?, count))
 }
 
-/// CPU and name. Names of tasks may hold anything, so the CPU is the first bracket of three digits at least whose line goes on with
-/// a time.
+/// CPU and name. Names of tasks may hold anything, so the CPU is the first bracket of three digits
+/// at least whose line continues with a time.
 fn event(line: &str) -> Option<(u32, &str)> {
     let mut rest = line;
     loop {

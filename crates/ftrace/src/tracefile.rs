@@ -186,7 +186,7 @@ impl TraceFile {
         self.meta.buffers.iter().find(|b| b.name == name)
     }
 
-    /// The kernel's symbols, if the file has them (read when first asked for: some MB).
+    /// The kernel's symbols, if the file has them (read on first use: some MB).
     pub fn symbols(&self) -> Result<Symbols, Error> {
         if let Some(symbols) = self.symbols.get() {
             return Ok(symbols.clone());

@@ -36,7 +36,7 @@ pub(crate) fn read(
     check_kind(&kind, cursor)?;
     let top = read_cpu_table(cursor, cpus)?;
     if meta.options.has_clock {
-        // Files with a damaged clock exist; trace-cmd goes on with "local", we with the option's own text.
+        // Files with a damaged clock exist; trace-cmd then takes "local", we the option's text.
         let size = cursor.u64("size of the clock name")?;
         if size <= cursor.remaining().min(4096) {
             let text = crate::cursor::lossy(cursor.bytes(size, "clock name")?);

@@ -1,9 +1,10 @@
-//! End-to-end communication graphs: what a topology file declares, the transports its edges run over, the executors that serve them, and
-//! what came of a run.
+//! End-to-end communication graphs: what a topology file declares, the transports of its edges, the
+//! executors that serve them, and the results of a run.
 //!
-//! `topology` reads a graph (the iRobot JSON files, or our own TOML) into plain data; `transport` moves messages from a publisher to
-//! one subscriber, and `latency` measures how long that takes; `run` makes processes and threads of a graph; `results` holds the
-//! formulas and the result files.
+//! `topology` reads a graph (the iRobot JSON files, or our own TOML) into plain data. `transport`
+//! moves messages from a publisher to one subscriber, and `latency` measures how long that takes.
+//! `run` turns a graph into processes and threads. `results` holds the formulas and the result
+//! files.
 
 #![forbid(unsafe_code)]
 

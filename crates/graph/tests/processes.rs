@@ -1,4 +1,5 @@
-//! Links between processes: what is killed, stopped or slow loses messages, and none of them unsaid.
+//! Links between processes: those that are killed, stopped or slow lose messages, all of them
+//! counted.
 //!
 //! This test is its own harness: the binary starts itself again with `internal …` as the other end, as the command does.
 
@@ -59,7 +60,7 @@ fn payload(number: u64) -> Vec<u8> {
     (0..number as usize % (BYTES + 1)).map(|at| (number as usize * 7 + at / 3) as u8).collect()
 }
 
-/// How a process ends whose middleware has ended; its other failures are panics.
+/// How a process ends whose middleware has ended; all other failures panic.
 const MIDDLEWARE_ENDED: u8 = 3;
 
 fn exit_of(error: &Error) -> ExitCode {
@@ -161,8 +162,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Waits until the account says so, or until a stopped end has ended because its middleware did
-    /// not outlive that: silent it may not be. Whether it gave up.
+    /// Waits until the account shows it, or until a stopped end has ended because its middleware
+    /// did not survive that; it may not stay silent. Returns whether it gave up.
     fn gives_up(&mut self, end: End, reached: impl Fn(&Balance) -> bool) -> Result<bool, Failed> {
         let begun = Instant::now();
         while !reached(&self.link.balance()) {
@@ -181,7 +182,7 @@ impl Pair {
         Ok(false)
     }
 
-    /// Everything sent is somewhere; at most so many messages died in the hands of whoever was killed.
+    /// Every sent message is accounted for; at most this many died with a killed process.
     fn settled(&self, died_in_hands: u64) -> Result<Balance, Failed> {
         let balance = self.link.settle()?;
         check(balance.received + balance.lost() == balance.sent, balance)?;

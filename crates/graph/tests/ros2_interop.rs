@@ -1,4 +1,5 @@
-//! What we publish, a subscriber of Cyclone DDS receives: made from the message's IDL by `idlc` and a C compiler, on the test machine.
+//! A subscriber of Cyclone DDS receives what we publish: made from the message's IDL by `idlc` and
+//! a C compiler, on the test machine.
 //!
 //! Needs the packages cyclonedds-dev and cyclonedds-tools, and a C compiler; `cargo xtask lab middleware` installs them.
 
@@ -78,7 +79,8 @@ fn a_subscriber_of_cyclone_dds_receives_what_we_publish() {
     let output = std::thread::scope(|scope| {
         let stdout = child.stdout.take().unwrap();
         let reading = scope.spawn(|| std::io::read_to_string(stdout).unwrap());
-        // Which message the subscriber sees first, nobody can say: matching has no handshake. From there on none may be missing.
+        // Which message the subscriber sees first is unknown: matching has no handshake. From there
+        // on none may be missing.
         let mut number = 0;
         while !reading.is_finished() && number < 100_000 {
             publisher.publish(message(number)).unwrap();

@@ -33,7 +33,8 @@ impl<'a> Elf<'a> {
         self.u16(18)
     }
 
-    /// Whether the program asks for a dynamic loader: a static one (static-pie too) has no `PT_INTERP`.
+    /// Whether the program needs a dynamic loader: a static one (static-pie too) has no
+    /// `PT_INTERP`.
     pub fn wants_loader(&self) -> Result<bool, String> {
         let (table, entry_len, count) = (self.u64(32)?, self.u16(54)?, self.u16(56)?);
         for i in 0..u64::from(count) {
@@ -150,7 +151,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn tells_static_from_dynamic() {
+    fn distinguishes_static_from_dynamic() {
         let (dynamic, fixed) = (program(EM_X86_64, PT_INTERP), program(EM_AARCH64, 1));
         assert!(Elf::parse(&dynamic).unwrap().wants_loader().unwrap());
         let elf = Elf::parse(&fixed).unwrap();

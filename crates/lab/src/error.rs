@@ -55,7 +55,7 @@ pub enum Error {
     /// The suite is reachable, but no package of the wanted series could be downloaded.
     #[error("no kernel package for {name} ({arch}) could be fetched from suite {suite}: {reason}")]
     NoPackage {
-        /// Name as asked for, like "6.1-rt".
+        /// Requested name, like "6.1-rt".
         name: String,
         /// Debian architecture.
         arch: String,
@@ -93,7 +93,7 @@ pub enum Error {
         name: String,
         /// `uname -r` of the guest.
         release: String,
-        /// The module that asked for it, when not the user.
+        /// The module that requires it, when not the user.
         wanted_by: Option<String>,
     },
     /// The program meant for the guest cannot run there.
@@ -133,7 +133,7 @@ pub enum Error {
     /// The caller asked to stop before there was a guest.
     #[error("stopped before the guest was booted")]
     StoppedEarly,
-    /// The guest was killed because the caller asked for it.
+    /// The guest was killed because the caller requested it.
     #[error("stopped; the guest was killed, its console so far is in {}", console.display())]
     Stopped {
         /// Where the partial console was kept.

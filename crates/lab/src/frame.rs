@@ -1,7 +1,7 @@
 //! The envelope in which a guest sends its results: magic, length, SHA-256, then the tar itself.
 //!
-//! A guest can die in the middle of a byte, and a serial line can lose some; the digest is what tells a whole result
-//! from half of one. Layout, little endian, 48 bytes of header:
+//! A guest can die in the middle of a byte, and a serial line can lose some; the digest
+//! distinguishes a whole result from half of one. Layout, little endian, 48 bytes of header:
 //!
 //! | offset | size | what |
 //! |---|---|---|
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_stream_and_noise_are_told_apart() {
+    fn empty_stream_and_noise_are_distinguished() {
         assert_eq!(decode(b""), Err(FrameError::Empty));
         assert_eq!(decode(b"login: "), Err(FrameError::NoMagic { searched: 7 }));
     }

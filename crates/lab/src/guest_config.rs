@@ -1,4 +1,5 @@
-//! What the host tells the guest's first program, and what the guest tells the host: the two JSON files of the lab.
+//! The two JSON files of the lab: from the host to the guest's first program, and from the guest to
+//! the host.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -54,7 +54,8 @@ pub fn program_path(binary: Option<&Path>) -> String {
 /// The remedy for a program that is not static.
 const STATIC: &str = "give --binary with a static one (cargo build --target ARCH-unknown-linux-musl)";
 
-/// Checks that a file can run in the guest without a dynamic loader; `first` asks for the lab's own program too.
+/// Checks that a file can run in the guest without a dynamic loader; `first` requires the lab's own
+/// program too.
 pub fn check_program(path: &Path, arch: Arch, first: bool) -> Result<()> {
     let remedy = |text: &str| text.replace("ARCH", &arch.to_string());
     let refuse =

@@ -1,4 +1,4 @@
-//! What a kernel module says of itself: its `.modinfo` section, NUL-separated `key=value` strings.
+//! The metadata of a kernel module: its `.modinfo` section, NUL-separated `key=value` strings.
 //!
 //! Written by modpost (scripts/mod/modpost.c, include/linux/module.h): `depends=a,b` is always there; `softdep=pre: a b
 //! post: c` and `alias=…` may come several times. Modules may be compressed (`.ko.xz` in Debian from 6.12 on, `.ko.zst`
@@ -59,7 +59,7 @@ pub fn of_module(elf: &[u8]) -> Result<Modinfo, String> {
     Ok(parse(section))
 }
 
-/// The module's ELF bytes, whatever it is compressed with. `path` only tells the compression.
+/// The module's ELF bytes, decompressed. Only the compression is taken from `path`.
 pub fn decompress(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("ko") => Ok(bytes),

@@ -42,7 +42,7 @@ pub fn resolve(kernel: &Kernel, names: &[&str]) -> Result<Vec<Module>> {
     Ok(resolver.order)
 }
 
-/// Whether the kernel has a module of this name, as a file or built in. Aliases are not looked at.
+/// Whether the kernel has a module of this name, as a file or built in. Ignores aliases.
 pub fn has(kernel: &Kernel, name: &str) -> Result<bool> {
     let Some(dir) = &kernel.modules else { return Ok(false) };
     let name = normalise(name);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the end of a helper and the stop request are looked at.
+/// Polling interval of the helper's end and the stop request.
 const POLL: Duration = Duration::from_millis(10);
 
 /// A helper program and the package to install where it is missing.

@@ -1,9 +1,10 @@
 //! The QEMU command line and the kernel command line of a guest. Pure: data in, words out.
 //!
-//! The guest is as bare as it can be (`-nodefaults`: no network card, no disk, no display), because every device is an
-//! interrupt source on the machine whose stillness is measured. What remains is a console, the result channel and, on
-//! x86, a second serial port as a second way for the results; and, where they are asked for, two network cards on a hub of QEMU's
-//! own: what one sends the other receives, and neither reaches the host's network.
+//! The guest is as bare as it can be (`-nodefaults`: no network card, no disk, no display), because
+//! every device is an interrupt source on the machine whose stillness is measured. What remains is
+//! a console, the result channel and, on x86, a second serial port as a second way for the results.
+//! On request it also has two network cards on a hub of QEMU's own: what one sends the other
+//! receives, and neither reaches the host's network.
 
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -15,14 +16,15 @@ use std::path::{Path, PathBuf};
 
 /// Emulation with one host thread for all guest CPUs, which take turns.
 ///
-/// With a thread a CPU, QEMU (7.2.22) may translate a piece of guest code while another CPU patches it, and keep the
-/// translation of the bytes of before: translating reads the code first and only then registers it to be thrown away
-/// when it is written to. A kernel patches itself whenever a tracepoint or another static key is switched, through a
-/// breakpoint instruction (`text_poke_bp`, arch/x86/kernel/alternative.c). The CPU that keeps the breakpoint's
-/// translation traps there for ever: `kprobe_int3_handler` sees that memory no longer has a breakpoint, goes back, and
-/// meets it again. The site is code that every CPU runs (the tracepoints in the timer interrupt and in softirqs), so
-/// all of them end there. Kept the other way round, the translation of the unpatched bytes is a tracepoint that stays
-/// silent: events missing from an exact count.
+/// With one thread per CPU, QEMU (7.2.22) may translate guest code while another CPU patches it,
+/// and keep the translation of the old bytes: it reads the code first and only then registers it
+/// for invalidation on writes. A kernel patches itself whenever a tracepoint or another static key
+/// is switched, through a breakpoint instruction (`text_poke_bp`, arch/x86/kernel/alternative.c).
+/// The CPU that keeps the breakpoint's translation traps there for ever: `kprobe_int3_handler` sees
+/// that memory no longer has a breakpoint, returns, and meets it again. Every CPU runs that code
+/// (the tracepoints in the timer interrupt and in softirqs), so all of them end there. In the
+/// opposite case, the translation of the unpatched bytes is a tracepoint that stays silent: events
+/// are missing from an exact count.
 ///
 /// One thread cannot translate and write at once.
 const TCG: &str = "tcg,thread=single";
@@ -35,7 +37,7 @@ const ICOUNT: &str = "shift=6,sleep=off";
 pub struct Boot {
     /// Guest architecture.
     pub arch: Arch,
-    /// How instructions are run; [`Accel::Auto`] is a choice between two, and none of them yet.
+    /// How instructions run; [`Accel::Auto`] is a choice between two, not yet one of them.
     pub accel: Accel,
     /// Guest CPUs.
     pub smp: Smp,
@@ -122,9 +124,9 @@ fn file_chardev(id: &str, path: &Path) -> String {
 
 /// The kernel command line: console, isolation, and whatever the user adds.
 ///
-/// A word of the user's replaces the lab's word of the same key, because the kernel does not take the last one of
-/// each: of two `isolcpus=` that differ it drops the second. A key with nothing after it (`nohz_full=`) only removes
-/// ours.
+/// A user's word replaces the lab's word of the same key, because the kernel does not always take
+/// the last one: of two different `isolcpus=` it drops the second. A key with nothing after it
+/// (`nohz_full=`) only removes ours.
 pub fn kernel_command_line(arch: Arch, smp: Smp, append: &str) -> String {
     let mut words = vec![format!("console={}", arch.console())];
     if let Some((isolated, housekeeping)) = partition(smp.cpus()) {
@@ -139,7 +141,7 @@ pub fn kernel_command_line(arch: Arch, smp: Smp, append: &str) -> String {
     words.extend(["quiet".into(), "panic=-1".into()]);
     let mut added = Vec::new();
     for word in append.split_whitespace() {
-        // A second console is a wish of its own: the kernel prints on all of them.
+        // A second console is there only on request: the kernel prints on all of them.
         let replaced = words.iter().position(|own| key_of(own) == key_of(word) && key_of(word) != "console");
         if let Some(at) = replaced {
             words.remove(at);

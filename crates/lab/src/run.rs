@@ -146,7 +146,7 @@ fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// Asked before anything is fetched, so that a missing emulator is the first thing one hears of.
+/// Checked before any download, so that a missing emulator is reported first.
 fn qemu_version(arch: Arch, stop: &Stop) -> Result<String> {
     let (name, package) = arch.qemu();
     let qemu = Program { name, package };
@@ -224,7 +224,7 @@ fn guest_config(spec: &Spec, modules: &[Module]) -> GuestConfig {
 /// By when the command has to have ended, on the guest's clock.
 fn deadline_s(spec: &Spec) -> u64 {
     match spec.accel {
-        // How much faster that clock runs is not known; `timeout` is the host's.
+        // How much faster that clock runs is unknown; `timeout` is the host's.
         Accel::Icount => u64::from(u32::MAX),
         // The rest is for booting, sending and powering off.
         Accel::Tcg | Accel::Kvm | Accel::Auto => (spec.timeout.as_secs() * 3 / 4).max(1),

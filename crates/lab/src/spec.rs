@@ -1,4 +1,4 @@
-//! What a lab run is asked to do: plain data, and the parsing of its small textual forms.
+//! The request for a lab run: plain data, and the parsing of its small textual forms.
 
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub struct Spec {
     pub command: Vec<String>,
 }
 
-/// Guest memory where nothing else is asked for, MiB.
+/// Default guest memory, MiB.
 pub const DEFAULT_MEMORY_MIB: u32 = 1024;
 
 /// Guest CPUs: cores, and hardware threads of each.
@@ -110,7 +110,7 @@ pub enum Accel {
 }
 
 impl Accel {
-    /// As it is asked for.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcg => "tcg",

@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often deadline and stop request are looked at while the console is silent.
+/// Polling interval of deadline and stop request while the console is silent.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Asks a run to end from another thread or a signal handler's thread. Clones ask the same run.

@@ -1,7 +1,8 @@
 //! A private directory for the files of one boot, removed at the end, or by the next run if this one is killed.
 //!
-//! Its owner holds a lock on a file inside; the kernel drops that lock however the owner ends, so a directory whose
-//! lock can be taken belongs to nobody. Process numbers, which are reused, would not tell.
+//! Its owner holds a lock on a file inside. The kernel drops that lock however the owner ends, so a
+//! directory whose lock can be taken has no owner. Process numbers, which are reused, would not
+//! show that.
 
 use crate::cache::Lock;
 use crate::error::{IoContext, Result};

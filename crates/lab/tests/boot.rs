@@ -198,7 +198,7 @@ fn stop_kills_the_guest() {
     });
     assert!(matches!(result, Err(Error::Stopped { .. })), "{result:?}");
     assert!(spec.out.join("console.log").metadata().unwrap().len() > 0);
-    // Other runs may have theirs there now; a directory whose lock nobody holds was left behind.
+    // Other runs may have theirs there now; a directory whose lock is free was left behind.
     for dir in fs::read_dir(spec.cache.join("work")).unwrap().flatten() {
         let lock = fs::File::open(dir.path().join("lock"));
         assert!(

@@ -1,14 +1,15 @@
 //! Scheduling classes that are not mainline's: LITMUS^RT, EVL (Xenomai 4) and Cobalt (Xenomai 3), and whether this machine has them.
 //!
-//! LITMUS^RT tells its active plug-in in `/proc/litmus/active_plugin`. EVL and Cobalt run threads beside Linux; these are made by their own
-//! libraries (`evl_attach_thread(3)`, libcobalt's `pthread_create`), which a static program is not linked with.
+//! LITMUS^RT names its active plug-in in `/proc/litmus/active_plugin`. EVL and Cobalt run threads
+//! beside Linux. Their own libraries create these (`evl_attach_thread(3)`, libcobalt's
+//! `pthread_create`), and a static program is not linked with them.
 
 use crate::machine::Root;
 use crate::sys::litmus;
 use model::Error;
 use std::str::FromStr;
 
-/// A class that can be asked for.
+/// A class that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
     /// LITMUS^RT under this plug-in.
@@ -96,10 +97,10 @@ mod tests {
         for (class, why) in
             [("litmus:P-FP", "not LITMUS^RT"), ("evl", "no EVL core"), ("cobalt", "no Cobalt core")]
         {
-            let told = refusal(class, &[]).unwrap();
+            let message = refusal(class, &[]).unwrap();
             assert!(
-                told.starts_with("--class: ") && told.contains(why) && told.contains("; expected"),
-                "{told}"
+                message.starts_with("--class: ") && message.contains(why) && message.contains("; expected"),
+                "{message}"
             );
         }
         assert!(refusal("evl", &[("dev/evl/control", "")]).unwrap().contains("libevl"));

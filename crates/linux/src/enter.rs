@@ -32,7 +32,8 @@ pub(crate) fn place(pid: i32, cpus: &Cpus) -> io::Result<()> {
 /// container does not have all, or a partition that it may join.
 pub fn reachable(online: &Cpus) -> io::Result<Cpus> {
     let asked = online.clone();
-    // A thread asks for all and is given what its cpuset has (cpuset(7)); its affinity goes with it.
+    // A thread requests all CPUs and gets those of its cpuset (cpuset(7)). Its affinity dies with
+    // it.
     let thread = std::thread::Builder::new();
     let thread = thread.spawn(move || sched::pin(&asked).and_then(|()| sched::affinity()))?;
     let own = thread.join().map_err(|_| io::Error::other("a thread has panicked"))??;

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// How often what could not be taken back is tried again; each try of something that is held on to takes a second.
+/// How often a failed undo is tried again; each try on a busy target takes a second.
 const ATTEMPTS: u32 = 20;
 
 /// A guardian that watches this process.
@@ -34,14 +34,15 @@ impl Guardian {
         Ok(Self { child, lifeline })
     }
 
-    /// Lets the guardian go; whatever the journal still has open, it takes back first.
+    /// Releases the guardian; it first undoes the changes that are still open in the journal.
     pub fn release(mut self) {
         drop(self.lifeline.take());
         let _ = self.child.wait();
     }
 }
 
-/// What the guardian does: wait for the end of the pipe on standard input, then take back what is open. The hidden verb calls it.
+/// Runs the guardian: waits for the end of the pipe on standard input, then undoes the open
+/// changes. The hidden verb calls it.
 pub fn watch(journal: &Path) -> Result<(), Error> {
     signals::ignore_end();
     // Fails only for a leader of a process group; then Ctrl-C reaches us, and is ignored.
@@ -64,14 +65,14 @@ pub fn watch(journal: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes back what calls that were killed together with their guardians have left under a state
+/// Undoes the changes that calls killed together with their guardians have left under a state
 /// directory.
 pub fn recover(state: &Path) -> Result<Restored, Error> {
     files::remove_left(state);
     recover::recover(state, owners::all(), &mut live())
 }
 
-/// This machine; giving a setting back may take this program.
+/// This machine; restoring a setting may need this program.
 fn live() -> Live {
     Live::new(Path::new("/proc/self/exe"))
 }

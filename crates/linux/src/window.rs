@@ -18,7 +18,7 @@ use model::run::{ProbeRecord, Window};
 use model::sample::ProbeKind;
 use std::path::Path;
 
-/// Distance of looks at rings and signals while a window is open.
+/// Polling interval of rings and signals while a window is open.
 const POLL_NS: i64 = 20_000_000;
 /// From the order to start to the first release: long enough for every probe to see the order.
 const LEAD_NS: i64 = 30_000_000;
@@ -41,7 +41,7 @@ pub struct Progress<'a> {
 /// What the watcher answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
-    /// Go on.
+    /// Continue.
     On,
     /// End the window now; what was measured is kept.
     Stop,
@@ -194,7 +194,7 @@ fn run_probes(
     let mut looks = order.watch.map(|_| Looks::begin(cpus, threads)).transpose()?;
     let mut drains: Vec<_> = stored.into_iter().map(|one| one.start(start_ns)).collect();
     if let Some(over_ns) = recorder.as_deref().and_then(Recorder::over_ns) {
-        drains.iter_mut().for_each(|drain| drain.tell_over(over_ns));
+        drains.iter_mut().for_each(|drain| drain.collect_over(over_ns));
     }
     let mut stopped = false;
     loop {

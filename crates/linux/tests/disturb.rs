@@ -99,7 +99,7 @@ fn stubborn() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A supervisor that tells its children's ids and then waits to be killed.
+/// A supervisor that prints its children's ids and then waits to be killed.
 fn careless() -> ExitCode {
     let disturbance = start(&all(), &some_cpus(), &Options::default());
     assert!(disturbance.wait_ready(Duration::from_secs(10)));
@@ -109,7 +109,7 @@ fn careless() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What a stressor writes it gives back; this machine may lack what it needs.
+/// A stressor restores what it writes; this machine may lack what it needs.
 fn disturbs(spec: &StressorSpec) -> Outcome {
     let (name, cpus) = (spec.name, some_cpus());
     let mine = affinity()?;
@@ -240,7 +240,8 @@ fn what_comes_before_the_word_witnesses_nothing() -> Outcome {
     Ok(())
 }
 
-/// A rate is an upper bound that an idle machine reaches; a duration ends a stressor without being told.
+/// A rate is an upper bound that an idle machine reaches; a duration ends a stressor without a
+/// request.
 fn what_is_asked_is_what_is_done() -> Outcome {
     let options = Options { duration: Duration::from_secs(2), ..Options::default() };
     let order = |name: &str| Order { rate: Some(50.0), ..Order::plain(name, &some_cpus()) };
@@ -408,8 +409,8 @@ fn a_child_moved_elsewhere_is_a_leak() -> Outcome {
     std::thread::sleep(Duration::from_millis(500));
     let records = disturbance.stop(Duration::from_secs(5));
     let reason = records[0].reason.clone().unwrap_or_default();
-    let told = reason.starts_with("leaked: ") && reason.ends_with(&format!("found one on CPU {elsewhere}"));
-    ensure(records[0].state == StressorState::Void && told && records[0].ops_ok > 0, &format!("{records:?}"))
+    let leak = reason.starts_with("leaked: ") && reason.ends_with(&format!("found one on CPU {elsewhere}"));
+    ensure(records[0].state == StressorState::Void && leak && records[0].ops_ok > 0, &format!("{records:?}"))
 }
 
 fn an_ordinary_user_may_disturb_too() -> Outcome {

@@ -10,16 +10,17 @@ pub const SCHEDULER: &str = "scheduler";
 pub struct ClocksRecord {
     /// The clocks, in the order of their codes in the column `clock`.
     pub names: Vec<String>,
-    /// Distance of two readings asked for, ns.
+    /// Requested interval between two readings, ns.
     pub step_ns: u64,
-    /// mult of the scheduler's clock (ns = ticks · mult / 2^shift), where the kernel tells.
+    /// mult of the scheduler's clock (ns = ticks · mult / 2^shift), where the kernel reports it.
     pub mult: Option<u32>,
     /// Its shift.
     pub shift: Option<u16>,
     /// Why the scheduler's clock could not be read.
     pub scheduler_unread: Option<String>,
-    /// The counter's frequency where the CPU tells it (arm64), Hz.
-    pub told_hz: Option<u64>,
+    /// The counter's frequency where the CPU reports it (arm64), Hz.
+    #[serde(rename = "told_hz")]
+    pub nominal_hz: Option<u64>,
     /// Clock source in use.
     pub source: Option<String>,
     /// Those there are.
@@ -79,7 +80,7 @@ pub struct Cost {
 /// What time keeping says of itself (`adjtimex(2)`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NtpState {
-    /// Whether somebody keeps the clock in step with another.
+    /// Whether NTP or the like keeps the clock in step with another.
     pub synchronised: bool,
     /// The status bits (`STA_*`).
     pub status: u32,
@@ -87,7 +88,7 @@ pub struct NtpState {
     pub frequency_ppb: f64,
     /// Remaining offset that is being slewed away, ns.
     pub offset_ns: i64,
-    /// µs between ticks as time keeping counts them; 10000 unless somebody changed it.
+    /// µs between ticks as time keeping counts them; 10000 unless changed.
     pub tick_us: i64,
     /// TAI minus UTC, s.
     pub tai_s: i64,

@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "stillcore.contexts/1";
 pub struct Contexts {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Value from which on a sample's context is kept, ns.
+    /// Threshold: the context of a sample of at least this value is kept, ns.
     pub threshold_ns: i64,
     /// Samples that reached it.
     pub over: u64,

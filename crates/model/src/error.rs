@@ -25,10 +25,10 @@ pub enum Error {
         /// What would have been accepted.
         expected: String,
     },
-    /// The machine or kernel lacks what was asked for: nothing failed.
+    /// The machine or kernel lacks what is required: nothing failed.
     #[error("{place}: {what}; expected {expected}")]
     Absent {
-        /// What asked for it.
+        /// What requires it.
         place: String,
         /// What is absent.
         what: String,

@@ -24,7 +24,7 @@ pub enum Role {
     Instant,
     /// The scheduler's switch.
     Switch,
-    /// Tells of cause or receipt; no interference itself.
+    /// Reports cause or receipt; no interference itself.
     Link,
 }
 
@@ -208,7 +208,7 @@ impl EventCatalogue {
         Self::parse("catalogue/events.toml", EMBEDDED)
     }
 
-    /// The events by which a program is watched: those of any run, and what tells of its threads.
+    /// The events by which a program is watched: those of any run, and those about its threads.
     pub fn watch() -> Result<Self, Error> {
         let mut all = Self::embedded()?;
         all.events.extend(Self::parse("catalogue/watch.toml", WATCH)?.events);
@@ -216,8 +216,7 @@ impl EventCatalogue {
         Ok(all)
     }
 
-    /// The same events without stacks behind them: where what happens between two events is to be
-    /// timed.
+    /// The same events without stacks behind them, for timing between two events.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {
         self.events.retain(|event| ![KERNEL_STACK, USER_STACK].contains(&event.name.as_str()));
@@ -225,8 +224,8 @@ impl EventCatalogue {
         self
     }
 
-    /// The same events with stacks behind what others send, and none on the measured CPUs: nothing
-    /// is recorded in the way of what is measured there.
+    /// The same events with stacks behind what other CPUs send, but none on the measured CPUs, so
+    /// that recording stacks does not disturb the measurement there.
     #[must_use]
     pub fn without_own_stacks(mut self) -> Self {
         for event in &mut self.events {
@@ -238,7 +237,7 @@ impl EventCatalogue {
         self
     }
 
-    /// The same events with what was asked for of stacks.
+    /// The same events with the requested stacks.
     #[must_use]
     pub fn with(self, stacks: Stacks) -> Self {
         let all = if stacks.own { self } else { self.without_own_stacks() };
@@ -309,9 +308,9 @@ impl EventCatalogue {
                 ));
             }
             let bare = |key: &str| remedy.by_label.get(key).is_some_and(Vec::is_empty);
-            let told = |key: &str| remedy.why_not.get(key).is_some_and(|why| !why.trim().is_empty());
+            let has_reason = |key: &str| remedy.why_not.get(key).is_some_and(|why| !why.trim().is_empty());
             let mut keys = remedy.by_label.keys().chain(remedy.why_not.keys());
-            if let Some(key) = keys.find(|key| bare(key) != told(key)) {
+            if let Some(key) = keys.find(|key| bare(key) != has_reason(key)) {
                 return Err(Error::invalid(
                     format!("{place}: class {class}"),
                     format!("label {key:?}"),

@@ -59,7 +59,8 @@ pub struct Finding {
     /// What to type or set, where the state is `fixable` or `boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// What to type to have it the other way, where the field does not agree on which is right and the state is `ok` either way.
+    /// What to type for the opposite setting, where the field does not agree on which is right and
+    /// the state is `ok` either way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
     /// What the remedy does not do, where it does less than the mechanism at its best.
@@ -71,7 +72,7 @@ pub struct Finding {
     /// Whether a mistake in what runs under it can take the machine away: such a remedy is proposed after harmless ones.
     #[serde(default, skip_serializing_if = "is_false")]
     pub risky: bool,
-    /// Whether the mechanism is a choice: its state is told, and fails nothing.
+    /// Whether the mechanism is a choice: its state is reported, and fails nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
     /// Whether it is set as isolation wants and nothing on this machine can show that it is at

@@ -11,7 +11,7 @@ pub enum FixState {
     Unfixed,
     /// It does not.
     Fixed,
-    /// It could not be told.
+    /// It could not be determined.
     Unknown,
     /// The fix concerns another architecture, or no interference.
     NotApplicable,

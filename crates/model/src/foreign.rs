@@ -1,5 +1,5 @@
-//! Text from outside: names of processes, paths, what other programs wrote. Anybody may have chosen
-//! it, and root reads it on a terminal.
+//! Text from outside: names of processes, paths, what other programs wrote. Any user may have
+//! chosen it, and root reads it on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ pub fn is_unseen(c: char) -> bool {
     control || directs || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
-/// As wide as it was, each such character a question mark: for one line of a table.
+/// Replaces each such character by a question mark, width unchanged: for one line of a table.
 pub fn in_a_line(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) || c.is_control() { '?' } else { c }).collect()
 }

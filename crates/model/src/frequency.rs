@@ -1,13 +1,13 @@
-//! Changes of a CPU's frequency, which the kernel asks for and tells of.
+//! Changes of a CPU's frequency, which the kernel requests and reports.
 
 use crate::Cpus;
 use crate::run::Run;
 use std::collections::BTreeMap;
 
-/// The event that tells of a CPU that its frequency was changed, and to how many kHz.
+/// The event by which the kernel reports a CPU's new frequency, in kHz.
 pub const EVENT: &str = "power:cpu_frequency";
 
-/// How long a change takes at most, by the driver, ns, by CPU; those are missing of which it does not say
+/// How long a change takes at most, by the driver, ns, by CPU; CPUs without a value are missing
 /// (Linux Documentation/admin-guide/pm/cpufreq.rst, `cpuinfo_transition_latency`).
 pub type FrequencyChanges = BTreeMap<u32, u64>;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The catalogue that ships with stillcore.
 pub const EMBEDDED: &str = include_str!("../../../catalogue/functions.toml");
 
-/// The kernels that every function must be told of, oldest first.
+/// The kernels for which every function must have an entry, oldest first.
 pub const KERNELS: [&str; 3] = ["5.10", "6.1", "6.12"];
 
 /// What compilers append to the names of clones and parts (GCC: `-fipa-*`, `-freorder-blocks-and-partition`; Clang: LTO).
@@ -48,7 +48,7 @@ impl Hidden {
     }
 }
 
-/// A tracepoint that tells the events of a list.
+/// A tracepoint that shows the events of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListTracepoint {
@@ -72,7 +72,7 @@ pub struct FunctionList {
     pub grep: Vec<String>,
     /// Events of the list that no function shows.
     pub unseen: Option<String>,
-    /// Tracepoints that tell the same events.
+    /// Tracepoints that show the same events.
     #[serde(rename = "tracepoint")]
     pub tracepoints: Vec<ListTracepoint>,
 }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_function_and_pattern_of_the_shipped_catalogue_is_told_of() {
+    fn every_function_and_pattern_of_the_shipped_catalogue_is_described() {
         let catalogue = FunctionCatalogue::embedded().unwrap();
         assert_eq!(catalogue.lists.iter().map(|list| list.grep.len()).collect::<Vec<_>>(), [7, 15, 10]);
         for function in &catalogue.functions {
@@ -287,14 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_name_their_place() {
         let list = "[[list]]\nid = \"l\"\ntitle = \"L\"\ngrep = [\"a\"]\ntracepoint = []\n";
         let pattern = "[[pattern]]\ntext = \"a\"\nwhy = \"w\"\n";
         let function = |rest: &str| format!("{list}{pattern}[[function]]\nid = \"f\"\nwhy = \"w\"\n{rest}");
         let all = "hidden = { \"5.10\" = \"absent\", \"6.1\" = \"absent\", \"6.12\" = \"absent\" }";
         let good = function(&format!("list = \"l\"\n{all}"));
         assert!(FunctionCatalogue::parse("x.toml", &good).is_ok());
-        for (text, told) in [
+        for (text, place) in [
             (good.replace("list = \"l\"", "list = \"m\""), "x.toml: f"),
             (good.replace("\"5.10\"", "\"5.4\""), "x.toml: f"),
             (format!("{good}\nevent = true\nsymbols = {{ \"6.6\" = \"f\" }}"), "x.toml: f"),
@@ -305,7 +305,7 @@ mod tests {
             (good.replace("absent", "gone"), "x.toml:13"),
         ] {
             let error = FunctionCatalogue::parse("x.toml", &text).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{told}: {error}");
+            assert!(error.starts_with(place), "{place}: {error}");
         }
     }
 }

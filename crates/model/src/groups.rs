@@ -20,7 +20,7 @@ pub struct TaskGroup {
 pub struct Container {
     /// Its number or name in the path of the group.
     pub id: String,
-    /// Its name; absent where no file of its runtime tells it.
+    /// Its name; absent where no file of its runtime names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The pod that it belongs to, by name.
@@ -34,7 +34,7 @@ pub struct Container {
 /// Kinds of systemd units that have processes of their own (systemd.service(5), systemd.scope(5)).
 const UNITS: [&str; 2] = ["service", "scope"];
 
-/// So much of a number tells containers apart for people.
+/// Characters of a number that distinguish containers for people.
 const SHORT_ID: usize = 12;
 
 impl Container {

@@ -24,7 +24,7 @@ pub enum ReadBy {
     Stretch = 0,
     /// The probe itself, around the pause before a stretch.
     Pause = 1,
-    /// The process that drains it, from another CPU, at its own distance.
+    /// The process that drains it, from another CPU, at its own interval.
     Drain = 2,
 }
 
@@ -37,9 +37,10 @@ pub struct Growth {
     pub t1_ns: i64,
     /// Who read them.
     pub read_by: ReadBy,
-    /// ns that the thread waited for its CPU though it could have run (`/proc/<pid>/schedstat`, second figure).
+    /// ns that the thread waited for its CPU though it could have run (`/proc/<pid>/schedstat`,
+    /// second number).
     pub run_delay_ns: Option<u64>,
-    /// Times the thread got a CPU (`/proc/<pid>/schedstat`, third figure).
+    /// Times the thread got a CPU (`/proc/<pid>/schedstat`, third number).
     pub arrivals: Option<u64>,
     /// Switches away from the thread because it blocked or was stopped (`getrusage(2)`).
     pub voluntary: Option<u64>,

@@ -5,7 +5,7 @@ use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The event that tells of a CPU that it goes to sleep, and of that it is awake again.
+/// The event by which the kernel reports that a CPU goes to sleep or wakes up.
 pub const EVENT: &str = "power:cpu_idle";
 
 /// The idle states of each CPU, by the number that events give them.
@@ -23,11 +23,11 @@ pub struct IdleState {
 /// What is known of how long the measured CPUs of a run took to leave their idle states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleExits {
-    /// Nothing: the kernel has no driver of them, or nobody has asked it.
+    /// Nothing: the kernel has no driver of them, or was not asked.
     Unknown,
     /// States that take time were held off.
     HeldOff,
-    /// What the driver says, but not of every CPU an event says that it sleeps.
+    /// What the driver says, but some CPU has no event that says that it sleeps.
     NotSeen,
     /// What the driver says.
     Known,

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_told_and_what_is_not_set_is_n() {
+    fn only_what_differs_is_listed_and_what_is_not_set_is_n() {
         let set = |pairs: &[(&str, &str)]| {
             pairs
                 .iter()
@@ -93,8 +93,8 @@ mod tests {
             ("6.1".to_owned(), set(&[("CONFIG_HZ", "250"), ("CONFIG_NO_HZ_FULL", "y")])),
         ]);
         let found = option_differences(&kernels).unwrap();
-        let told: Vec<_> = found.iter().map(|one| one.option.as_str()).collect();
-        assert_eq!(told, ["CONFIG_NO_HZ_FULL"]);
+        let names: Vec<_> = found.iter().map(|one| one.option.as_str()).collect();
+        assert_eq!(names, ["CONFIG_NO_HZ_FULL"]);
         assert_eq!(found[0].values, set(&[("5.10", "n"), ("6.1", "y")]));
     }
 }

@@ -18,7 +18,7 @@ pub struct Snapshot {
     pub state: MachineState,
 }
 
-/// What the machine is. `None` and empty mean that this machine did not tell.
+/// What the machine is. `None` and empty mean that this machine did not report it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The running kernel.
@@ -77,8 +77,8 @@ pub struct Topology {
     pub smt_active: Option<bool>,
     /// One entry a present CPU.
     pub cpus: Vec<CpuTopology>,
-    /// CPUs that somebody else has taken for himself: they keep house for nobody, and are not
-    /// isolated unasked.
+    /// CPUs that another user has claimed: they are no housekeeping CPUs, and are isolated only
+    /// on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<Owned>,
 }
@@ -138,7 +138,7 @@ pub struct Limits {
     pub rtprio: Option<u64>,
     /// RLIMIT_MEMLOCK, soft, in bytes; `None` is unlimited.
     pub memlock_bytes: Option<u64>,
-    /// Whether SCHED_FIFO was granted when asked for.
+    /// Whether SCHED_FIFO was granted on request.
     pub fifo_allowed: Option<bool>,
     /// `sched_rt_runtime_us`; −1 is no throttling.
     pub rt_runtime_us: Option<i64>,
@@ -171,8 +171,9 @@ pub struct MachineState {
     pub irq_affinity: BTreeMap<u32, String>,
     /// Affinity of kernel threads, `name/n` → list, threads of one name numbered from 0.
     pub kthread_affinity: BTreeMap<String, String>,
-    /// Affinities of user threads that somebody has narrowed: name, its digits as `#` → lists, `; ` between them. Threads that may run
-    /// where the first process may, or everywhere, are left out; the first process itself is `1`.
+    /// Affinities of user threads that were narrowed: name, its digits as `#` → lists, `; ` between
+    /// them. Threads that may run where the first process may, or everywhere, are left out; the
+    /// first process itself is `1`.
     #[serde(default)]
     pub thread_affinity: BTreeMap<String, String>,
     /// Mount points with their types, `target type`.

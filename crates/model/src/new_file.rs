@@ -36,12 +36,12 @@ enum Until {
     Nameless,
     /// One with another name in the same directory.
     Named(OsString),
-    /// What is in its place: a device or a pipe from the beginning on, any other when it is kept.
+    /// It is in its place: a device or a pipe from the beginning, any other file once it is kept.
     InPlace,
 }
 
 impl NewFile {
-    /// At `path`. What is there and no regular file, a device or a pipe, is written to as it is.
+    /// At `path`. A device or a pipe that is there is written to as it is.
     pub fn create(path: &Path) -> Result<Self, Error> {
         Self::open(path).map_err(|source| Error::io("write", path, source))
     }
@@ -149,7 +149,7 @@ fn beside(place: &Place) -> io::Result<(File, OsString)> {
     Ok((File::from(file), name))
 }
 
-/// What others could read of a file that they may not is not shown to them meanwhile.
+/// A file that replaces another stays private until it gets that one's mode.
 fn mode_of_new(place: &Place) -> Mode {
     Mode::from_raw_mode(if place.there.is_some() { 0o600 } else { 0o666 })
 }

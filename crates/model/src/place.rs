@@ -1,10 +1,11 @@
 //! Where a file is to be written: its directory, held open, and its name there.
 //!
-//! Whoever runs as root is led by every link on the way, and an ordinary user can lay one. A way is
-//! walked one name at a time, and a link on it is followed where the kernel itself would be sure of
-//! it: it is ours or root's (Linux Documentation/admin-guide/sysctl/fs.rst, `protected_symlinks`,
-//! which holds for shared directories alone, and not for a program that resolves links itself).
-//! What is renamed in between is not followed either: everything happens below the open directory.
+//! A program run as root follows every link on a path, and an ordinary user can place one. So a
+//! path is walked one name at a time, and a link is followed only where the kernel itself would
+//! trust it: it is ours or root's (Linux Documentation/admin-guide/sysctl/fs.rst,
+//! `protected_symlinks`, which holds for shared directories alone, and not for a program that
+//! resolves links itself). A rename in between is not followed either: everything happens below the
+//! open directory.
 
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Schema of a plan.
 pub const SCHEMA: &str = "stillcore.plan/1";
 
-/// How a change is made, read back and taken back. Every kind is a target with a value that can be read and written as text.
+/// How a change is made, read back and undone. Every kind is a target with a value that can be read
+/// and written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
@@ -32,15 +33,16 @@ pub enum StepKind {
     Controller,
     /// A value that holds as long as a process keeps a file open; target: `PATH=VALUE`; value: `held` or `not held`.
     Held,
-    /// Nothing now; undoing it gives tasks and interrupts the affinities they had, which undoing later steps widens. Target: `all`;
-    /// value: the affinities, as JSON.
+    /// Nothing now; undoing it restores the affinities of tasks and interrupts, which undoing later
+    /// steps widens. Target: `all`; value: the affinities, as JSON.
     Affinities,
-    /// Nothing now; undoing it gives a file the value it had, which a later change makes the kernel compute anew. Target: its path.
+    /// Nothing now; undoing it restores a file's value, which a later change makes the kernel
+    /// recompute. Target: its path.
     Kept,
 }
 
 impl StepKind {
-    /// Whether it only remembers what undoing others would not bring back.
+    /// Whether it only stores what undoing other changes would not restore.
     pub fn remembers(self) -> bool {
         matches!(self, Self::Affinities | Self::Kept)
     }
@@ -65,7 +67,7 @@ pub struct Step {
     pub cost: String,
     /// Whether a mistake in what then runs can take the machine away.
     pub risky: bool,
-    /// What of this one change is out of the ordinary: a clause.
+    /// What is unusual about this change: a clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -1,8 +1,9 @@
 //! What may touch one CPU: each interrupt, thread, queue, timer, group and shared piece of hardware, a row each.
 //!
-//! After the second lesson of the RTSS 2024 paper on an interference-free operating system: a core needs a clear indicator of all that
-//! can reach it. Three questions are kept apart, since Linux answers them in different files: where was it told to be, where is it in
-//! force, and did it ever touch the CPU.
+//! After the second lesson of the RTSS 2024 paper on an interference-free operating system: a core
+//! needs a clear indicator of all that can reach it. Three questions are kept apart, since Linux
+//! answers them in different files: where was it configured to be, where is it in force, and did it
+//! ever touch the CPU.
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -113,7 +114,7 @@ pub struct Resource {
     pub kind: Kind,
     /// What it is called, unique within its kind as far as the kernel's own names are.
     pub name: String,
-    /// Where, or how, it was told to be, in the words of the file that says so.
+    /// Where, or how, it was configured to be, in the words of the file that says so.
     pub asked: Option<String>,
     /// Where, or how, it is in force.
     pub effective: Option<String>,

@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 /// Schema of `run.json`.
 pub const SCHEMA: &str = "stillcore.run/1";
 
-/// Name of the phase whose only purpose is its trace: what its probes measure holds the recorder's cost, and is in no figure.
+/// Name of the phase whose only purpose is its trace: what its probes measure includes the
+/// recorder's cost, and statistics exclude it.
 pub const TRACED: &str = "traced";
 
 /// One measurement on disk.
@@ -45,8 +46,9 @@ pub struct Run {
     pub measured_cpus: Cpus,
     /// The CPUs that were disturbed, and on which everything else ran.
     pub housekeeping_cpus: Cpus,
-    /// The limit on wake-up latency that was held on `/dev/cpu_dma_latency` while it measured, us: with 0 no CPU enters an idle state
-    /// that takes time to leave. None: idle states were the machine's, as in runs from before this was recorded.
+    /// The limit on wake-up latency held on `/dev/cpu_dma_latency` while it measured, us: with 0 no
+    /// CPU enters an idle state that takes time to leave. None: idle states were the machine's, as
+    /// in runs from before this was recorded.
     #[serde(default)]
     pub dma_latency_us: Option<i32>,
     /// The idle states of the measured CPUs, where a trace was recorded; empty where the kernel has
@@ -148,7 +150,7 @@ pub struct ProbeRecord {
     /// Timer slack in force, ns; it delays only policies that are not real-time.
     #[serde(default)]
     pub timer_slack_ns: u64,
-    /// Policy asked for.
+    /// Requested policy.
     pub policy_asked: Policy,
     /// Policy the kernel reported back.
     pub policy_effective: Policy,
@@ -158,7 +160,7 @@ pub struct ProbeRecord {
     pub threshold_ns: Option<u64>,
     /// Samples in the file.
     pub samples: u64,
-    /// Releases asked for over the window (wake-up): samples + missed + lost.
+    /// Requested releases over the window (wake-up): samples + missed + lost.
     pub released: u64,
     /// Releases that passed unserved.
     pub missed: u64,
@@ -198,15 +200,14 @@ pub struct ProbeRecord {
     /// File with the growth of counters over its intervals, relative to the run, where they were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters_file: Option<String>,
-    /// What reached the threshold from which on contexts are kept.
+    /// What reached the threshold for keeping contexts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_threshold: Option<OverThreshold>,
-    /// Until when it is sure to have run on its own CPUs, CLOCK_MONOTONIC ns, where the kernel took one of them from it.
+    /// Where the kernel took one of its CPUs: until when it surely ran on them, CLOCK_MONOTONIC ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_ns: Option<i64>,
-    /// Whether its window was cut off, so that the record is made of what its file holds when that
-    /// is read; never stored. What it lost, and all that only its end would have said, are not
-    /// known.
+    /// Whether its window was cut off, so that the record is made from its file when that is read;
+    /// never stored. Its losses, and all else that only its end would report, are unknown.
     #[serde(default, skip)]
     pub cut_off: bool,
 }
@@ -257,7 +258,7 @@ impl ProbeRecord {
     }
 }
 
-/// One task of a task set, as asked for; its period and priority are those of the probe's record.
+/// One task of a task set, as requested; its period and priority are those of the probe's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// Its name.
@@ -276,7 +277,7 @@ pub struct TaskRecord {
 /// How a thread was woken from other CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakeUpsRecord {
-    /// Distance of wake-ups asked for, ns.
+    /// Requested interval of wake-ups, ns.
     pub interval_ns: u64,
     /// Whether a SCHED_OTHER task kept the CPUs busy; else they were idle in between.
     pub busy: bool,
@@ -285,13 +286,14 @@ pub struct WakeUpsRecord {
 /// What a busy loop was, and what could take its CPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NoiseRecord {
-    /// Bytes copied each turn; 0 for none.
+    /// Bytes copied in each iteration; 0 for none.
     pub workload_bytes: u64,
     /// How long the loop ran before the measurement, ns; the gaps of that time are stored, flagged as warm-up.
     pub preheat_ns: u64,
-    /// Smallest turn of the loop in 4,096 before the window, ns.
+    /// Shortest iteration of the loop among 4,096 before the window, ns.
     pub least_turn_ns: f64,
-    /// What figures subtract from every gap, ns: the smallest turn where that was asked for, else 0. Samples are stored as they were.
+    /// What statistics subtract from every gap, ns: the shortest iteration where requested, else 0.
+    /// Samples are stored as they were.
     pub bias_ns: u64,
     /// Cost of one read of each counter on the measured CPU, ns, by name. The cheapest that can be trusted was taken.
     pub read_ns: BTreeMap<String, f64>,
@@ -397,8 +399,8 @@ pub struct TraceRecord {
 }
 
 impl TraceRecord {
-    /// The stretches of a window of which the trace holds every event that was not lost: the window itself, or what of it lies in
-    /// snapshots. By time, CLOCK_MONOTONIC ns.
+    /// The stretches of a window whose events the trace holds, except lost ones: the window itself,
+    /// or its parts in snapshots. By time, CLOCK_MONOTONIC ns.
     pub fn stretches(&self, window: [i64; 2]) -> Vec<[i64; 2]> {
         let Some(snapshots) = &self.snapshots else { return vec![window] };
         let inside = |kept: &SnapshotRecord| [kept.t0_ns.max(window[0]), kept.t1_ns.min(window[1])];
@@ -482,7 +484,7 @@ pub struct ObserverCost {
     pub trace_user_stack_ns: Option<f64>,
     /// CPU time of the wake-up probe per sample, ns, sleep and wake-up included.
     pub wakeup_sample_ns: Option<f64>,
-    /// One turn of the noise loop, ns.
+    /// One iteration of the noise loop, ns.
     pub noise_turn_ns: Option<f64>,
     /// One reading of the kernel's counters while the probes ran, on a housekeeping CPU, ns.
     #[serde(default)]

@@ -21,7 +21,7 @@ pub struct Sample {
 pub mod flag {
     /// The first sample of a probe: cold caches.
     pub const FIRST: u32 = 1;
-    /// Taken while the probe warms up; stored, but no figure counts it.
+    /// Taken while the probe warms up; stored, but statistics exclude it.
     pub const WARM_UP: u32 = 2;
     /// The clock stepped between the last sample and this one.
     pub const CLOCK_STEP: u32 = 4;
@@ -29,12 +29,12 @@ pub mod flag {
     pub const RING_GAP: u32 = 8;
     /// Taken after the kernel may have taken the CPU from the probe: it ran somewhere else.
     pub const CPU_TAKEN: u32 = 16;
-    /// The flags whose samples stay out of every figure.
+    /// The flags whose samples statistics exclude.
     pub const NOT_COUNTED: u32 = FIRST | WARM_UP | CLOCK_STEP | CPU_TAKEN;
 }
 
 impl Sample {
-    /// Whether figures count this sample.
+    /// Whether statistics include this sample.
     pub fn counts(&self) -> bool {
         self.flags & flag::NOT_COUNTED == 0
     }
@@ -86,7 +86,7 @@ impl ProbeKind {
 /// How policies of LITMUS^RT begin; the plug-in follows.
 const LITMUS: &str = "SCHED_LITMUS";
 
-/// A scheduling policy with its priority: what was asked for, or what the kernel reports back.
+/// A scheduling policy with its priority: the requested one, or what the kernel reports back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// `SCHED_FIFO`, `SCHED_OTHER`, …
@@ -169,11 +169,11 @@ pub struct SampleMeta {
     pub phase: String,
     /// Unit of `value_ns`: always `ns`.
     pub unit: String,
-    /// Clock of the releases: `CLOCK_MONOTONIC` unless asked for another. `t_ns` is CLOCK_MONOTONIC always.
+    /// Clock of the releases, by default `CLOCK_MONOTONIC`. `t_ns` is CLOCK_MONOTONIC always.
     pub clock: String,
     /// What the values were read from: `CLOCK_MONOTONIC`, `tsc`, `cntvct`.
     pub counter: String,
-    /// The policy asked for.
+    /// The requested policy.
     pub policy_asked: Policy,
     /// The policy the kernel reported back for the measuring thread.
     pub policy_effective: Policy,

@@ -480,7 +480,7 @@ mod tests {
         }
         writer.finish(&meta()).unwrap();
         let (whole, bytes) = (read_all_columns(&path).unwrap(), std::fs::read(&path).unwrap());
-        let mut told = 0;
+        let mut errors = 0;
         for (at, bit) in (0..bytes.len()).map(|at| (at, at % 8)) {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << bit;
@@ -488,9 +488,9 @@ mod tests {
             // What a footer says besides (statistics, who wrote it) may change; nothing that is read from it.
             match read_all_columns(&other) {
                 Ok(columns) => assert_eq!(columns, whole, "bit {bit} of byte {at}"),
-                Err(_) => told += 1,
+                Err(_) => errors += 1,
             }
         }
-        assert!(told * 2 > bytes.len(), "{told} of {} bytes", bytes.len());
+        assert!(errors * 2 > bytes.len(), "{errors} of {} bytes", bytes.len());
     }
 }

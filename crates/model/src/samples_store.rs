@@ -1,9 +1,9 @@
 //! Samples on their way to disk, so that they are there whatever ends the writer: killed, out of
 //! disk space, without power. At most half a second of them is in memory alone.
 //!
-//! A thread of its own writes and waits for the disk; whoever drains a ring waits for neither. Rows
-//! go to the tail of the file at once ([`crate::samples_tail`]), and to the file in row groups. A
-//! tail is given up when the row group that it led up to is on the disk, and its successor too.
+//! A separate thread writes and waits for the disk; the thread that drains a ring waits for
+//! neither. Rows go to the tail of the file at once ([`crate::samples_tail`]), and to the file in
+//! row groups. A tail is removed when its row group and the next tail are on the disk.
 
 use crate::Error;
 use crate::sample::{Sample, SampleMeta};
@@ -66,7 +66,7 @@ impl SampleStore {
         self.pending.slices.push(slice);
     }
 
-    /// To be called often: hands over what has come, where that is some time ago.
+    /// Hands over the samples that have waited for some time; call it often.
     pub fn keep(&mut self) -> Result<(), Error> {
         if self.kept.elapsed() < KEEP { Ok(()) } else { self.hand_over() }
     }

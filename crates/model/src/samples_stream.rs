@@ -1,6 +1,7 @@
 //! A samples file read a batch at a time, however long it is: memory is that of one row group's columns.
 //!
-//! Most of what is asked of a long file needs values alone; times and numbers of samples are decoded for the batches in which somebody asks.
+//! Most questions about a long file need values alone; times and numbers of samples are decoded
+//! only for the batches in which they are read.
 
 use crate::Error;
 use crate::columns::{Table, Value};

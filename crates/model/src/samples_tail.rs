@@ -1,10 +1,9 @@
 //! The end of a samples file that is still being written: the rows that are in no row group yet.
 //!
 //! Beside `X.parquet` lies `X.parquet.tail-0` or `-1`, its successor. It begins with what is known
-//! of the samples ([`Opening`]), and each half second adds the rows that have come. Where the
-//! writer dies, a reader takes the row groups of the one file and the rows of the other. Every
-//! piece of a tail is a frame: length (u32), CRC-32 (u32), bytes. The first that is not whole ends
-//! it.
+//! of the samples ([`Opening`]), and each half second adds the new rows. Where the writer
+//! dies, a reader takes the row groups of the one file and the rows of the other. A tail consists
+//! of frames: length (u32), CRC-32 (u32), bytes. The first incomplete frame ends it.
 
 use crate::Error;
 use crate::run::ProbeRecord;

@@ -1,15 +1,16 @@
 //! Snapshots of a trace: the kernel's events around the largest samples of a measurement that is too long to record as a whole.
 //!
-//! Recording goes on in a ring that overwrites its oldest events, and stops for a moment when a sample reaches the limit: what the ring
-//! holds around the sample is kept, and recording goes on. Every sample that reached the limit is in exactly one of the counts here, and
-//! so is every nanosecond of the window: recorded or paused.
+//! Recording runs in a ring that overwrites its oldest events, and pauses when a sample reaches the
+//! limit: what the ring holds around the sample is kept, and recording resumes. Every sample that
+//! reached the limit is in exactly one of the counts here, and so is every nanosecond of the
+//! window: recorded or paused.
 
 use serde::{Deserialize, Serialize};
 
 /// How a trace was cut down to snapshots, and what became of every sample that reached the limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SnapshotsRecord {
-    /// Value from which on a sample is a reason for a snapshot, ns.
+    /// Threshold: a sample of at least this value causes a snapshot, ns.
     pub over_ns: i64,
     /// How much is kept before a sample, ns.
     pub before_ns: i64,
@@ -21,10 +22,10 @@ pub struct SnapshotsRecord {
     pub over: u64,
     /// Samples in snapshots that were given up for those of larger samples.
     pub given_up: u64,
-    /// Samples for which no snapshot was taken, because as many as are kept were of larger ones.
+    /// Samples for which no snapshot was taken, because all kept ones were of larger samples.
     pub smaller: u64,
-    /// Samples that none was taken for because a part of their time lies in the pause of another one, or because the ring held nothing of
-    /// it any more.
+    /// Samples without a snapshot, because part of their time lies in the pause of another one, or
+    /// because the ring no longer held any of it.
     pub unrecorded: u64,
     /// Snapshots taken, kept or not.
     pub taken: u64,

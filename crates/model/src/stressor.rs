@@ -34,7 +34,7 @@ pub struct StressorRecord {
     pub confined_by: Vec<String>,
     /// Operations over time: CLOCK_MONOTONIC, ns, and the successful operations since the entry
     /// before; one entry a second, of long runs one every two, four, … seconds. Empty where the
-    /// stressor does not tell before its end.
+    /// stressor does not report before its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<[i64; 2]>,
     /// Seconds in which nothing succeeded although it was to do two operations or more a second.
@@ -61,7 +61,7 @@ pub enum StressorState {
     Ok,
     /// It did nothing, too little, or the witness disagrees.
     Void,
-    /// It did not end when told to and was killed.
+    /// It did not end on request and was killed.
     Stuck,
     /// This kernel or machine lacks what it needs, and it was never run.
     Absent,

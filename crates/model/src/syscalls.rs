@@ -62,7 +62,7 @@ const fn old(name: &'static str, x86_64: u32, wait: Wait) -> Syscall {
     Syscall { name, x86_64: Some(x86_64), aarch64: None, wait }
 }
 
-/// All calls that are told apart.
+/// All calls that are distinguished.
 pub const SYSCALLS: &[Syscall] = &[
     call("read", 0, 63, Wait::Descriptor),
     call("write", 1, 64, Wait::Descriptor),

@@ -1,4 +1,4 @@
-//! Where programs were in user space when they did what a trace tells: the names of its addresses.
+//! Where programs were in user space when they did what a trace shows: the names of its addresses.
 //!
 //! Addresses mean something only in the process that had them, and as long as that lives. So the
 //! recorder names those that the trace has, and keeps the names beside it.

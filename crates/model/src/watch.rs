@@ -12,11 +12,12 @@ pub const FILE: &str = "watch.json";
 pub struct WatchRecord {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What was asked for, in words.
+    /// The request, in words.
     pub asked: String,
     /// Architecture, whose system call numbers the trace holds.
     pub arch: String,
-    /// Threads that were there before recording began or were seen meanwhile; those of which only the trace tells are not among them.
+    /// Threads that were there before recording began or were seen meanwhile; those that only the
+    /// trace shows are not among them.
     pub tasks: Vec<WatchedTask>,
     /// What descriptors stood for, as last seen.
     pub descriptors: Vec<Descriptor>,

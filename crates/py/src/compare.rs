@@ -70,7 +70,7 @@ impl Runs {
                 "observed_max_ns": one.samples.max(),
             })
         };
-        let told = json!({
+        let object = json!({
             "name": run.name,
             "tool": run.tool,
             "kernel": run.kernel,
@@ -78,7 +78,7 @@ impl Runs {
             "cpu_model": run.cpu_model,
             "windows": run.windows.iter().map(window).collect::<Vec<_>>(),
         });
-        Ok(told.to_string())
+        Ok(object.to_string())
     }
 
     /// The distinct values of a window, ns, ascending, and how often each was seen.
@@ -138,7 +138,7 @@ fn figure(place: &str, name: &str) -> Answer<Figure> {
 /// Two groups side by side, as JSON: what `compare --json` prints.
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, base: &Runs, other: &Runs, asked: Asked) -> PyResult<String> {
-    let told = || -> Answer<String> {
+    let render = || -> Answer<String> {
         let (question, conditions) = asked.question()?;
         let comparison = groups::compare(&base.runs, &other.runs, &question).map_err(Wrong::sentence)?;
         let judged: Vec<Judged> = conditions.iter().map(|condition| condition.judge(&comparison)).collect();
@@ -146,7 +146,7 @@ pub(crate) fn compare(py: Python<'_>, base: &Runs, other: &Runs, asked: Asked) -
         answer["conditions"] = serde_json::to_value(judged)?;
         Ok(answer.to_string())
     };
-    Ok(py.detach(told)?)
+    Ok(py.detach(render)?)
 }
 
 /// The published chi-square selection, a probe an entry, as JSON.
@@ -157,21 +157,21 @@ pub(crate) fn compare_chi2(
     observed: &Runs,
     asked: Asked,
 ) -> PyResult<String> {
-    let told = || -> Answer<String> {
+    let render = || -> Answer<String> {
         let (question, _) = asked.question()?;
         let (matched, _) =
             admitted(&[&reference.runs, &observed.runs], &question).map_err(Wrong::sentence)?;
         let latencies = matched.iter().filter(|one| one.probe != ProbeKind::Noise);
         let mut all = Vec::new();
         for one in latencies {
-            let told = chi2(&one.groups[0], &one.groups[1]).ok_or_else(|| {
+            let selection = chi2(&one.groups[0], &one.groups[1]).ok_or_else(|| {
                 Wrong::new(
                     "observed",
                     "no samples in it or in its reference, or more than a second between them",
                     "latencies",
                 )
             })?;
-            let mut answer = serde_json::to_value(told)?;
+            let mut answer = serde_json::to_value(selection)?;
             answer["probe"] = json!(one.probe);
             answer["phase"] = json!(one.phase);
             all.push(answer);
@@ -181,7 +181,7 @@ pub(crate) fn compare_chi2(
         }
         Ok(Value::Array(all).to_string())
     };
-    Ok(py.detach(told)?)
+    Ok(py.detach(render)?)
 }
 
 /// Groups by their loss, as JSON: what `compare --best --json` prints.
@@ -197,10 +197,10 @@ pub(crate) fn rank(
     }
     let groups: Vec<(String, Vec<MeasuredRun>)> =
         groups.into_iter().map(|(name, group)| (name, group.runs.clone())).collect();
-    let told = || -> Answer<String> {
+    let render = || -> Answer<String> {
         let (question, _) = asked.question()?;
         let ranking = best(&groups, figure("loss", loss)?, &question).map_err(Wrong::sentence)?;
         Ok(serde_json::to_string(&ranking)?)
     };
-    Ok(py.detach(told)?)
+    Ok(py.detach(render)?)
 }

@@ -1,4 +1,5 @@
-//! What samples in NumPy arrays say: the figures that `analysis.json` has for each window of a run, of samples from anywhere.
+//! Statistics of samples in NumPy arrays from anywhere: those that `analysis.json` has for each
+//! window of a run.
 
 use crate::error::{Answer, Wrong};
 use analysis::bounds::share_upper;
@@ -35,7 +36,7 @@ pub(crate) struct About {
     spin_ns: Option<u64>,
 }
 
-/// Figures of samples, as JSON: those of one window of `analysis.json`.
+/// Statistics of samples, as JSON: those of one window of `analysis.json`.
 #[pyfunction]
 pub(crate) fn describe(
     py: Python<'_>,
@@ -73,7 +74,7 @@ pub(crate) fn describe(
         flags: flags.map_or(0, |flags| flags[row]),
     };
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
-    let told = py.detach(|| {
+    let json = py.detach(|| {
         let times = || samples.iter().map(|sample| sample.t_ns);
         let record = ProbeRecord {
             period_ns: about.period_ns,
@@ -87,7 +88,7 @@ pub(crate) fn describe(
         };
         serde_json::to_string(&distribution(&record, &samples))
     });
-    Ok(told.map_err(Wrong::sentence)?)
+    Ok(json.map_err(Wrong::sentence)?)
 }
 
 /// Upper bound of a probability after `count` events in `n` independent trials, one-sided, 95 %.

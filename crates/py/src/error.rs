@@ -37,7 +37,8 @@ impl Wrong {
     }
 }
 
-/// Reads what is at `place`. The Parquet reader trusts pages and panics on some damaged ones; for who reads a run that is one error more.
+/// Reads what is at `place`. The Parquet reader trusts pages and panics on some
+/// damaged ones; that becomes an error here.
 pub(crate) fn guarded<T>(place: &Path, read: impl FnOnce() -> Answer<T>) -> Answer<T> {
     let damaged = |_| Err(Wrong::new(place.display(), "a file in it is damaged", "a run as it was written"));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 /// What was counted of one cell, as JSON.
 #[pyfunction]
 pub(crate) fn exposure_facts(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let told = || -> Answer<String> { Ok(serde_json::to_string(&facts(&path)?)?) };
-    Ok(py.detach(told)?)
+    let render = || -> Answer<String> { Ok(serde_json::to_string(&facts(&path)?)?) };
+    Ok(py.detach(render)?)
 }
 
 /// The table of some cells, as JSON; `seen` and `unseen` name the stressors that are controls.
@@ -20,7 +20,7 @@ pub(crate) fn exposure_table(
     seen: Vec<String>,
     unseen: Vec<String>,
 ) -> PyResult<String> {
-    let told = || -> Answer<String> {
+    let render = || -> Answer<String> {
         let cells =
             cells.iter().map(|cell| Ok(serde_json::from_str(cell)?)).collect::<Answer<Vec<CellFacts>>>()?;
         let expect = |seen: bool| move |stressor: &String| Expectation { stressor: stressor.clone(), seen };
@@ -28,5 +28,5 @@ pub(crate) fn exposure_table(
             seen.iter().map(expect(true)).chain(unseen.iter().map(expect(false))).collect();
         Ok(serde_json::to_string(&conclude(&cells, &expected))?)
     };
-    Ok(py.detach(told)?)
+    Ok(py.detach(render)?)
 }

@@ -10,7 +10,7 @@
 //! | `table` | Arrow record batches, shared with whoever asks; columns as NumPy arrays |
 //! | `samples`, `events` | what a run holds, as tables |
 //! | `run` | a run's own words, and its conclusions |
-//! | `describe`, `compare`, `exposure` | the analysis: figures of samples, groups of runs, events per operation |
+//! | `describe`, `compare`, `exposure` | the analysis: statistics of samples, groups of runs, events per operation |
 //! | `sched/` | task sets, tests, studies |
 //! | `parallel` | many sets at once |
 #![forbid(unsafe_code)]

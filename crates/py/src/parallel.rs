@@ -1,13 +1,14 @@
-//! Many sets at once: on threads of their own, without the interpreter's lock, and with an ear for Ctrl-C.
+//! Many sets at once: on separate threads, without the interpreter's lock, interruptible by Ctrl-C.
 //!
-//! A pool a call: threads that outlive a call would be missing in a process that Python forks. Answers come in the order of the sets
-//! whatever thread had which, and of several errors the first set's is told, so that a call is a function of its arguments.
+//! One pool per call: threads that outlive a call would be missing in a process that Python forks.
+//! Answers come in the order of the sets whatever thread had which. Of several errors the first
+//! set's is reported. So a call is a function of its arguments.
 
 use crate::error::{Answer, Wrong};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
-/// Sets between two looks at signals.
+/// Sets between two checks for signals.
 const ROUND: usize = 1 << 14;
 
 /// `of` for every number below `n`, in order. `threads`: none for as many as there are CPUs, one for this thread.
@@ -22,11 +23,11 @@ pub(crate) fn each<T: Send>(
     for start in (0..n).step_by(ROUND) {
         py.check_signals()?;
         let end = (start + ROUND).min(n);
-        let told: Vec<Answer<T>> = py.detach(|| match &pool {
+        let answers: Vec<Answer<T>> = py.detach(|| match &pool {
             Some(pool) => pool.install(|| (start..end).into_par_iter().map(&of).collect()),
             None => (start..end).map(&of).collect(),
         });
-        for one in told {
+        for one in answers {
             all.push(one?);
         }
     }

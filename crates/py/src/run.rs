@@ -67,14 +67,14 @@ fn document(dir: &Path) -> Answer<Document> {
 impl Conclusions {
     /// The content of `analysis.json`, as text.
     fn analysis_json(&self, py: Python<'_>) -> PyResult<String> {
-        let told = || -> Answer<String> { Ok(self.document.analysis_json()?.to_string()) };
-        Ok(py.detach(told)?)
+        let render = || -> Answer<String> { Ok(self.document.analysis_json()?.to_string()) };
+        Ok(py.detach(render)?)
     }
 
     /// The verdicts on the largest samples, as in the report's JSON, as text.
     fn verdicts_json(&self) -> PyResult<String> {
-        let told = serde_json::to_string(&report::verdicts(&self.document)).map_err(Wrong::sentence);
-        Ok(told?)
+        let json = serde_json::to_string(&report::verdicts(&self.document)).map_err(Wrong::sentence);
+        Ok(json?)
     }
 
     /// The report, one page without anything outside it.

@@ -1,7 +1,7 @@
 //! The samples of a run as one table: a batch a samples file, its columns as they come from the file, and beside them whose they are.
 //!
-//! A file that is not what `run.json` says of it is an error, as in the analysis. Of a run that was not completed what is missing is told
-//! in the table's metadata.
+//! A file that is not what `run.json` says of it is an error, as in the analysis. For an incomplete
+//! run, the table's metadata lists what is missing.
 
 use crate::error::{Answer, Wrong};
 use crate::table::Table;
@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
     pub(crate) probe: Option<String>,
     pub(crate) phase: Option<String>,
     pub(crate) cpu: Option<u32>,
-    /// Only those that figures count.
+    /// Only those that statistics include.
     pub(crate) counted: bool,
 }
 
@@ -129,7 +129,7 @@ fn schema(run: &Run, files: &[(&ProbeRecord, SampleColumns)], own: &[String], mi
     Schema::new_with_metadata(fields, HashMap::from([("stillcore".to_owned(), about.to_string())]))
 }
 
-/// Only the rows that figures count.
+/// Only the rows that statistics include.
 fn counted(columns: SampleColumns) -> SampleColumns {
     let kept: Vec<bool> = columns.flags.iter().map(|flags| flags & flag::NOT_COUNTED == 0).collect();
     SampleColumns {

@@ -181,11 +181,11 @@ impl Shared {
         let width: usize = kind[1..].parse().unwrap_or(1);
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };
         let address = data.buffers()[0].as_ptr() as usize + data.offset() * width;
-        let told = PyDict::new(py);
-        told.set_item("version", 3)?;
-        told.set_item("shape", (self.array.len(),))?;
-        told.set_item("typestr", format!("{order}{kind}"))?;
-        told.set_item("data", (address, true))?;
-        Ok(told)
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.array.len(),))?;
+        interface.set_item("typestr", format!("{order}{kind}"))?;
+        interface.set_item("data", (address, true))?;
+        Ok(interface)
     }
 }

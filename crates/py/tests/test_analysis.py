@@ -14,39 +14,39 @@ RESULTS = ROOT / "fixtures/results"
 
 def test_quantiles_are_numpys_and_need_ten_above() -> None:
     values = np.random.default_rng(1).lognormal(9, 1, 20_000).astype(np.int64)
-    told = stillcore.distribution(values, period_ns=1_000_000)
-    assert (told.n, told.min_ns, told.observed_max_ns) == (20_000, values.min(), values.max())
-    for quantile in told.quantiles:
+    record = stillcore.distribution(values, period_ns=1_000_000)
+    assert (record.n, record.min_ns, record.observed_max_ns) == (20_000, values.min(), values.max())
+    for quantile in record.quantiles:
         nearest = np.quantile(values, quantile.p, method="inverted_cdf")
         above = 20_000 - np.ceil(20_000 * quantile.p)
         # Drawn independently, they are worth about as many as they are, and never more.
         assert 0.5 * above <= quantile.effective_above <= above
         assert quantile.value_ns == (nearest if quantile.effective_above >= 10 else None), quantile
-    for one in told.exceedances:
+    for one in record.exceedances:
         assert one.count == (values >= one.threshold_ns).sum()
-    assert sum(count for _, _, count in told.histogram) == 20_000
+    assert sum(count for _, _, count in record.histogram) == 20_000
 
 
 def test_missed_releases_are_charged_with_their_lateness() -> None:
     values, missed = np.full(100, 10), np.zeros(100, np.uint32)
     values[40], missed[41] = 50_500, 50
-    told = stillcore.distribution(values, missed=missed, period_ns=1_000)
-    assert told.missed == 50
-    late = {one.threshold_ns: one.count for one in told.exceedances}
+    record = stillcore.distribution(values, missed=missed, period_ns=1_000)
+    assert record.missed == 50
+    late = {one.threshold_ns: one.count for one in record.exceedances}
     # The late one itself, and each release behind it that was still so late: 50,500 less k periods.
     for threshold in (1_000, 20_000, 50_000):
         assert late[threshold] == 1 + sum(50_500 - 1_000 * k >= threshold for k in range(1, 51))
-    assert (told.n, told.corrected_max_ns) == (100, 50_500)
+    assert (record.n, record.corrected_max_ns) == (100, 50_500)
 
 
 def test_flags_leave_samples_out() -> None:
-    told = stillcore.distribution([900, 10, 20], flags=[1, 0, 0])
-    assert (told.n, told.excluded, told.observed_max_ns) == (2, 1, 20)
+    record = stillcore.distribution([900, 10, 20], flags=[1, 0, 0])
+    assert (record.n, record.excluded, record.observed_max_ns) == (2, 1, 20)
 
 
 def test_none_seen_is_an_upper_bound() -> None:
-    told = stillcore.exceedance(np.full(3_000, 500), 1_000)
-    assert (told.count, told.share, told.upper_share) == (0, 0.0, 0.001)
+    record = stillcore.exceedance(np.full(3_000, 500), 1_000)
+    assert (record.count, record.share, record.upper_share) == (0, 0.0, 0.001)
     # One of two: Clopper and Pearson's closed form.
     assert stillcore.exceedance([1, 5], 5).upper_share == pytest.approx(0.95**0.5)
     assert stillcore.exceedance([], 5).upper_share == 1.0
@@ -94,9 +94,9 @@ def test_both_of_cyclictests_forms_say_the_same() -> None:
 
 
 def test_counts_of_oslat_are_those_of_its_file() -> None:
-    told = json.loads((RESULTS / "oslat.json").read_text())["thread"]["0"]["histogram"]
+    histogram = json.loads((RESULTS / "oslat.json").read_text())["thread"]["0"]["histogram"]
     (run,) = stillcore.read_runs(RESULTS / "oslat.json")
-    assert int(run.windows[0].counts.sum()) == sum(told.values())
+    assert int(run.windows[0].counts.sum()) == sum(histogram.values())
 
 
 def test_rtla_has_series_to_choose_from() -> None:
@@ -119,15 +119,15 @@ def test_a_file_of_nobody(tmp_path: Path) -> None:
 
 def planted(folder: Path, name: str, seed: int, shift_us: int) -> Path:
     """A result as jitterdebugger leaves it: a histogram in us of wake-ups around 20 us."""
-    told = json.loads((RESULTS / "jitterdebugger.json").read_text())
+    result = json.loads((RESULTS / "jitterdebugger.json").read_text())
     drawn = np.random.default_rng(seed).normal(20 + shift_us, 2, 5_000).clip(1).astype(int)
     values, counts = np.unique(drawn, return_counts=True)
-    cpu = told["cpu"]["0"]
+    cpu = result["cpu"]["0"]
     cpu["histogram"] = {str(value): int(count) for value, count in zip(values, counts, strict=True)}
     cpu.update(count=5_000, min=int(values[0]), max=int(values[-1]), avg=float(drawn.mean()))
-    told["cpu"] = {"0": cpu}
+    result["cpu"] = {"0": cpu}
     path = folder / f"{name}-{seed}.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(result))
     return path
 
 
@@ -135,12 +135,12 @@ def test_a_planted_shift_is_found_and_none_is_not(tmp_path: Path) -> None:
     base = [planted(tmp_path, "base", seed, 0) for seed in range(8)]
     same = [planted(tmp_path, "same", 100 + seed, 0) for seed in range(8)]
     later = [planted(tmp_path, "later", 200 + seed, 9) for seed in range(8)]
-    told = stillcore.compare(base, later, figures=["p50"], fail_if=["p50 > +5us", "p50 > +20us"], margin_ns=3_000)
-    (figure,) = told.windows[0].figures
+    comparison = stillcore.compare(base, later, figures=["p50"], fail_if=["p50 > +5us", "p50 > +20us"], margin_ns=3_000)
+    (figure,) = comparison.windows[0].figures
     assert figure.verdict == "worse"
     low, high = figure.interval
     assert low <= 9_000 <= high
-    assert [one.holds for one in told.conditions] == [True, False]
+    assert [one.holds for one in comparison.conditions] == [True, False]
     (figure,) = stillcore.compare(base, same, figures=["p50"], margin_ns=3_000).windows[0].figures
     assert figure.verdict == "equivalent"
     ranking = stillcore.best({"later": later, "base": stillcore.read_runs(*base)}, loss="p99")

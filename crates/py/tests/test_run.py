@@ -16,11 +16,11 @@ import stillcore
 
 def test_a_run_is_a_mapping_of_its_run_json_with_attributes(small: Path) -> None:
     run = stillcore.open(small)
-    told = json.loads((small / "run.json").read_text())
-    assert dict(run) == told
-    assert run.measured_cpus == told["measured_cpus"] == run["measured_cpus"]
+    stored = json.loads((small / "run.json").read_text())
+    assert dict(run) == stored
+    assert run.measured_cpus == stored["measured_cpus"] == run["measured_cpus"]
     assert run.phases[1].name == "disturbed"
-    assert "windows" in run and len(run) == len(told)
+    assert "windows" in run and len(run) == len(stored)
     with pytest.raises(AttributeError, match="nothing_such"):
         _ = run.nothing_such
     assert run.machine.machine.kernel.release.startswith("6.1")
@@ -108,9 +108,9 @@ def test_numpy_has_what_arrow_has(small: Path) -> None:
     run = stillcore.open(small)
     for table in (run.samples(), run.events()):
         arrow = pa.table(table)
-        told = table.to_numpy()
-        assert list(told) == arrow.column_names == table.column_names
-        for name, column in told.items():
+        columns = table.to_numpy()
+        assert list(columns) == arrow.column_names == table.column_names
+        for name, column in columns.items():
             assert len(column) == len(table) == arrow.num_rows
             assert np.ma.getdata(column).shape == (len(table),)
             assert column.tolist() == arrow[name].to_pylist(), name
@@ -146,11 +146,11 @@ def test_events_are_those_of_the_analysis(small: Path) -> None:
     for window in run.analysis().events:
         place = next(one for one in run.windows if (one.phase, one.probe) == (window.phase, window.probe))
         during = (events["t0_ns"] >= place.t0_ns) & (events["t0_ns"] <= place.t1_ns) & events["counts"]
-        for told in window.classes:
-            found = int(((events["class"] == told["class"]) & during).sum())
+        for row in window.classes:
+            found = int(((events["class"] == row["class"]) & during).sum())
             # The probe's own page faults, and what came before its first sample, are in the window and in no figure.
-            own = told["class"] in ("exception", "self", "timer.tick", "softirq")
-            assert found >= told.count and (own or found == told.count), (window.phase, window.probe, told)
+            own = row["class"] in ("exception", "self", "timer.tick", "softirq")
+            assert found >= row.count and (own or found == row.count), (window.phase, window.probe, row)
     assert sum(one.count for window in run.analysis().events for one in window.classes) > 1_000
     assert (np.diff(events["t0_ns"]) >= 0).all()
     known = events["source_cpu"][events["confidence"] == "exact"]
@@ -158,17 +158,17 @@ def test_events_are_those_of_the_analysis(small: Path) -> None:
 
 
 def test_events_name_the_control_group_of_their_source(copy: Path) -> None:
-    def told() -> tuple[list[int | None], list[str | None]]:
+    def sources() -> tuple[list[int | None], list[str | None]]:
         events = pa.table(stillcore.open(copy).events())
         return events["source_pid"].to_pylist(), events["source_group"].to_pylist()
 
-    pids, groups = told()
+    pids, groups = sources()
     assert set(groups) == {None}
     pid = next(pid for pid in pids if pid)
     run = json.loads((copy / "run.json").read_text())
     run["trace"]["groups"] = [{"path": "/system.slice/cron.service", "tids": [pid]}]
     (copy / "run.json").write_text(json.dumps(run))
-    pids, groups = told()
+    pids, groups = sources()
     assert groups == ["cron.service" if one == pid else None for one in pids]
 
 
@@ -264,15 +264,15 @@ def test_flipped_bytes_are_the_one_error_or_nothing(copy: Path) -> None:
     assert refused > len(whole) // 70
 
 
-def test_what_is_missing_of_a_partial_run_is_told(copy: Path) -> None:
-    told = json.loads((copy / "run.json").read_text())
-    told.update(complete=False, incomplete_reason="killed")
-    (copy / "run.json").write_text(json.dumps(told))
-    (copy / told["probes"][0]["file"]).unlink()
+def test_what_is_missing_of_a_partial_run_is_listed(copy: Path) -> None:
+    stored = json.loads((copy / "run.json").read_text())
+    stored.update(complete=False, incomplete_reason="killed")
+    (copy / "run.json").write_text(json.dumps(stored))
+    (copy / stored["probes"][0]["file"]).unlink()
     run = stillcore.open(copy)
     table = run.samples(probe="wakeup")
     about = json.loads(table.metadata["stillcore"])
-    assert not about["complete"] and told["probes"][0]["file"] in about["missing"][0]
+    assert not about["complete"] and stored["probes"][0]["file"] in about["missing"][0]
     assert len(table) == sum(one.samples for one in run.probes[1:] if one.probe == "wakeup")
 
 

@@ -19,9 +19,9 @@ SIMULATED = json.loads((ROOT / "crates/sched/tests/fixtures/fp_simulated.json").
 def test_the_published_set() -> None:
     # R. Delgado and B. W. Choi, IEEE Access 8, 2020, Table 6.
     sets = sched.TaskSets.from_arrays([10 * MS, 20 * MS, 40 * MS], [3 * MS, 5 * MS, 10 * MS])
-    told = sched.analyze(sets)
-    assert told.response_times.tolist() == [[3 * MS, 8 * MS, 29 * MS]]
-    assert told.schedulable.tolist() == [True]
+    verdicts = sched.analyze(sets)
+    assert verdicts.response_times.tolist() == [[3 * MS, 8 * MS, 29 * MS]]
+    assert verdicts.schedulable.tolist() == [True]
     budget = sched.budget(sets)
     assert (budget.budget_ns.tolist(), budget.limiting_task.tolist()) == ([7 * MS], [0])
     assert budget.budgets_ns.tolist() == [[7 * MS, 9 * MS, 8 * MS]]
@@ -32,13 +32,13 @@ def test_stored_simulations(threads: int | None) -> None:
     names = ("period", "deadline", "cost", "jitter", "blocking")
     rows = [[{name: one[name][at] for name in names} for at in range(len(one["cost"]))] for one in SIMULATED]
     sets = sched.TaskSets.from_dicts([{"tasks": tasks} for tasks in rows])
-    told = sched.analyze(sets, threads=threads)
-    assert told.schedulable.tolist() == [one["schedulable"] for one in SIMULATED]
+    verdicts = sched.analyze(sets, threads=threads)
+    assert verdicts.schedulable.tolist() == [one["schedulable"] for one in SIMULATED]
     widest = max(len(one["cost"]) for one in SIMULATED)
-    assert told.response_times.shape == (len(SIMULATED), widest)
+    assert verdicts.response_times.shape == (len(SIMULATED), widest)
     for at, one in enumerate(SIMULATED):
-        assert told[at].response_times == one["response"]
-        missing = told.response_times[at, len(one["cost"]) :]
+        assert verdicts[at].response_times == one["response"]
+        missing = verdicts.response_times[at, len(one["cost"]) :]
         assert (missing == -1).all()
     # The same through arrays, for those of one width.
     same = [one for one in SIMULATED if len(one["cost"]) == 7]
@@ -100,13 +100,13 @@ def contended(cores: int, **more: object) -> dict:
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
 def test_locks_block(cores: int) -> None:
-    told = sched.analyze(contended(cores), locks="fifo-np")
+    verdicts = sched.analyze(contended(cores), locks="fifo-np")
     # In FIFO order each other core is in front at most once.
-    assert told.spin.tolist() == [[100 * (cores - 1)] * cores]
-    assert (told.blocking == told.spin + told.arrival).all()
-    assert told.response_times.tolist() == [[1_000 + 100 * (cores - 1)] * cores]
+    assert verdicts.spin.tolist() == [[100 * (cores - 1)] * cores]
+    assert (verdicts.blocking == verdicts.spin + verdicts.arrival).all()
+    assert verdicts.response_times.tolist() == [[1_000 + 100 * (cores - 1)] * cores]
     once = sched.analyze(contended(cores, response_time=2_000), locks="fifo-np", blocking_only=True)
-    assert (once.spin == told.spin).all()
+    assert (once.spin == verdicts.spin).all()
 
 
 def test_a_lock_of_one_core_has_a_ceiling_on_request() -> None:
@@ -156,36 +156,36 @@ def test_drawn_requests() -> None:
 @pytest.mark.parametrize("test", sched.BUDGET_TESTS)
 def test_the_budget_is_the_last_jitter_that_holds(test: str) -> None:
     sets = sched.generate({"tasks": 6, "utilization": 0.75, "deadlines": [0.8, 1.0]}, seed=9, hi=25)
-    told = sched.budget(sets, test).budget_ns
-    assert ((told >= 0) == sched.analyze(sets, test).schedulable).all() and (told > 0).any()
-    for at in np.flatnonzero(told >= 0):
+    budgets = sched.budget(sets, test).budget_ns
+    assert ((budgets >= 0) == sched.analyze(sets, test).schedulable).all() and (budgets > 0).any()
+    for at in np.flatnonzero(budgets >= 0):
         one = sets[int(at) : int(at) + 1]
-        holds = [bool(sched.analyze(one, test, jitter=int(told[at]) + more).schedulable[0]) for more in (0, 1)]
+        holds = [bool(sched.analyze(one, test, jitter=int(budgets[at]) + more).schedulable[0]) for more in (0, 1)]
         assert holds == [True, False]
 
 
 def test_the_cost_budget_is_a_factor() -> None:
     sets = sched.TaskSets.from_arrays([[10_000, 20_000]], [[2_000, 4_000]])
-    told = sched.cost_budget(sets)
+    budget = sched.cost_budget(sets)
     # Twice the cost of both is a load of 0.8; 2.5 times is 1, and harmonic periods can be filled.
-    assert told.factor_ppm.tolist() == [2_500_000]
-    assert told.factors_ppm.tolist() == [[4_000_000, 4_000_000]]
+    assert budget.factor_ppm.tolist() == [2_500_000]
+    assert budget.factors_ppm.tolist() == [[4_000_000, 4_000_000]]
     assert sched.cost_budget(sets, "edf-qpa").factor_ppm.tolist() == [2_500_000]
 
 
 @pytest.mark.parametrize("test", ["fp-rta", "edf-qpa"])
 def test_certificates_prove_verdicts_and_nothing_else(test: str) -> None:
     sets = sched.generate({"tasks": 5, "utilization": 0.93}, seed=4, hi=30)
-    told = sched.analyze(sets, test, certificate=True)
+    verdicts = sched.analyze(sets, test, certificate=True)
     if test == "fp-rta":
-        assert 0 < told.schedulable.sum() < len(sets)
-    for at, proof in enumerate(told.certificates):
-        assert proof.schedulable == told.schedulable[at]
+        assert 0 < verdicts.schedulable.sum() < len(sets)
+    for at, proof in enumerate(verdicts.certificates):
+        assert proof.schedulable == verdicts.schedulable[at]
         assert sched.check_certificate(proof, sets, at) is None
-    assert "another task" in sched.check_certificate(told.certificates[0], sets, 1)
+    assert "another task" in sched.check_certificate(verdicts.certificates[0], sets, 1)
     crowded = sched.TaskSets.from_jsonl('{"tasks": [{"period": 10, "cost": 8}, {"period": 10, "cost": 8}]}')
     assert sched.analyze(crowded, test, certificate=True, partition="ff").certificates == [None]
-    turned = {**told.certificates[0], "schedulable": not told.schedulable[0]}
+    turned = {**verdicts.certificates[0], "schedulable": not verdicts.schedulable[0]}
     assert sched.check_certificate(turned)
     with pytest.raises(stillcore.Error):
         sched.check_certificate({"schema": "something"})
@@ -208,15 +208,15 @@ def test_a_late_job_is_as_probable_as_the_command_says(small: Path) -> None:
         {"unit": "ms", "tasks": [{"period": 100, "cost": 20}, {"period": 200, "cost": 30}]},
         {"unit": "ms", "tasks": [{"period": 10, "cost": 1}]},
     ]
-    told = sched.probabilistic(sets, small, latest="40ms")
-    assert (told.wakeups, told.longest_ns > 21 * MS) == (226, True)
-    assert told.budgets_ns.tolist() == [[80 * MS, 130 * MS], [9 * MS, -1]]
-    assert told.releases.tolist() == [[1, 2], [5, -1]]
-    assert told.late_at_most[0] == pytest.approx([0.01327433628318584, 0.02654867256637168])
-    assert told.late_at_most[1, 0] == pytest.approx(0.3120890875964947)
-    assert np.isnan(told.late_at_most[1, 1])
-    assert told.hold(0.5).tolist() == [True, True]
-    assert told.hold(0.1).tolist() == [True, False]
+    likelihoods = sched.probabilistic(sets, small, latest="40ms")
+    assert (likelihoods.wakeups, likelihoods.longest_ns > 21 * MS) == (226, True)
+    assert likelihoods.budgets_ns.tolist() == [[80 * MS, 130 * MS], [9 * MS, -1]]
+    assert likelihoods.releases.tolist() == [[1, 2], [5, -1]]
+    assert likelihoods.late_at_most[0] == pytest.approx([0.01327433628318584, 0.02654867256637168])
+    assert likelihoods.late_at_most[1, 0] == pytest.approx(0.3120890875964947)
+    assert np.isnan(likelihoods.late_at_most[1, 1])
+    assert likelihoods.hold(0.5).tolist() == [True, True]
+    assert likelihoods.hold(0.1).tolist() == [True, False]
     with pytest.raises(stillcore.Error, match="which was observed"):
         sched.probabilistic(sets, small)
     with pytest.raises(stillcore.Error, match="self-suspension"):
@@ -232,8 +232,8 @@ def test_the_share_of_real_time_tasks() -> None:
 
 
 def test_no_set_and_an_empty_one() -> None:
-    told = sched.analyze([])
-    assert len(told) == 0 and told.response_times.shape == (0, 0)
+    verdicts = sched.analyze([])
+    assert len(verdicts) == 0 and verdicts.response_times.shape == (0, 0)
     assert sched.analyze({"tasks": []}).schedulable.tolist() == [True]
     assert sched.generate(lo=3, hi=3).to_dicts() == []
 

@@ -44,19 +44,19 @@ def test_a_batch_is_what_analyze_says_of_its_sets() -> None:
     sets = sched.generate(spec, seed=11, lo=100, hi=160)
     batch = sched.analyse_batch(SPEC, 11, 100, 160, at=1)
     for curve, asked in zip(batch, SPEC["curve"], strict=True):
-        told = sched.analyze(sets, asked["test"], jitter=asked.get("jitter", 0))
-        assert (told.schedulable == curve).all()
+        verdicts = sched.analyze(sets, asked["test"], jitter=asked.get("jitter", 0))
+        assert (verdicts.schedulable == curve).all()
 
 
 def test_table_vii_again() -> None:
-    told = sched.study(TABLE)
-    assert told.verdicts.shape == (3, 8, 500)
-    shares = told.verdicts.mean(axis=2)
-    for curve, row in zip(told.conclusions.curves, shares, strict=True):
+    study = sched.study(TABLE)
+    assert study.verdicts.shape == (3, 8, 500)
+    shares = study.verdicts.mean(axis=2)
+    for curve, row in zip(study.conclusions.curves, shares, strict=True):
         assert [point.share for point in curve.points] == row.tolist()
         # As published, where a sample of 500 can say so much: all of them, and none.
         assert row[:2].tolist() == [1.0, 1.0] and row[-1] == 0.0
-    assert told.conclusions.schema == "stillcore.sched-study/1"
+    assert study.conclusions.schema == "stillcore.sched-study/1"
 
 
 @pytest.mark.parametrize("block", [1, 999, 3_000, 10_000])
@@ -87,11 +87,11 @@ def test_a_worker_is_killed_in_the_middle_and_every_bit_is_the_same(monkeypatch:
                 yield piece
 
         monkeypatch.setattr(sched, "_worked", with_a_death)
-        told = sched.study(spec, client, block=200)
+        study = sched.study(spec, client, block=200)
         assert waited[0] > 0
         assert pid not in set(client.run(os.getpid).values())
-    assert (told.verdicts == serial.verdicts).all()
-    assert told.conclusions == serial.conclusions
+    assert (study.verdicts == serial.verdicts).all()
+    assert study.conclusions == serial.conclusions
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The types that are told are those that are there."""
+"""The declared types are those of the module."""
 
 import subprocess
 import sys

@@ -1,9 +1,11 @@
 //! What is wrong, in order of cost, and what to do about each.
 //!
-//! Losses come first, since they qualify everything below. Then what the kernel ran on the measured CPUs, ranked by the
-//! time it stole per second from the busy loop in the disturbed phase (ties by how often); classes that came only while the
-//! periodic task slept follow, since a sleeping task loses nothing to them but the way back. Each is joined through the event catalogue with the
-//! mechanisms that remove it and what the audit says of them. Last, settings that nothing observed argues for.
+//! Losses come first, since they qualify everything below. Then what the kernel ran on the measured
+//! CPUs, ranked by the time it stole per second from the busy loop in the disturbed phase (ties by
+//! count). Classes that came only while the periodic task slept follow, since they cost a sleeping
+//! task only its wake-up. Each is joined through the event catalogue with the mechanisms that
+//! remove it and what the audit says of them. Last come settings for which this run has no
+//! evidence.
 
 mod interference;
 mod losses;
@@ -49,7 +51,7 @@ pub struct Facts<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceKind {
-    /// Something was lost or did not happen: figures below are weaker for it.
+    /// Something was lost or did not happen: the values below are weaker for it.
     Loss,
     /// The task set misses a deadline.
     Guarantee,

@@ -1,4 +1,4 @@
-//! How sure the figures of a window are, in words: effective numbers, intervals, the rule of three.
+//! How sure the statistics of a window are, in words: effective numbers, intervals, rule of three.
 
 use analysis::shape::{Distribution, Exceedance};
 use model::sample::ProbeKind;
@@ -6,7 +6,7 @@ use model::sample::ProbeKind;
 use crate::distribution::quantiles;
 use crate::{Document, format};
 
-/// Windows of which it is told: of releases and of gaps, most dependent first at the most so many.
+/// Upper limit of the windows listed, those of releases and of gaps together.
 const WINDOWS: usize = 8;
 
 /// The windows, in their order.
@@ -56,7 +56,7 @@ fn length_ns(d: &Distribution) -> f64 {
 
 /// Its quantiles with their intervals; none where none has one.
 pub(crate) fn intervals(d: &Distribution) -> Option<String> {
-    let told: Vec<String> = quantiles(d)
+    let estimates: Vec<String> = quantiles(d)
         .iter()
         .filter_map(|quantile| {
             let ([low, high], value) = (quantile.interval_ns?, quantile.value_ns?);
@@ -68,11 +68,11 @@ pub(crate) fn intervals(d: &Distribution) -> Option<String> {
     let short = short.map(|quantile| {
         format!("{} is not estimable from n = {}", format::quantile_name(quantile.p), format::count(d.n))
     });
-    let all: Vec<String> = told.into_iter().chain(short).collect();
+    let all: Vec<String> = estimates.into_iter().chain(short).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Limits that are none of the round ones of every report: those that were asked for.
+/// Limits that the user asked for: not the round ones of every report.
 pub(crate) fn deadlines(d: &Distribution) -> Vec<&Exceedance> {
     let round = analysis::distribution::THRESHOLDS_NS;
     d.exceedances.iter().filter(|one| !round.contains(&one.threshold_ns)).collect()

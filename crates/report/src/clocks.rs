@@ -7,12 +7,12 @@ use model::clocks::{ClocksRecord, CoreOffset, NtpState};
 
 /// Everything there is to say below the table of rates.
 pub(crate) fn remarks(clocks: &Clocks, facts: &ClocksRecord) -> Vec<String> {
-    let mut told = scheduler(&clocks.scheduler);
-    told.extend(clocks.counter.as_ref().map(counter));
+    let mut sentences = scheduler(&clocks.scheduler);
+    sentences.extend(clocks.counter.as_ref().map(counter));
     // The one that may be furthest off.
     let reach = |offset: &CoreOffset| offset.ns.abs() + offset.bound_ns;
     let furthest = facts.core_offsets.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)));
-    told.extend(furthest.map(|one| {
+    sentences.extend(furthest.map(|one| {
         format!(
             "counters of {} CPUs against CPU {}: at most {:.0} +- {:.0} ns apart (CPU {})",
             facts.core_offsets.len(),
@@ -28,20 +28,20 @@ pub(crate) fn remarks(clocks: &Clocks, facts: &ClocksRecord) -> Vec<String> {
         let trap = if cost.ns > 1000.0 { " (it traps)" } else { "" };
         format!("{} {:.0} ns{trap}", cost.read, cost.ns)
     });
-    told.push(format!("a read costs: {}", costs.collect::<Vec<_>>().join(", ")));
+    sentences.push(format!("a read costs: {}", costs.collect::<Vec<_>>().join(", ")));
     let source = facts.source.as_deref().unwrap_or("unknown");
     let sources = if facts.sources.is_empty() { "unknown".to_owned() } else { facts.sources.join(" ") };
-    told.push(format!("clock source {source}, of {sources}"));
-    told.extend(facts.ntp.as_ref().map(|[before, after]| time_keeping(before, after)));
-    told
+    sentences.push(format!("clock source {source}, of {sources}"));
+    sentences.extend(facts.ntp.as_ref().map(|[before, after]| time_keeping(before, after)));
+    sentences
 }
 
 fn scheduler(scheduler: &Scheduler) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if let Some(drift) = &scheduler.measured {
         let sooner = if drift.ppb > 0.0 { "earlier" } else { "later" };
         // Two standard errors: what is within them is no drift that was seen.
-        told.push(if drift.ppb.abs() <= 2.0 * drift.ppb_error {
+        sentences.push(if drift.ppb.abs() <= 2.0 * drift.ppb_error {
             format!(
                 "SCHED_DEADLINE tasks: no drift against CLOCK_MONOTONIC seen; at most {:.1} us an hour",
                 (drift.ppb.abs() + 2.0 * drift.ppb_error) * 3.6
@@ -57,9 +57,9 @@ fn scheduler(scheduler: &Scheduler) -> Vec<String> {
     if let (Some(ppb), Some(from)) = (scheduler.predicted_ppb, &scheduler.predicted_from) {
         let ntp = scheduler.ntp_ppb.filter(|ppb| ppb.abs() > 0.0);
         let ntp = ntp.map_or_else(String::new, |ntp| format!(", and {:+.2} ppb from NTP", -ntp));
-        told.push(format!("predicted: {ppb:+.2} ppb by rounding{ntp} (from {from})"));
+        sentences.push(format!("predicted: {ppb:+.2} ppb by rounding{ntp} (from {from})"));
     }
-    told
+    sentences
 }
 
 fn counter(counter: &CounterRate) -> String {

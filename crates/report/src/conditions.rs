@@ -1,5 +1,5 @@
-//! The conditions of a run: what was measured, by whom, when, how long, with what policy, clock, kernel and losses. No figure means
-//! anything without them.
+//! The conditions of a run: what was measured, by whom, when, how long, with what policy, clock,
+//! kernel and losses. No value means anything without them.
 
 use crate::{Document, format, guarantee, heading};
 use model::run::{ProbeRecord, Run, TRACED};
@@ -13,7 +13,7 @@ pub struct Condition {
     pub name: &'static str,
     /// What it was; ASCII.
     pub text: String,
-    /// Whether it is not what was asked for, or weakens every figure.
+    /// Whether it differs from the request, or weakens every value.
     pub weak: bool,
 }
 
@@ -99,9 +99,9 @@ fn samples(document: &Document) -> Vec<String> {
     kinds.into_iter().map(line).collect()
 }
 
-/// A line for every pair of policies asked for and in force.
+/// A line for every pair of requested and effective policy.
 fn policies(probes: &[ProbeRecord]) -> Vec<Condition> {
-    let mut told: Vec<Condition> = Vec::new();
+    let mut conditions: Vec<Condition> = Vec::new();
     for record in probes {
         let (asked, effective) = (&record.policy_asked, &record.policy_effective);
         let mut text = guarantee::policy(effective);
@@ -112,11 +112,11 @@ fn policies(probes: &[ProbeRecord]) -> Vec<Condition> {
             text = format!("{text}; timer slack {}", format::ns(record.timer_slack_ns as i64));
         }
         let condition = Condition { name: "policy", text, weak: asked != effective };
-        if !told.contains(&condition) {
-            told.push(condition);
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
         }
     }
-    told
+    conditions
 }
 
 fn idle_states(run: &Run) -> String {
@@ -173,8 +173,9 @@ mod tests {
     use model::sample::Policy;
 
     fn text(document: &Document, name: &str) -> String {
-        let told = conditions(document);
-        told.iter()
+        let conditions = conditions(document);
+        conditions
+            .iter()
             .filter(|one| one.name == name)
             .map(|one| one.text.as_str())
             .collect::<Vec<_>>()
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_and_not_had_is_told() {
+    fn a_refused_policy_is_reported() {
         let mut document = fixture::document();
         assert_eq!(text(&document, "policy"), "SCHED_FIFO, priority 95");
         document.run.probes[0].policy_effective = Policy::other();
@@ -192,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_for_the_trace_alone_is_told_apart() {
+    fn what_was_measured_for_the_trace_alone_is_marked() {
         let mut document = fixture::document();
         document.run.probes[0].phase = TRACED.to_owned();
-        let told = text(&document, "samples");
-        assert_eq!(told.matches("wakeup").count(), 2, "{told}");
-        assert!(told.contains("wakeup (for the trace, in no figure): released"), "{told}");
+        let samples = text(&document, "samples");
+        assert_eq!(samples.matches("wakeup").count(), 2, "{samples}");
+        assert!(samples.contains("wakeup (for the trace, in no figure): released"), "{samples}");
     }
 
     #[test]

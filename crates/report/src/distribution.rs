@@ -1,4 +1,5 @@
-//! The figures of a distribution as everybody here reads them: missed releases charged where the probe has releases.
+//! The values of a distribution as all sections read them: missed releases charged where the probe
+//! has releases.
 //!
 //! A late task that serves one release of several would otherwise show one late sample where many were late (coordinated
 //! omission); `analysis` charges each swallowed release with the lateness it had.

@@ -20,19 +20,19 @@ pub(crate) fn largest(section: &SnapshotSection) -> Vec<&ExplainedSample> {
 }
 
 /// What became of every sample that reached the limit, and of every moment of the window.
-pub(crate) fn account(told: &SnapshotsRecord, section: &SnapshotSection) -> Vec<String> {
-    let limit = format::ns(told.over_ns);
-    let kept: u64 = told.kept.iter().map(|kept| kept.samples_over).fold(0, u64::saturating_add);
+pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection) -> Vec<String> {
+    let limit = format::ns(record.over_ns);
+    let kept: u64 = record.kept.iter().map(|kept| kept.samples_over).fold(0, u64::saturating_add);
     let mut lines = vec![format!(
         "{} of at least {limit}: {kept} in {} kept, {} smaller than the kept ones, {} in snapshots given up for larger ones, {} where \
          nothing was recorded",
-        format::plural(told.over, "sample"),
-        format::plural(told.kept.len() as u64, "snapshot"),
-        told.smaller,
-        told.given_up,
-        told.unrecorded
+        format::plural(record.over, "sample"),
+        format::plural(record.kept.len() as u64, "snapshot"),
+        record.smaller,
+        record.given_up,
+        record.unrecorded
     )];
-    if section.over != told.over {
+    if section.over != record.over {
         lines.push(format!(
             "the samples files hold {} of at least {limit}: the others came when recording had ended",
             format::plural(section.over, "sample")
@@ -41,9 +41,9 @@ pub(crate) fn account(told: &SnapshotsRecord, section: &SnapshotSection) -> Vec<
     lines.push(format!(
         "the trace holds {} of {} recorded; for {} nothing was recorded, while {} written",
         format::span(section.kept_ns),
-        format::span(told.recorded_ns),
-        format::ns(told.paused_ns as i64),
-        match told.taken {
+        format::span(record.recorded_ns),
+        format::ns(record.paused_ns as i64),
+        match record.taken {
             1 => "one snapshot was".to_owned(),
             n => format!("{n} snapshots were"),
         }

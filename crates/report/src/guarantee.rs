@@ -364,16 +364,16 @@ mod tests {
     #[test]
     fn on_a_virtual_machine_the_hypervisor_is_a_condition_and_on_metal_it_is_not() {
         let mut document = fixture::document();
-        let told = |document: &crate::Document| {
+        let names_hypervisor = |document: &crate::Document| {
             let found = guarantee(&document.run, &document.machine.machine, &document.analysis);
             found
                 .conditions
                 .iter()
                 .any(|condition| condition.contains("hypervisor can take the CPU at any time"))
         };
-        assert!(told(&document));
+        assert!(names_hypervisor(&document));
         document.machine.machine.hypervisor = None;
-        assert!(!told(&document));
+        assert!(!names_hypervisor(&document));
     }
 
     #[test]

@@ -17,8 +17,8 @@ pub fn verb(run: &Run) -> String {
 /// The verb that watches a program.
 pub(crate) const WATCH: &str = "trace watch";
 
-/// Whether it only measured: no idle controls, no disturbance, nothing to tell apart. A program
-/// that was watched is no question of isolation by itself.
+/// Whether it only measured: no idle controls, no disturbance, nothing to compare. A watched
+/// program by itself is no question of isolation.
 pub fn is_measurement(run: &Run) -> bool {
     ["measure", "graph", WATCH].iter().any(|first| verb(run).starts_with(first))
 }

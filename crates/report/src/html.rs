@@ -1,7 +1,7 @@
 //! The page: one offline HTML file that works with scripts off, in light and dark, and on paper.
 //!
-//! A section is a partial in `templates/` and, where it needs figures computed or charts drawn, a file beside this one that
-//! returns them. A new analysis adds one of each and a row in [`SECTIONS`].
+//! A section is a partial in `templates/` and, where it needs computed values or charts, a file
+//! beside this one that returns them. A new analysis adds one of each and a row in [`SECTIONS`].
 
 mod certainty;
 mod clocks;
@@ -77,8 +77,8 @@ macro_rules! section {
     };
 }
 
-/// The sections in the order in which a reader needs them: the answer, what is not set, the figures, over time, by whom, against what,
-/// what weakens it all, how to read it.
+/// The sections in the order in which a reader needs them: the answer, what is not set, the
+/// numbers, over time, by whom, against what, what weakens it all, how to read it.
 const SECTIONS: &[Section] = &[
     section!("summary", "Summary", summary::figures, always),
     section!("findings", "Audit of the isolation", findings::figures, always),

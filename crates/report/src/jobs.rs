@@ -78,7 +78,7 @@ pub(crate) fn place(record: &ProbeRecord) -> String {
 
 /// What else is to be said of a process, a sentence each: releases, outputs, drift, peaks, counters.
 pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<String> {
-    let mut told = vec![format!(
+    let mut sentences = vec![format!(
         "releases {}: served {}, missed {}, lost {}; it ended on another CPU than the job before {} times",
         format::count(record.released),
         format::count(record.samples),
@@ -86,24 +86,24 @@ pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<Strin
         if run.has_ended() { format::count(record.ring_lost) } else { "not known".to_owned() },
         format::count(jobs.moved)
     )];
-    told.extend(record.jobs.iter().flat_map(|job| outputs(run, job)));
-    told.extend(jobs.drift.iter().map(drift));
-    told.push(peaks(&jobs.peaks));
+    sentences.extend(record.jobs.iter().flat_map(|job| outputs(run, job)));
+    sentences.extend(jobs.drift.iter().map(drift));
+    sentences.push(peaks(&jobs.peaks));
     let refused: u64 = jobs.counters.iter().map(|(_, figure)| figure.refused).fold(0, u64::saturating_add);
     if refused > 0 {
-        told.push(
+        sentences.push(
             "refused: the counter shared the PMU with others during the job; ask for fewer with --counters"
                 .to_owned(),
         );
     }
-    told
+    sentences
 }
 
 fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
     let all = run.probes.iter().filter_map(|record| record.jobs.as_ref());
     let (compared, wrong) = all
         .fold((0, 0), |(compared, wrong), job| (compared + job.outputs_compared, wrong + job.outputs_wrong));
-    let mut told = vec![format!(
+    let mut sentences = vec![format!(
         "outputs of all copies compared with the expected ones: {}, wrong {}",
         format::count(compared),
         format::count(wrong)
@@ -111,7 +111,7 @@ fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
     if let (Some(asked), Some(found)) = (job.busy_asked_ns, job.busy_found_ns) {
         let time = |ns: u64| format::ns(ns as i64);
         let [least, median, most] = found.map(time);
-        told.push(format!(
+        sentences.push(format!(
             "busy work of {} verified before the window: {least}, {median}, {most} (min, median, max of CPU time)",
             time(asked)
         ));
@@ -120,9 +120,9 @@ fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
         job.counters.iter().map(|one| format!("{} ({})", one.name, one.source)).collect();
     if !sources.is_empty() {
         let user = job.counters_in_user_space;
-        told.push(format!("counters: {}; {user} read in user space", sources.join(", ")));
+        sentences.push(format!("counters: {}; {user} read in user space", sources.join(", ")));
     }
-    told
+    sentences
 }
 
 fn drift(drift: &Drift) -> String {
@@ -141,7 +141,7 @@ fn drift(drift: &Drift) -> String {
 }
 
 fn peaks(peaks: &Peaks) -> String {
-    let told = |period: &Period| {
+    let describe = |period: &Period| {
         format!(
             "{} every {} from {} on (agreement {:.2})",
             period.n,
@@ -151,10 +151,10 @@ fn peaks(peaks: &Peaks) -> String {
         )
     };
     let without = || format!("{} from {} on, without a period", peaks.n, format::ns(peaks.from));
-    let all = peaks.period.as_ref().map_or_else(without, told);
+    let all = peaks.period.as_ref().map_or_else(without, describe);
     let large = peaks
         .large
         .as_ref()
-        .map_or_else(String::new, |large| format!("; large ones among them: {}", told(large)));
+        .map_or_else(String::new, |large| format!("; large ones among them: {}", describe(large)));
     format!("peaks of the execution time: {all}{large}")
 }

@@ -13,7 +13,7 @@
 //! | `worst` | the largest sample, its cause, what is known against it |
 //! | `outcome` | pass or finding: the exit status |
 //! | `distribution` | quantiles and maxima, missed releases charged |
-//! | `certainty`, `tail` | how sure figures are; what may lie beyond the largest sample |
+//! | `certainty`, `tail` | how sure statistics are; what may lie beyond the largest sample |
 //! | `pooled` | event counts over all measured CPUs |
 //! | `format`, `words` | numbers with their units, classes in words |
 //! | `text/` | the terminal summary |

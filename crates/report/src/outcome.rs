@@ -16,7 +16,7 @@ pub enum Status {
     Pass,
     /// At least one reason to act.
     Finding,
-    /// Measured, and nothing judged: a measurement alone has no control to be told apart from.
+    /// Measured, and nothing judged: a measurement alone has no control to compare with.
     Measured,
 }
 
@@ -41,8 +41,9 @@ impl Outcome {
 
 /// A run is a finding when at least one of these holds, and a pass otherwise:
 ///
-/// 1. a figure on a measured CPU is told apart from both idle controls and worse (`Verdict::Worse`), be it the rate of an
-///    event class or a figure of the samples; the class `self`, which the probe causes, does not count;
+/// 1. a value on a measured CPU differs from both idle controls and is worse (`Verdict::Worse`),
+///    be it the rate of an event class or a value of the samples; the class `self`, which the probe
+///    causes, does not count;
 /// 2. the audit has a mechanism that could be set and is not (state `fixable` or `boot`);
 /// 3. the task set misses a deadline under the observed jitter.
 ///
@@ -69,8 +70,9 @@ pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee)
     Outcome { status: Status::Finding, reasons }
 }
 
-/// A measurement is a finding where a task missed a deadline or a job gave a wrong output: what its own verb exits with 2 for. Nothing
-/// else is judged; the audit that it stores tells the conditions.
+/// A measurement is a finding where a task missed a deadline or a job gave a wrong output, as its
+/// own verb then exits with 2. Nothing else is judged; the audit that it stores shows the
+/// conditions.
 pub fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
     let late = analysis.taskset.iter().flat_map(|one| [one.figures.late, one.figures.missed]);
     let late = late.fold(0, u64::saturating_add);
@@ -122,7 +124,7 @@ fn is_finding(comparison: &Comparison) -> bool {
     comparison.verdict == Verdict::Worse && class_of(comparison) != Some(EventClass::SelfCaused)
 }
 
-/// The class whose rate a comparison is about (`ipi.call per second`); `None` for figures of the samples.
+/// The class whose rate is compared (`ipi.call per second`); `None` for values of the samples.
 pub(crate) fn class_of(comparison: &Comparison) -> Option<EventClass> {
     comparison.figure.split_whitespace().find_map(|word| word.parse().ok())
 }

@@ -6,7 +6,7 @@ use model::sample::ProbeKind;
 use crate::words::class_title;
 use crate::{Document, format};
 
-/// Changes that are told one by one.
+/// Changes listed one by one.
 const CHANGES: usize = 6;
 
 /// A window that has something to say: a period, a change or a drift.
@@ -29,21 +29,21 @@ pub(crate) fn name(document: &Document, section: &TimeSection) -> String {
 /// Everything that is said of one window.
 pub(crate) fn remarks(document: &Document, section: &TimeSection) -> Vec<String> {
     let trace = document.run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_none());
-    let mut told: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for period in &section.periods {
-        told.push(format!("{}: {}", every(section, period), who(section, period, trace)));
-        told.extend(structure(section, period));
+        sentences.push(format!("{}: {}", every(section, period), who(section, period, trace)));
+        sentences.extend(structure(section, period));
     }
-    told.extend(apart(section));
+    sentences.extend(apart(section));
     if section.periods.is_empty() {
-        told.push(none_found(section));
+        sentences.push(none_found(section));
     }
-    told.extend(section.looked.own_ns.iter().map(|own_ns| {
+    sentences.extend(section.looked.own_ns.iter().map(|own_ns| {
         format!("what seems to come back every {} is the loop's own pausing, and is no one's", about(*own_ns))
     }));
-    told.extend(changes(section));
-    told.extend(drift(section));
-    told
+    sentences.extend(changes(section));
+    sentences.extend(drift(section));
+    sentences
 }
 
 /// A period with its interval, as many digits as the interval bears: `3.0000 s +- 0.0003`.
@@ -235,11 +235,11 @@ fn changes(section: &TimeSection) -> Vec<String> {
             change.p_value
         )
     };
-    let mut told: Vec<String> = section.changes.iter().take(CHANGES).map(one).collect();
+    let mut sentences: Vec<String> = section.changes.iter().take(CHANGES).map(one).collect();
     if section.changes.len() > CHANGES {
-        told.push(format!("... {} more changes in analysis.json", section.changes.len() - CHANGES));
+        sentences.push(format!("... {} more changes in analysis.json", section.changes.len() - CHANGES));
     }
-    told
+    sentences
 }
 
 fn drift(section: &TimeSection) -> Option<String> {

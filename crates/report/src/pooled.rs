@@ -8,7 +8,7 @@ use model::sample::ProbeKind;
 use model::{Cpus, EventClass};
 use std::collections::BTreeMap;
 
-/// The events of one class in the windows that were asked for.
+/// The events of one class in the requested windows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pooled {
     /// The class.
@@ -50,9 +50,10 @@ impl Pooled {
     }
 }
 
-/// The probe whose windows say what a class costs: the busy loop always wants the CPU, so what else runs there is stolen from it. A
-/// task that sleeps loses nothing to what runs meanwhile. The wake-up windows speak only where no noise window was traced.
-pub fn telling_probe(analysis: &Analysis) -> Option<ProbeKind> {
+/// The probe whose windows say what a class costs. The busy loop always wants the CPU, so what else
+/// runs there is stolen from it. A sleeping task loses nothing to what runs meanwhile. Wake-up
+/// windows are used only where no noise window was traced.
+pub fn cost_probe(analysis: &Analysis) -> Option<ProbeKind> {
     let traced = |probe| analysis.events.iter().any(|window| window.probe == probe);
     [ProbeKind::Noise, ProbeKind::Wakeup].into_iter().find(|&probe| traced(probe))
 }
@@ -135,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn the_busy_loop_tells_unless_it_was_not_traced() {
+    fn the_busy_loop_shows_costs_unless_it_was_not_traced() {
         let mut analysis = fixture::document().analysis;
-        assert_eq!(telling_probe(&analysis), Some(ProbeKind::Noise));
+        assert_eq!(cost_probe(&analysis), Some(ProbeKind::Noise));
         analysis.events.retain(|window| window.probe == ProbeKind::Wakeup);
-        assert_eq!(telling_probe(&analysis), Some(ProbeKind::Wakeup));
+        assert_eq!(cost_probe(&analysis), Some(ProbeKind::Wakeup));
         analysis.events.clear();
-        assert_eq!(telling_probe(&analysis), None);
+        assert_eq!(cost_probe(&analysis), None);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use sched::{Limits, Task, TaskError, TaskSet, response_times};
 /// The response time of each task, ns, when all are released together; none where it lies behind the deadline. Tasks come with their
 /// priorities, a higher number first.
 ///
-/// The tests order tasks strictly. Of equal priorities SCHED_FIFO serves who came first, so that each may have to wait for all the
-/// others: every task is analysed as the last of its equals.
+/// The tests order tasks strictly. Of equal priorities SCHED_FIFO serves the first to come, so each
+/// may have to wait for all the others: every task is analysed as the last of its equals.
 pub fn bounds(tasks: &[(u32, Task)]) -> Result<Vec<Option<u64>>, TaskError> {
     let of = |(index, (priority, task)): (usize, &(u32, Task))| {
         let others = tasks.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);

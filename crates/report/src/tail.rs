@@ -27,7 +27,7 @@ pub(crate) fn verdict(tail: &Tail) -> String {
     }
 }
 
-/// What no fit can see, with the figures at hand.
+/// What no fit can see, with the numbers at hand.
 pub(crate) fn caveats(tail: &Tail) -> Vec<String> {
     let holds = if tail.estimated { "It holds while all goes on as it did. " } else { "" };
     vec![
@@ -82,9 +82,9 @@ pub(crate) fn check(check: &Check) -> [String; 4] {
 
 /// A fit in words, one sentence each.
 pub(crate) fn fits(tail: &Tail) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if let Some(fit) = &tail.pareto {
-        told.push(format!(
+        sentences.push(format!(
             "generalised Pareto above {}: {} samples in {} clusters (extremal index {:.2}), shape {:+.3} ({:+.3} to {:+.3}), scale {}",
             format::ns(fit.threshold_ns),
             format::count(fit.exceedances),
@@ -97,7 +97,7 @@ pub(crate) fn fits(tail: &Tail) -> Vec<String> {
         ));
     }
     if let Some(fit) = &tail.maxima {
-        told.push(format!(
+        sentences.push(format!(
             "extreme values of {} blocks of {} releases: shape {:+.3} ({:+.3} to {:+.3}), location {}, scale {}",
             format::count(fit.blocks),
             format::count(fit.block),
@@ -108,7 +108,7 @@ pub(crate) fn fits(tail: &Tail) -> Vec<String> {
             format::ns_f(fit.law.scale)
         ));
     }
-    told
+    sentences
 }
 
 /// `3.0e7`, or a count that is short enough.

@@ -1,7 +1,9 @@
-//! The terminal summary: what is wrong, in order of cost, the figures it rests on, and the next command to type.
+//! The terminal summary: what is wrong, in order of cost, the numbers behind it, and the next
+//! command to type.
 //!
-//! Plain ASCII, so that a serial console shows it; colour only where the caller says that somebody can see it. Everything is also in
-//! the page and in `--json`; where a list is cut, the line says how much is left out.
+//! Plain ASCII, so that a serial console shows it; colour only where the caller allows it.
+//! Everything is also in the page and in `--json`; where a list is cut, the line says how much is
+//! left out.
 
 pub(crate) mod layout;
 mod prose;
@@ -79,8 +81,8 @@ pub fn verdict_text(document: &Document, options: TextOptions) -> String {
     page.finish().trim_start().to_owned()
 }
 
-/// What a measurement found, without what stands around it: the answer of its verb. Empty for probes whose verbs have tables of their
-/// own.
+/// The results of a measurement alone: the answer of its verb. Empty for probes whose verbs have
+/// their own tables.
 pub fn measured(document: &Document, options: TextOptions) -> String {
     let mut page = Page::new(options);
     sections::all(&mut page, document);
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_loop_ran_longer_on_one_cpu_both_ends_are_told() {
+    fn where_the_loop_ran_longer_on_one_cpu_both_ends_are_shown() {
         let mut document = fixture::document();
         let noise = document.analysis.distributions.iter_mut();
         let mut noise =

@@ -30,7 +30,7 @@ pub struct Thieves {
 }
 
 impl Thieves {
-    /// The range in words; one figure where both ends are the same.
+    /// The range in words; one value where both ends are the same.
     pub fn range_words(&self) -> String {
         let [least, most] = self.range_ns.map(|ns| format::ns(ns as i64));
         if least == most { least } else { format!("{least} to {most}") }
@@ -120,8 +120,8 @@ mod tests {
         let mut document = fixture::document();
         document.analysis.noise_causes = vec![causes()];
         document.analysis.paths.clear();
-        let told = thieves(&document);
-        assert_eq!((told[0].range_words().as_str(), told[0].sure), ("0 ns to 50.30 ms", "fits the pattern"));
+        let rows = thieves(&document);
+        assert_eq!((rows[0].range_words().as_str(), rows[0].sure), ("0 ns to 50.30 ms", "fits the pattern"));
         let part =
             |class, ns, count| PathBox { class, count, ..fixture::part(Step::NeverSlept, 1, ns, false) };
         let tick = Some(EventClass::TimerTick);
@@ -135,12 +135,12 @@ mod tests {
             boxes: vec![part(None, 10, 3), part(tick, 30, 2), part(tick, 20, 1)],
             worst: Vec::new(),
         }];
-        let told: Vec<_> = thieves(&document)
+        let rows: Vec<_> = thieves(&document)
             .into_iter()
             .map(|row| (row.cause, row.times, row.range_ns[1], row.sure))
             .collect();
         assert_eq!(
-            told,
+            rows,
             [
                 ("scheduler tick".to_owned(), 3, 50, "by the trace"),
                 ("nothing recorded".to_owned(), 3, 10, "no event was recorded"),

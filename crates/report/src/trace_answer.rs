@@ -83,7 +83,7 @@ pub struct Taken {
     /// How that is known; of what blocked, how it is known that it did.
     pub confidence: Known,
     /// Of a CPU that did not execute: how much of it was steal time, at least and at most, ns;
-    /// absent where no counter tells.
+    /// absent where no counter reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<[u64; 2]>,
     /// Of a CPU that did not execute: its system management interrupts; absent where they were not
@@ -247,7 +247,7 @@ fn taken(part: &PathBox, steal_ns: Option<u64>) -> Option<Taken> {
         who: part.task.as_ref().map(Thread::of),
         source: part.source.as_ref().map(source),
         confidence,
-        // The counter tells of the whole window, none of it need be of this part.
+        // The counter covers the whole window; none of it need be of this part.
         steal_ns: steal_ns.filter(|_| stopped).map(|most_ns| [0, part.ns.min(most_ns)]),
         smi: None,
     })

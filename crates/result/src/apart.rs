@@ -1,10 +1,10 @@
-//! Which of several groups can be told apart by their ranges, least to most repetition.
+//! Which of several groups can be distinguished by their ranges, least to most repetition.
 //!
 //! Two whose ranges overlap, or touch, cannot. Ranges of n and m repetitions without a difference
 //! lie apart in two of C(n + m, n) orders (Mann and Whitney, Annals of Mathematical Statistics
 //! 18(1), 1947): 2 of 70 for four and four, 2 of 6 for two and two, which shows nothing. Above 5 %
-//! two groups cannot be told apart either. That is of one pair; nothing is corrected for the number
-//! of pairs.
+//! two groups cannot be distinguished either. That is of one pair; nothing is corrected for the
+//! number of pairs.
 
 use crate::Row;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Group<'a> {
     pub row: &'a Row,
 }
 
-/// Says which of the groups are apart, and that the others cannot be told apart. A group without a
+/// Says which of the groups are apart, and that the others cannot be distinguished. One without a
 /// range is apart from none, and is named.
 pub fn sentence(groups: &[Group<'_>]) -> String {
     let ranged: Vec<(&Group<'_>, f64, f64)> =
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_overlap_or_touch_cannot_be_told_apart() {
+    fn ranges_that_overlap_or_touch_are_not_distinguished() {
         let overlapping = [("a", 0.0, 20.0), ("b", 10.0, 30.0), ("c", 30.0, 40.0)];
         assert_eq!(said(&overlapping), "a is below c; no other two can be told apart");
         assert_eq!(said(&[("a", 0.0, 20.0), ("b", 20.0, 30.0)]), "no two can be told apart");

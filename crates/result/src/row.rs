@@ -94,7 +94,7 @@ pub enum Verdict {
     Met,
     /// The whole interval lies outside.
     Missed,
-    /// No budget, or these runs cannot tell.
+    /// No budget, or these runs cannot decide.
     None,
 }
 

@@ -1,8 +1,10 @@
 //! Sets per second and core of the fixed-priority and EDF tests, beside the plain response-time analysis on the same sets, in turns.
 //!
-//! `cargo bench -p stillcore-sched --bench fp [-- --rounds N --rows FILE]`. Times are CPU time of the thread, as good as its neighbours leave the caches alone;
-//! ratios of neighbouring turns are what to read. Two threads are put beside one in turns, by the clock and by CPU time: the clock counts whoever else
-//! runs here, CPU time does not count waiting for one another, which is therefore counted by itself.
+//! `cargo bench -p stillcore-sched --bench fp [-- --rounds N --rows FILE]`. Times are CPU time of
+//! the thread, and depend on how much other cores disturb the caches; read the ratios of
+//! neighbouring turns. Two threads run beside one in turns, by the clock and by CPU time. The clock
+//! includes whatever else runs here; CPU time excludes waiting for one another, which is counted
+//! apart.
 
 use result::row::{median_interval, ratio_of_rounds};
 use result::{Limit, Of, Row, Sink};
@@ -42,8 +44,9 @@ fn textbook(set: &TaskSet) -> bool {
 
 type Turn<'a> = (&'a str, Box<dyn Fn() -> usize + 'a>);
 
-/// Every turn once a round: rows of the best time of each, and the ratio to the first turn by rounds. The share of schedulable sets is in
-/// the row so that nothing is optimised away, and because it must be the same.
+/// Runs every turn once per round: rows of the best time of each, and the ratio to the first turn
+/// by rounds. The row has the share of schedulable sets so that nothing is optimised away, and
+/// because it must be the same.
 fn race(rows: &mut Sink, title: &str, sets: u64, turns: &[Turn<'_>], rounds: usize) {
     let mut rates = vec![Vec::new(); turns.len()];
     let mut found = vec![0; turns.len()];
@@ -155,7 +158,7 @@ fn main() {
     print!("{}", rows.table());
 }
 
-/// What a line of `sched analyze` costs: to read it, and to answer it.
+/// The cost of a line of `sched analyze`: to read it, and to answer it.
 fn lines(rows: &mut Sink, rounds: usize) {
     let generator = Generator::new(Spec::default(), 1).expect("a good specification");
     let line = |set| {
@@ -186,7 +189,7 @@ fn lines(rows: &mut Sink, rounds: usize) {
     );
 }
 
-/// Deadlines below periods make processor demand look at many more intervals.
+/// Deadlines below periods make processor demand visit many more intervals.
 fn constrained(rows: &mut Sink, rounds: usize) {
     let limits = Limits::default();
     for utilization in [0.8, 0.9] {
@@ -227,7 +230,7 @@ struct Share {
     waits: u64,
 }
 
-/// As many sets for each of two threads as for one: how much more two of them do.
+/// Each of two threads takes as many sets as one alone: how much more two do.
 fn scaling(rows: &mut Sink, rounds: usize) {
     const MANY: u64 = 16_384;
     let generator = Generator::new(Spec::default(), 1).expect("a good specification");

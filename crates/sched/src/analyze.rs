@@ -1,4 +1,5 @@
-//! One question, one test by name, one answer: what the command, the Python package and studies call.
+//! One question, one test by name, one answer: called by the command, the Python package and
+//! studies.
 
 use crate::edf_qpa::edf_qpa_within;
 use crate::fp_published::{Published, response_times_as_published};
@@ -68,7 +69,7 @@ impl Test {
         }
     }
 
-    /// Whether cores are looked at one by one, so that every task needs one.
+    /// Whether cores are analysed one by one, so that every task needs one.
     pub const fn is_partitioned(self) -> bool {
         !matches!(self, Self::Global(_) | Self::SchedDeadline)
     }
@@ -101,7 +102,7 @@ pub enum Refusal {
         /// What does.
         instead: &'static str,
     },
-    /// A core's tasks are no task set.
+    /// The tasks of a core are invalid.
     #[error(transparent)]
     Tasks(#[from] TaskError),
     /// Self-suspension beyond what the analysis is proven for.
@@ -123,7 +124,7 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if test != Test::FpRta && system.suspends() {
         return Err(beyond(test, "self-suspension", "fp-rta"));
     }
-    // Admission looks at bandwidths only.
+    // Admission checks bandwidths only.
     let counts_sections =
         matches!(test, Test::FpLimited | Test::SchedDeadline | Test::SchedDeadlinePartitioned);
     if !counts_sections && system.limits_preemption() {

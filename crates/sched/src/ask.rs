@@ -1,4 +1,5 @@
-//! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
+//! The question for every set: a test by name, with all that may be counted beside it. Shared by
+//! the command and Python.
 
 use crate::analyze::{Refusal, Test, admission, analyze};
 use crate::certificate::{Certificate, certify};
@@ -18,7 +19,7 @@ pub enum EdfJitter {
     /// Deadlines are shorter by it, D - J: exact.
     #[default]
     Deadlines,
-    /// Periods as well, T - J and D - J: as SchedCAT accounts for it, pessimistic.
+    /// Periods as well, T - J and D - J: SchedCAT's accounting, pessimistic.
     PeriodsToo,
 }
 
@@ -44,7 +45,7 @@ pub struct Ask {
     pub edf_jitter: EdfJitter,
     /// What the kernel costs.
     pub overheads: Option<Overheads>,
-    /// What the kernel goes by where it admits tasks to `SCHED_DEADLINE`.
+    /// The kernel's settings for admission to `SCHED_DEADLINE`.
     pub admission: Admission,
 }
 
@@ -127,7 +128,7 @@ impl Ask {
                 return each_as_the_last(system, &question.equals, self.test, limits);
             }
             question.refuse_equals(self.test)?;
-            // Whose request is served first may hang on the priority under any scheduler.
+            // Under any scheduler, the order of service may depend on the priority.
             if self.locks.is_some() {
                 return Err(uncounted_equals(self.test));
             }
@@ -137,7 +138,7 @@ impl Ask {
             return analyze(&released, self.test, limits);
         }
         let test = match self.test {
-            // Tasks that are bound to cores are admitted to the cpusets of these.
+            // Tasks bound to cores are admitted to the cpusets of these cores.
             Test::SchedDeadline if question.placed || self.partition.is_some() => {
                 Test::SchedDeadlinePartitioned
             }
@@ -173,8 +174,8 @@ mod tests {
     #[test]
     fn jitter_is_added_to_each_tasks_own() {
         let ask = Ask { extra_jitter_ns: 3, ..Ask::of(Test::FpRta) };
-        let told = asked(r#"{"tasks":[{"period":20,"cost":4,"jitter":2},{"period":40,"cost":5}]}"#, &ask);
-        assert_eq!(told.response_times, [Some(9), Some(12)]);
+        let verdict = asked(r#"{"tasks":[{"period":20,"cost":4,"jitter":2},{"period":40,"cost":5}]}"#, &ask);
+        assert_eq!(verdict.response_times, [Some(9), Some(12)]);
     }
 
     #[test]
@@ -184,8 +185,8 @@ mod tests {
         let ask = Ask { partition: Heuristic::by_name("ffd"), ..Ask::of(Test::FpRta) };
         assert!(!asked(line, &ask).schedulable);
         let two = line.replace(r#",{"period":10,"cost":7}]"#, "]");
-        let told = asked(&two, &ask);
-        assert_eq!((told.schedulable, told.cores), (true, vec![0, 1]));
+        let verdict = asked(&two, &ask);
+        assert_eq!((verdict.schedulable, verdict.cores), (true, vec![0, 1]));
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_told() {
+    fn options_that_do_not_go_together_are_refused() {
         let ask = Ask::of(Test::FpRta);
         let wrong = [
             Ask { edf_jitter: EdfJitter::PeriodsToo, ..ask },
@@ -214,8 +215,8 @@ mod tests {
             },
             Ask { blocking_only: Semantics::by_name("schedcat"), ..ask },
         ];
-        let told: Vec<_> = wrong.iter().map(|ask| ask.check().unwrap_err().option).collect();
-        assert_eq!(told, ["edf-jitter", "partition", "overheads", "blocking-only"]);
+        let options: Vec<_> = wrong.iter().map(|ask| ask.check().unwrap_err().option).collect();
+        assert_eq!(options, ["edf-jitter", "partition", "overheads", "blocking-only"]);
         assert_eq!(Ask { edf_jitter: EdfJitter::PeriodsToo, test: Test::EdfQpa, ..ask }.check(), Ok(()));
     }
 }

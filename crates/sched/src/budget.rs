@@ -1,4 +1,5 @@
-//! Budgets of systems: core by core what `jitter_margin` and `cost_margin` find for one core, and what follows for the whole.
+//! Budgets of systems: the results of `jitter_margin` and `cost_margin` core by core, and those of
+//! the whole.
 
 use crate::analyze::{Refusal, Test};
 use crate::cost_margin::{
@@ -24,7 +25,7 @@ impl BudgetTest {
     /// All of them with their names on the command line.
     pub const ALL: [(&'static str, Self); 2] = [("fp-rta", Self::FpRta), ("edf-qpa", Self::EdfQpa)];
 
-    /// The test whose verdict it looks at.
+    /// The test that gives its verdict.
     pub const fn verdict(self) -> Test {
         match self {
             Self::FpRta => Test::FpRta,
@@ -43,9 +44,10 @@ impl BudgetTest {
 pub struct JitterBudget {
     /// The most that may be added to every task; none where the system is late as given, or has no task.
     pub set_ns: Option<u64>,
-    /// The task that is late first; none where the test does not tell tasks apart.
+    /// The task that is late first; none where the test gives no result per task.
     pub limiting: Option<usize>,
-    /// Of every task: added to the jitter of all, and this one is still in time. None where the test does not tell tasks apart.
+    /// For each task: how much jitter all tasks can gain while this one stays in time. None where
+    /// the test gives no result per task.
     pub tasks_ns: Option<Vec<Option<u64>>>,
 }
 
@@ -223,8 +225,8 @@ mod tests {
     #[test]
     fn late_as_given_and_nothing_at_all() {
         let late = system(r#"{"tasks":[{"period":10,"cost":8},{"period":10,"cost":8}]}"#);
-        let told = JitterBudget::of(&late, BudgetTest::FpRta, Limits::default()).unwrap();
-        assert_eq!((told.set_ns, told.limiting), (None, Some(1)));
+        let budget = JitterBudget::of(&late, BudgetTest::FpRta, Limits::default()).unwrap();
+        assert_eq!((budget.set_ns, budget.limiting), (None, Some(1)));
         assert!(CostBudget::of(&late, BudgetTest::EdfQpa, Limits::default()).unwrap().late());
         let none = system(r#"{"tasks":[]}"#);
         assert_eq!(JitterBudget::of(&none, BudgetTest::EdfQpa, Limits::default()).unwrap().set_ns, None);

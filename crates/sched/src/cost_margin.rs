@@ -1,10 +1,12 @@
 //! The largest factor by which costs may grow while a core still meets all deadlines. Exact, in millionths.
 //!
-//! Sensitivity of costs (E. Bini, M. Di Natale and G. Buttazzo, "Sensitivity analysis for fixed-priority real-time systems", Real-Time
-//! Systems 39, 2008); at the factor of all tasks lies the breakdown utilization (J. Lehoczky, L. Sha and Y. Ding, "The rate monotonic
-//! scheduling algorithm: exact characterization and average case behavior", RTSS 1989). Neither test accepts more where a cost grows: no
-//! window and no demand falls. The factors that a set tolerates are therefore those from 0 to some largest one, which a search by halves
-//! finds. A cost times a factor is rounded up to the nanosecond.
+//! Sensitivity of costs (E. Bini, M. Di Natale and G. Buttazzo, "Sensitivity analysis for
+//! fixed-priority real-time systems", Real-Time Systems 39, 2008). The factor of all tasks gives
+//! the breakdown utilization (J. Lehoczky, L. Sha and Y. Ding, "The rate monotonic scheduling
+//! algorithm: exact characterization and average case behavior", RTSS 1989). Neither test accepts
+//! more where a cost grows: no window and no demand falls. A set therefore tolerates all factors
+//! from 0 to some largest one, which a binary search finds. A cost times a factor is rounded up to
+//! the nanosecond.
 
 use crate::edf_qpa::edf_qpa;
 use crate::fp_quick::is_schedulable;
@@ -84,12 +86,12 @@ mod tests {
     fn by_hand() {
         // Harmonic: rate monotonic priorities fill the core. 0.3 + 0.25 + 0.25 = 0.8, times 1.25.
         let paper = paper_sets::IEEE_ACCESS_2020.task_set();
-        let told = cost_margin(&paper, Limits::default());
-        assert_eq!(told.factor_ppm, Some(1_250_000));
+        let margin = cost_margin(&paper, Limits::default());
+        assert_eq!(margin.factor_ppm, Some(1_250_000));
         // What is left, 0.2 of the core, is 2, 4 or 8 ms.
-        assert_eq!(told.per_task_ppm, [Some(1_666_666), Some(1_800_000), Some(1_800_000)]);
-        assert_eq!(cost_margin_edf(&paper, Limits::default()), told);
-        // Half of it would fit; 1 ns a job is what rounding leaves of any factor.
+        assert_eq!(margin.per_task_ppm, [Some(1_666_666), Some(1_800_000), Some(1_800_000)]);
+        assert_eq!(cost_margin_edf(&paper, Limits::default()), margin);
+        // Half of the cost would fit; rounding leaves at least 1 ns per job of any factor.
         assert_eq!(cost_margin(&set(&[(10, 20)]), Limits::default()).factor_ppm, Some(500_000));
         let none = CostMargin { factor_ppm: None, per_task_ppm: vec![None] };
         let late = TaskSet::new(vec![Task { jitter_ns: 11, ..Task::implicit(10, 1) }]).unwrap();
@@ -99,16 +101,17 @@ mod tests {
 
     #[test]
     fn extremes_do_not_overflow() {
-        let told = cost_margin(&set(&[(MAX_NS, 1)]), Limits::default());
-        assert!(told.factor_ppm.unwrap() > 1 << 62);
-        let told = cost_margin_edf(&set(&[(MAX_NS, MAX_NS), (1, 1)]), Limits::default());
-        assert_eq!(told.factor_ppm, None);
+        let margin = cost_margin(&set(&[(MAX_NS, 1)]), Limits::default());
+        assert!(margin.factor_ppm.unwrap() > 1 << 62);
+        let margin = cost_margin_edf(&set(&[(MAX_NS, MAX_NS), (1, 1)]), Limits::default());
+        assert_eq!(margin.factor_ppm, None);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// Small costs times millionths change in steps: between two steps of any cost nothing else can.
+        /// Small costs times millionths change in steps: between two steps of any cost, the verdict
+        /// cannot change.
         #[test]
         fn the_next_cost_is_late(
             rows in prop::collection::vec((20u64..200, 1u64..40, 40u64..160, 0u64..10, 0u64..10), 1..6), edf in any::<bool>(),
@@ -120,7 +123,7 @@ mod tests {
             let holds = |set: &TaskSet| {
                 if edf { edf_qpa(set, Limits::default()).schedulable } else { response_times(set, Limits::default()).schedulable }
             };
-            let told = if edf { cost_margin_edf(&set, Limits::default()) } else { cost_margin(&set, Limits::default()) };
+            let margin = if edf { cost_margin_edf(&set, Limits::default()) } else { cost_margin(&set, Limits::default()) };
             // All factors at which some cost changes, one after the other: a scan, not a search.
             let scan = |only: Option<usize>| {
                 let steps = |task: &Task| {
@@ -133,8 +136,8 @@ mod tests {
                 factors.sort_unstable();
                 factors.into_iter().take_while(|&factor| with_costs(&set, only, factor).is_some_and(|set| holds(&set))).last()
             };
-            prop_assert_eq!(told.factor_ppm, scan(None));
-            for (index, factor) in told.per_task_ppm.iter().enumerate() {
+            prop_assert_eq!(margin.factor_ppm, scan(None));
+            for (index, factor) in margin.per_task_ppm.iter().enumerate() {
                 prop_assert_eq!(*factor, scan(Some(index)));
             }
         }

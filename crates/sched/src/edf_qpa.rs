@@ -1,10 +1,12 @@
-//! Earliest deadline first on one core: processor demand, looked at only where it matters.
+//! Earliest deadline first on one core: processor demand, evaluated only where it matters.
 //!
-//! A set of sporadic tasks is schedulable under preemptive EDF iff its demand in every interval of length t is at most t (Baruah, Mok and
-//! Rosier, RTSS 1990). Release jitter takes J from each deadline and leaves the period: a job that becomes ready J after its arrival
-//! still has to end D after the arrival, while the next one may be ready at once (Spuri 1996). Points are visited from the longest
-//! interval downwards, skipping all that a demand proves harmless (quick processor-demand analysis: Zhang and Burns, IEEE
-//! Transactions on Computers 58(9), 2009). Deadlines may exceed periods.
+//! A set of sporadic tasks is schedulable under preemptive EDF iff its demand in every interval of
+//! length t is at most t (Baruah, Mok and Rosier, RTSS 1990). Release jitter takes J from each
+//! deadline and leaves the period: a job that becomes ready J after its arrival must still end D
+//! after the arrival, while the next one may be ready at once (Spuri 1996). Points are visited from
+//! the longest interval downwards. A demand proves a range harmless, and that range is skipped
+//! (quick processor-demand analysis: Zhang and Burns, IEEE Transactions on Computers 58(9), 2009).
+//! Deadlines may exceed periods.
 
 use crate::fp_rta::jobs_until_repetition;
 use crate::task::{Task, TaskSet};
@@ -77,8 +79,9 @@ fn decide(tasks: &[Task], cap: u64, rounds: &mut u64) -> Option<bool> {
     }
 }
 
-/// No demand exceeds its interval beyond this length without doing so at a shorter one, too: the shorter of a bound by utilization
-/// (Zhang and Burns, theorem 2) and of the synchronous busy period.
+/// The longest interval to check: where demand exceeds a longer one, it also exceeds a shorter one.
+/// The shorter of a bound by utilization (Zhang and Burns, theorem 2) and of the synchronous busy
+/// period.
 pub(crate) fn longest_interval(
     tasks: &[Task],
     shifted: &[Shifted],
@@ -104,7 +107,7 @@ pub(crate) fn longest_interval(
         && by_utilization.is_none()
         && let Some(longest) = repetition(tasks)
     {
-        // A full core never works off what blocked it: there is no busy period to look for.
+        // A full core never works off what blocked it, so there is no busy period.
         return Some(longest);
     }
     match busy.least(start.min(limit), limit, rounds, cap) {
@@ -120,7 +123,7 @@ pub(crate) fn repetition(tasks: &[Task]) -> Option<u64> {
     hyperperiod.checked_add(tasks.iter().map(|task| task.deadline_ns).max()?)
 }
 
-/// What jobs that arrive and are due within an interval of this length may ask for.
+/// Demand of the jobs that arrive and are due within an interval of this length.
 pub(crate) fn demand(tasks: &[Shifted], t: u64) -> u64 {
     tasks.iter().filter(|task| task.deadline <= t).fold(0, |sum: u64, task| {
         let jobs = (t - task.deadline) / task.period + 1;

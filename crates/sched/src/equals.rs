@@ -1,11 +1,11 @@
 //! Tasks of equal priority, as `SCHED_FIFO` has them: they do not preempt each other, and one that
 //! becomes ready waits for all of them that did so before (sched(7)).
 //!
-//! So each is delayed by its equals by no more than by as many tasks above it: its response time is
-//! bounded by that of a task below all its equals. Every one of them is looked at as the last;
-//! tasks of other priorities do not notice in which order equals are. That holds only where the
-//! bound of a task does not hang on the response times of others, which are wrong while these are
-//! not the last: not with suspensions, locks and global tests.
+//! Equals therefore delay a task by at most as much as tasks above it: its response time is bounded
+//! by that of a task below all its equals. Each is analysed as the last; tasks of other priorities
+//! do not depend on the order of equals. That holds only where the bound of a task does not depend
+//! on the response times of others, which are wrong while these are not the last: not with
+//! suspensions, locks and global tests.
 
 use crate::analyze::{Refusal, Test, analyze, beyond};
 use crate::system::System;
@@ -85,11 +85,11 @@ mod tests {
         assert!(
             answer(&line.replacen("\"deadline\":5", "\"deadline\":10", 1), Test::FpRta).unwrap().schedulable
         );
-        // The bound of a task that suspends goes into those of others, and is theirs only as the
+        // The bound of a task that suspends enters those of others, and holds for it only as the
         // last.
         let suspends = line.replacen("\"cost\":5", "\"cost\":5,\"suspension\":3", 1);
         assert!(answer(&suspends, Test::FpRta).unwrap_err().to_string().contains("equal priority"));
-        // Under EDF a priority means nothing; where it matters and is not counted it is refused.
+        // EDF ignores priorities; where they matter but are not counted, they are refused.
         assert!(answer(line, Test::EdfQpa).unwrap().schedulable);
         for test in Test::ALL.into_iter().filter(|test| test.is_by_priority()) {
             match test {

@@ -1,4 +1,5 @@
-//! The busy-window equation of `window` for all higher priorities at once, in vector units: what response times are made of.
+//! The busy-window equation of `window` for all higher priorities at once, in vector units: the
+//! core of response times.
 //!
 //! Times are whole numbers in floating point. Up to [`LARGEST`] they and their sums are exact: where a product or sum is not, it is above every
 //! deadline, and so is what it is rounded to. The number of jobs is the nearest integer q to (w + J) / T, computed from the inverse, or one

@@ -1,8 +1,9 @@
 //! Fixed priorities with sections that cannot be preempted, wherever in a job they lie.
 //!
-//! A task of lower priority that has just entered such a section delays a busy window once, by the longest of them (floating
-//! non-preemptive regions: Baruah, "The limited-preemption uniprocessor scheduling of sporadic task systems", ECRTS 2005; Yao, Buttazzo and
-//! Bertogna, RTCSA 2010). Nothing is assumed of where a task's own sections lie, so that they do not shorten its response.
+//! A task of lower priority that has just entered such a section delays a busy window once, by the
+//! longest of them (floating non-preemptive regions: Baruah, "The limited-preemption uniprocessor
+//! scheduling of sporadic task systems", ECRTS 2005; Yao, Buttazzo and Bertogna, RTCSA 2010). A
+//! task's own sections may lie anywhere, so they do not shorten its response.
 
 use crate::fp_rta::response_times;
 use crate::task::{Task, TaskError, TaskSet};
@@ -12,7 +13,8 @@ use crate::window::Limits;
 /// Response times with the longest non-preemptive section of each task, ns, in priority order. [`Verdict::blocking`] is the blocking given
 /// and that of the sections.
 ///
-/// The section is counted whole: with times that are integers the task has to have entered it before, which would take off one unit.
+/// The section counts whole: with integer times the task must have entered it before, which would
+/// take off one unit.
 pub fn response_times_limited(
     set: &TaskSet,
     sections_ns: &[u64],

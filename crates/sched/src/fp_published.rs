@@ -1,4 +1,5 @@
-//! Fixed-priority response times as two papers write them down, to put beside the sound test: what a difference in the formula is worth.
+//! Fixed-priority response times as two papers write them, to compare with the sound test: the
+//! effect of a difference in the formula.
 //!
 //! - The replication of the RTSS 2024 paper leaves the task's own jitter out: R = C + B + sum ceil((R + J_k) / T_k) C_k, R <= D. A job that is
 //!   released J late may end after its deadline: **unsound**.
@@ -85,8 +86,8 @@ mod tests {
         let set = paper_sets::IEEE_ACCESS_2020.task_set();
         let sound = response_times(&set, Limits::default());
         for published in Published::ALL {
-            let told = response_times_as_published(&set, published, Limits::default());
-            assert_eq!((told.schedulable, told.response_times), (true, sound.response_times.clone()));
+            let verdict = response_times_as_published(&set, published, Limits::default());
+            assert_eq!((verdict.schedulable, verdict.response_times), (true, sound.response_times.clone()));
         }
     }
 

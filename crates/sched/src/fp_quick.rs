@@ -1,8 +1,8 @@
 //! Yes or no for fixed priorities, without the response times: constant-time bounds first, iteration only
 //! for the tasks they leave open. Same verdict as [`crate::response_times`], several times as fast.
 //!
-//! A task with D <= T is accepted if the upper bound on its window is within D - J and rejected if the
-//! lower bound is not (Bini and Baruah 2007). What is left open is iterated lowest priority first, where
+//! A task with D <= T is accepted if the upper bound on its window is within D - J and rejected if
+//! the lower bound is not (Bini and Baruah 2007). The rest is iterated lowest priority first, where
 //! a set is most likely to fail.
 
 use crate::fp_rta::Level;
@@ -34,7 +34,7 @@ enum Bound {
 fn by_bounds(task: &Task, higher: &Load) -> Bound {
     let base = task.cost_ns + task.blocking_ns;
     let Some(allowed) = task.deadline_ns.checked_sub(task.jitter_ns) else { return Bound::Misses };
-    // Also for D > T: the first job of the busy window is one of those that must be in time.
+    // Also for D > T: the first job of the busy window must be in time, too.
     if higher.lower_bound(base) > allowed {
         Bound::Misses
     } else if task.deadline_ns <= task.period_ns

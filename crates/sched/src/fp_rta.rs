@@ -56,7 +56,7 @@ pub(crate) fn response_times_within(set: &TaskSet, work: &mut Work) -> Verdict {
     verdict
 }
 
-/// One task among those above it: the question that every fixed-priority test here asks.
+/// One task among those above it: the question that every fixed-priority test here answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Level<'a> {
     /// The whole set; only `tasks[..=index]` matter.
@@ -110,8 +110,9 @@ impl Level<'_> {
         Response { outcome, rounds }
     }
 
-    /// The same for D <= T through vector units, if its numbers go there. What f says of a task it says, and the task's own cost, of the next one
-    /// below: where that is blocked no less, its window is longer by C at least.
+    /// The same for D <= T through vector units, if its numbers fit. The next task below has all
+    /// terms of a task's f, and its cost: where it is blocked no less, its window is longer by C at
+    /// least.
     fn in_columns(&self, columns: &Columns, above: Option<(u64, u64)>) -> Option<Response> {
         let task = &self.tasks[self.index];
         if task.deadline_ns > task.period_ns {
@@ -211,7 +212,7 @@ fn job_window(task: &Task, job: u64) -> Option<(u64, u64, u64)> {
     Some((arrival, own.checked_add(task.blocking_ns)?, arrival.checked_add(task.deadline_ns)?))
 }
 
-/// Index of the last job to look at when utilization is exactly 1 and a busy window may never end.
+/// Index of the last job to check when utilization is exactly 1 and a busy window may never end.
 ///
 /// With hyperperiod H, w_(q + H/T) = w_q + H: shifting the window by H adds exactly H of demand, and no
 /// solution for a job from H/T on is below H. So the jobs before H/T show every response time there is.
@@ -316,7 +317,8 @@ mod tests {
 
     #[test]
     fn so_many_tasks_that_no_work_is_left_end_undecided() {
-        // Five rounds a task are 15,000 looks for all; a round and the next task's turn for each of some 120 levels.
+        // Five rounds per task allow 15,000 task visits in all. Each of some 120 levels takes a
+        // round and the turn of the next task.
         let crowd = TaskSet::new(vec![task(1_000_000, 1_000_000, 1, 0, 0); 300]).unwrap();
         let verdict = response_times(&crowd, Limits { rounds_per_task: 5 });
         assert!(!verdict.schedulable);

@@ -148,8 +148,8 @@ mod tests {
             let set = set(&rows.iter().map(|&(t, c, _)| (t, c)).collect::<Vec<_>>());
             let none = vec![0; rows.len()];
             let plain = response_times(&set, Limits::default());
-            let told = response_times_with_suspension(&set, &none, Limits::default()).unwrap();
-            prop_assert_eq!((told.schedulable, &told.response_times), (plain.schedulable, &plain.response_times));
+            let verdict = response_times_with_suspension(&set, &none, Limits::default()).unwrap();
+            prop_assert_eq!((verdict.schedulable, &verdict.response_times), (plain.schedulable, &plain.response_times));
             let some: Vec<u64> = rows.iter().map(|&(.., s)| s * suspension / 20).collect();
             let harder = response_times_with_suspension(&set, &some, Limits::default()).unwrap();
             for (easy, hard) in plain.response_times.iter().zip(&harder.response_times) {

@@ -1,4 +1,4 @@
-//! The sign of a sum of fractions, exactly: no verdict hangs on how a quotient was rounded.
+//! The sign of a sum of fractions, exactly: no verdict depends on the rounding of a quotient.
 //!
 //! A sum of C/T over many tasks has no common denominator that fits a machine word. Its sign needs none: whole parts are added, then the
 //! remainders are divided on, 60 binary digits a round, as in long division. With k remainders left, the sum lies in [whole, whole + k) units
@@ -8,10 +8,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Digits a round: a remainder below 2^64 moved by so many fits 128 bits.
+/// Digits per round: a remainder below 2^64 shifted by this many fits 128 bits.
 const DIGITS: u32 = 60;
 
-/// Most divisions of one question: thousands of unlike denominators whose sum is 0 or next to it are left open.
+/// Most divisions of one question: thousands of unlike denominators whose sum is 0 or close to it
+/// stay undecided.
 const MOST_DIVISIONS: u64 = 1 << 27;
 
 /// `over / under`.
@@ -34,7 +35,7 @@ impl Fraction {
     }
 }
 
-/// A question that would take longer than anybody waits for, or numbers that no machine word holds: neither yes nor no.
+/// A question that would take too long, or numbers beyond a machine word: neither yes nor no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Open;
 
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn thirds_add_up_to_one_and_large_primes_are_told_apart() {
+    fn thirds_add_up_to_one_and_large_primes_are_distinguished() {
         let third = Fraction::new(1, 3);
         assert_eq!(sign([third, third, third, Fraction::whole(-1)]), Ok(Ordering::Equal));
         assert_eq!(sign([]), Ok(Ordering::Equal));
@@ -124,7 +125,7 @@ mod tests {
             let sum: i64 = terms.iter().map(|(over, under)| over * (27_720 / *under as i64)).sum();
             let all = terms.iter().copied().map(fraction);
             prop_assert_eq!(sign(all.clone()), Ok(sum.cmp(&0)));
-            // The same sum taken away again leaves 0, or the little that is added.
+            // Subtracting the same sum leaves 0, or the small added part.
             let back = Fraction::new(-sum, 27_720);
             let little = Fraction::new(extra, 1 << 50);
             prop_assert_eq!(sign(all.chain([back, little])), Ok(extra.cmp(&0)));

@@ -37,7 +37,8 @@ pub struct JitterMargin {
 pub fn jitter_margin(set: &TaskSet, limits: Limits) -> JitterMargin {
     let tasks = set.tasks();
     let margins: Vec<Option<u64>> = (0..tasks.len()).map(|i| task_margin(tasks, i, limits)).collect();
-    // None sorts before every number, so a task that is late as given wins; the first among equals.
+    // None sorts before every number, so a task that is late as given wins; the first of equal
+    // ones.
     let limiting_task = (0..tasks.len()).min_by_key(|&index| margins[index]);
     let margin_ns = limiting_task.and_then(|index| margins[index]);
     let with_margin = margin_ns.and_then(|margin| set.with_added_jitter(margin).ok());

@@ -1,6 +1,7 @@
-//! The last of whole numbers of which something holds, where it holds up to some number and of none behind it.
+//! The largest whole number with a property that holds up to some number and for none above it.
 
-/// The largest below `late` of which it holds, by halves; 0 is taken to hold and `late` not to.
+/// The largest below `late` with the property, by binary search. The property must hold for 0, and
+/// must not hold for `late`.
 pub(crate) fn largest(mut late: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let mut held = 0;
     while late - held > 1 {

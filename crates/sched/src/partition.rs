@@ -1,8 +1,10 @@
 //! Which core a task gets: bin packing by utilization.
 //!
-//! First, worst, best and next fit over tasks in the order given, or by decreasing utilization (D. Johnson, "Near-optimal bin packing
-//! algorithms", 1973; for processors: Dhall and Liu 1978). A core holds tasks of a total utilization of 1 at most; whether it meets its
-//! deadlines is another test's question. Utilizations are compared as doubles, as SchedCAT does, so that partitions are the same.
+//! First, worst, best and next fit over tasks in the order given, or by decreasing utilization (D.
+//! Johnson, "Near-optimal bin packing algorithms", 1973; for processors: Dhall and Liu 1978). A
+//! core takes tasks of a total utilization of at most 1; another test decides whether it meets its
+//! deadlines. Utilizations are compared as doubles, as in SchedCAT, so that partitions are the
+//! same.
 
 use crate::system::System;
 use crate::task::Task;
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn tasks_that_do_not_fit_have_no_partition() {
         assert_eq!(partition(&tasks(&[70, 70, 70]), 2, Heuristic::by_name("ffd").unwrap()), None);
         assert_eq!(partition(&[], 2, Heuristic::by_name("wfd").unwrap()), Some(Vec::new()));
     }

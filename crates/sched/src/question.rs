@@ -83,7 +83,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Refuses tasks of equal priority where they are not counted and `test` goes by priority.
+    /// Refuses tasks of equal priority where they are not counted and `test` uses priorities.
     pub fn refuse_equals(&self, test: Test) -> Result<(), Refusal> {
         if self.equals.is_empty() || !test.is_by_priority() { Ok(()) } else { Err(uncounted_equals(test)) }
     }
@@ -165,11 +165,11 @@ pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
     question_plain::read(line).map_or_else(|| judge(line), Ok)
 }
 
-/// Reads any line, and says what is wrong with one that is no question.
+/// Reads any line; for an invalid question, says what is wrong.
 pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
-    let told: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
+    let shape: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
-    let object = Fields::of(told, || "the line".to_owned())?;
+    let object = Fields::of(shape, || "the line".to_owned())?;
     let known = match object.value("unit") {
         Scalar::Absent => Some(Unit::Ns),
         Scalar::Integer(_) => None,
@@ -214,10 +214,10 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
 
 /// What is wrong with a line, and where in it.
 fn broken(error: &serde_json::Error) -> String {
-    let told = error.to_string();
-    match told.split_once(" at line ") {
+    let message = error.to_string();
+    match message.split_once(" at line ") {
         Some((what, _)) if error.line() == 1 => format!("{what} at byte {}", error.column()),
-        _ => told,
+        _ => message,
     }
 }
 
@@ -241,7 +241,7 @@ fn task<P: Fn() -> String>(
         jitter_ns: time("jitter", 0)?.unwrap_or(0),
         blocking_ns: time("blocking", 0)?.unwrap_or(0),
     };
-    let mut told = SystemTask {
+    let mut system_task = SystemTask {
         task,
         suspension_ns: time("suspension", 0)?.unwrap_or(0),
         non_preemptive_ns: time("non_preemptive", 0)?.unwrap_or(0),
@@ -254,8 +254,8 @@ fn task<P: Fn() -> String>(
     let requests = list(fields.object.list, || format!("{}.requests", at()))?.unwrap_or_default();
     let request =
         |(place, value)| request(Fields::of(value, || format!("{}.requests[{place}]", at()))?, unit);
-    told.requests = requests.into_iter().enumerate().map(request).collect::<Result<_, _>>()?;
-    if let Some((which, length_ns)) = too_long(&told) {
+    system_task.requests = requests.into_iter().enumerate().map(request).collect::<Result<_, _>>()?;
+    if let Some((which, length_ns)) = too_long(&system_task) {
         let field = match which {
             TooLong::Section => format!("{}.non_preemptive", at()),
             TooLong::Request(place) => format!("{}.requests[{place}].length", at()),
@@ -263,7 +263,7 @@ fn task<P: Fn() -> String>(
         let expected = format!("at most the cost, {}, of which it is a part", cost_ns / unit.ns());
         return Err(wrong(field, (length_ns / unit.ns()).to_string(), expected));
     }
-    Ok(told)
+    Ok(system_task)
 }
 
 fn request<P: Fn() -> String>(
@@ -294,8 +294,8 @@ struct Fields<K: Kind, const N: usize, P> {
 }
 
 impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
-    fn of(told: Shape<Object<K, N>>, at: P) -> Result<Self, QuestionError> {
-        let object = match told {
+    fn of(shape: Shape<Object<K, N>>, at: P) -> Result<Self, QuestionError> {
+        let object = match shape {
             Shape::Is(object) => object,
             Shape::Not(name) => return Err(wrong(at(), name, "an object")),
         };
@@ -348,8 +348,8 @@ impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
     }
 }
 
-fn list<T>(told: Option<Shape<Vec<T>>>, at: impl Fn() -> String) -> Result<Option<Vec<T>>, QuestionError> {
-    match told {
+fn list<T>(shape: Option<Shape<Vec<T>>>, at: impl Fn() -> String) -> Result<Option<Vec<T>>, QuestionError> {
+    match shape {
         None => Ok(None),
         Some(Shape::Is(list)) => Ok(Some(list)),
         Some(Shape::Not(name)) => Err(wrong(at(), name, "a list")),
@@ -384,7 +384,7 @@ mod tests {
                 "{{\"cores\":2,\"tasks\":[{{\"period\":10,\"cost\":1}},{{\"period\":10,\"cost\":1,{text}}}]}}"
             )
         };
-        for (line, told) in [
+        for (line, expected) in [
             (
                 task("\"deadline\":-3"),
                 "tasks[1].deadline: -3, expected an integer from 1 to 9007199254740991",
@@ -424,7 +424,7 @@ mod tests {
             ("{\"tasks\":[]} []".to_owned(), "the line: trailing characters at byte 14"),
         ] {
             let error = read(&line).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{line}: {error}");
+            assert!(error.starts_with(expected), "{line}: {error}");
         }
     }
 

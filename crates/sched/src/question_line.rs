@@ -1,10 +1,12 @@
-//! A system as a line of JSON: the inverse of [`crate::question::read`]. What has its usual value is left out.
+//! A system as a line of JSON: the inverse of [`crate::question::read`]. Default values are left
+//! out.
 
 use crate::question::Unit;
 use crate::system::{Access, Request, System, SystemTask};
 use serde_json::{Map, Value, json};
 
-/// The line, without its end, or none where a time is no whole number of the unit. Tasks keep their order, which is that of priority.
+/// The line, without its line end; none where a time is not a multiple of the unit. Tasks keep
+/// their order, which is that of priority.
 pub fn line(system: &System, unit: Unit) -> Option<String> {
     let tasks = system.tasks.iter().map(|one| task(one, system.cores, unit)).collect::<Option<Vec<_>>>()?;
     let tasks = tasks.iter().map(Value::to_string).collect::<Vec<_>>().join(",");

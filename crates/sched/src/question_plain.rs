@@ -1,6 +1,5 @@
-//! A question as programs write it, read in one pass without steps between: known keys once each,
-//! integers in range, `unit`, `cores` and `policy` before `tasks`. Whatever is not exactly that is
-//! `None`
+//! Reads a question as programs write it, in one pass without intermediate steps: known keys once
+//! each, integers in range, `unit`, `cores` and `policy` before `tasks`. Anything else is `None`
 //! here, and [`crate::question::read`] reads it again the slow way, which accepts more and explains
 //! what it refuses. Both must agree on every line that this accepts.
 //!

@@ -1,7 +1,7 @@
 //! A question as it is written: the values of known keys, none of them judged yet. [`crate::question`] says what they mean.
 //!
-//! One pass over the line, and nothing of it is kept but numbers: a line may have a million tasks. Whatever stands where an integer should
-//! is kept as text, for the sentence that refuses it.
+//! One pass over the line, which keeps nothing but numbers: a line may have a million tasks.
+//! Anything else in place of an integer is kept as text, for the sentence that refuses it.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ pub(crate) enum Scalar {
     Other(Box<Value>),
 }
 
-/// What stands where an object or a list should: that, or what else there is.
+/// The value in place of an object or a list: that, or the name of another kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape<T> {
     Is(T),
@@ -104,7 +104,7 @@ impl<'de, K: Kind> Deserialize<'de> for Key<K> {
     }
 }
 
-/// What a visitor makes of everything: a subset of JSON's values is taken apart, the rest only named.
+/// A visitor takes a subset of JSON's values apart, and only names the rest.
 trait Wanted<'de>: Sized {
     fn map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}

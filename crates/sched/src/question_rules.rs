@@ -1,5 +1,4 @@
-//! What the numbers of a question mean, and which contradict each other: the same however a line is
-//! read.
+//! What the numbers of a question mean, and which contradict each other: the same for both readers.
 
 use crate::system::SystemTask;
 
@@ -91,7 +90,7 @@ mod tests {
         let line = |what: &str| format!(r#"{{"unit":"us","tasks":[{{"period":10,"cost":3,{what}}}]}}"#);
         assert!(read(line(r#""non_preemptive":3,"requests":[{"resource":0,"length":3,"count":9}]"#)).is_ok());
         assert!(read(line(r#""requests":[{"resource":0,"length":4,"count":0}]"#)).is_ok());
-        for (what, told) in [
+        for (what, expected) in [
             (r#""non_preemptive":4"#, "tasks[0].non_preemptive: 4, expected at most the cost, 3"),
             (
                 r#""requests":[{"resource":0,"length":1},{"resource":1,"length":5}]"#,
@@ -99,7 +98,7 @@ mod tests {
             ),
         ] {
             let error = read(line(what)).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{what}: {error}");
+            assert!(error.starts_with(expected), "{what}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A system: cores and the tasks on them, with all that the tests of this crate may ask for.
+//! A system: cores and the tasks on them, with all that the tests of this crate need.
 //!
 //! A [`TaskSet`] is what runs on one core under fixed priorities; a system is the question as a user puts it: tasks in any order, with
 //! priorities, cores, suspensions, sections that cannot be preempted, and requests for shared resources.
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Most cores that a system may have.
 pub const MAX_CORES: u32 = 4096;
 
-/// Whether a request changes the resource or only looks at it.
+/// Whether a request changes the resource or only reads it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 /// Largest value of any time field, in ns: 2^53 - 1, about 104 days.
 ///
-/// Up to here a time is exact as an `f64` and as a number in any JSON reader, and no test can overflow
-/// while it looks for a window that still meets its deadline.
+/// Up to this value a time is exact as an `f64` and as a number in any JSON reader, and no test
+/// overflows while it searches for a window that still meets its deadline.
 pub const MAX_NS: u64 = (1 << 53) - 1;
 
 /// Largest number of tasks in a set: the rounding margin of the floating-point bounds is sized for it.
@@ -49,7 +49,7 @@ impl Task {
         Some(Self { period_ns, deadline_ns, jitter_ns: 0, ..*self })
     }
 
-    /// Share of a processor this task asks for, C/T.
+    /// Share of a processor that this task needs, C/T.
     pub fn utilization(&self) -> f64 {
         self.cost_ns as f64 / self.period_ns as f64
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::system::System;
 use crate::task::Task;
 
-/// What a test says of a task set. Arrays are indexed by task, in priority order; times in ns.
+/// The result of a test on a task set. Arrays are indexed by task, in priority order; times in ns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Every response time is known and within its deadline.

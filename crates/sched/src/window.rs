@@ -32,10 +32,12 @@ impl Default for Limits {
     }
 }
 
-/// Looks at single tasks that a whole set may cost for each of [`Limits::rounds_per_task`]: by default some seconds, however many tasks there are.
+/// Task visits that a whole set may cost for each of [`Limits::rounds_per_task`]: some seconds by
+/// default, however many tasks there are.
 const LOOKS_A_ROUND: u64 = 3_000;
 
-/// What is left of the work that a whole set may cost: with a million tasks even one round for each is too much.
+/// The rest of the work that a whole set may cost: with a million tasks even one round for each is
+/// too much.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     limits: Limits,
@@ -47,13 +49,13 @@ impl Work {
         Self { limits, looks_left: limits.rounds_per_task.saturating_mul(LOOKS_A_ROUND) }
     }
 
-    /// Limits of a question each of whose rounds looks at so many tasks; none where nothing is left.
+    /// Limits of a question whose rounds visit this many tasks each; none where no work is left.
     pub(crate) fn rounds_of(&self, tasks: usize) -> Option<Limits> {
         let rounds = self.limits.rounds_per_task.min(self.rounds_left(tasks));
         (rounds > 0).then_some(Limits { rounds_per_task: rounds })
     }
 
-    /// Rounds that are left where each looks at so many tasks.
+    /// Rounds that are left where each visits this many tasks.
     pub(crate) fn rounds_left(&self, tasks: usize) -> u64 {
         self.looks_left / (tasks as u64).max(1)
     }

@@ -69,8 +69,8 @@ pub(crate) fn number(purpose: &str, study_seed: u64, id: &str) -> u64 {
     hash.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// JSON with sorted keys and no white space. Sorted here and not left to the map type of `serde_json`,
-/// which keeps insertion order as soon as any crate of the build asks for it.
+/// JSON with sorted keys and no white space. Sorted here and not left to the map type of
+/// `serde_json`, which keeps insertion order as soon as any crate of the build requires it.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Array(items) => {

@@ -1,4 +1,4 @@
-//! Several stores into one: how shards that ran on different machines come together.
+//! Merges several stores into one: results of shards that ran on different machines.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct MergeReport {
     pub identical: usize,
     /// Cells on which two stores disagree.
     pub conflicts: Vec<Conflict>,
-    /// Files that are no checkpoints, and why; left out.
+    /// Files that are not checkpoints, and why; left out.
     pub invalid: Vec<(PathBuf, String)>,
 }
 

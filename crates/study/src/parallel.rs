@@ -1,5 +1,5 @@
-//! The loop of [`crate::run()`] for cells that need nothing of each other, several at a time, where one that fails is no reason not to run
-//! the next: guests, remote machines.
+//! The loop of [`crate::run()`] for independent cells (guests, remote machines), several at a time;
+//! it continues past a cell that fails.
 
 use crate::cell::Cell;
 use crate::store::{Found, Store, StoreError};
@@ -12,7 +12,8 @@ use std::thread;
 /// What became of the cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempted<E> {
-    /// What each cell came to, in the order of the cells. A failure is not stored: the next call tries again.
+    /// The result of each cell, in the order of the cells. A failure is not stored: the next call
+    /// tries again.
     pub cells: Vec<(Cell, Result<Value, E>)>,
     /// How many were run now, failures included.
     pub ran: usize,
@@ -92,7 +93,7 @@ mod tests {
     const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
     #[test]
-    fn a_failure_is_told_not_stored_and_tried_again() {
+    fn a_failure_is_reported_not_stored_and_tried_again() {
         let (cells, directory) = (cells(), tempfile::tempdir().unwrap());
         let store = Store::new(directory.path());
         let odd = |cell: &Cell| cell.factors["x"].as_i64().unwrap() % 2 == 1;
@@ -107,8 +108,8 @@ mod tests {
             );
         let first = first.unwrap();
         assert_eq!((first.ran, first.resumed), (6, 0));
-        for (cell, (told, result)) in cells.iter().zip(&first.cells) {
-            assert_eq!(cell, told, "in the order of the cells");
+        for (cell, (same, result)) in cells.iter().zip(&first.cells) {
+            assert_eq!(cell, same, "in the order of the cells");
             assert_eq!(*result, if odd(cell) { Err("odd") } else { Ok(json!(cell.seed)) });
         }
         let tried = Mutex::new(Vec::new());

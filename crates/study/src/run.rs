@@ -19,7 +19,8 @@ pub struct Progress {
     pub stale: Vec<(Cell, String)>,
 }
 
-/// Why the loop ended early. Checkpoints written until then stay, and the next run goes on from them.
+/// Why the loop ended early. Checkpoints written until then stay, and the next run resumes from
+/// them.
 #[derive(Debug, Error)]
 pub enum RunError<E: std::error::Error + 'static> {
     /// A checkpoint could not be read or written.

@@ -44,7 +44,7 @@ pub enum Found {
 pub struct Entry {
     /// The file.
     pub path: PathBuf,
-    /// Its contents, or why it is no checkpoint.
+    /// Its contents, or why it is not a checkpoint.
     pub checkpoint: Result<Checkpoint, String>,
 }
 

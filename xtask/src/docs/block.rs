@@ -95,7 +95,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What a cell shows, with the asked decimals where it is a value.
+/// What a cell shows, with the requested decimals where it is a value.
 fn cell(row: &Row, column: &str, attributes: &Attributes) -> Result<String, Broken> {
     let known =
         || Broken::new(format!("the column `{column}`"), format!("one of {}", text::COLUMNS.join(", ")));
@@ -191,7 +191,7 @@ fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<Str
     Ok(lines)
 }
 
-/// Which rows of a column of a pivot can be told apart.
+/// Which rows of a column of a pivot can be distinguished.
 fn apart(rows: &[&Row], strip: &str, top: &str) -> String {
     let group = |row: &&'_ Row| -> Option<(String, Row)> {
         let (left, of) = row.what.strip_prefix(strip).unwrap_or(&row.what).rsplit_once(": ")?;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pivot_says_which_rows_cannot_be_told_apart() {
+    fn a_pivot_says_which_rows_cannot_be_distinguished() {
         let rows = vec![
             Row::new("old: work", 5.0, "").between(4.0, 6.0).n(4),
             Row::new("new: work", 1.0, "").between(0.0, 2.0).n(4),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_and_heads_are_those_asked_for() {
+    fn columns_and_heads_are_the_requested_ones() {
         let of = lines("<!-- result:lab-x rows=\"whole*\" columns=\"what,why\" heads=\"figure;said\" -->")
             .unwrap();
         assert_eq!(&of[..3], ["| figure | said |", "|---|---|", "| whole\\|half | a remark |"]);

@@ -28,7 +28,7 @@ fn number(text: &str) -> Option<f64> {
 fn words(cell: &str, typed: bool) -> Option<(&str, &'static str)> {
     let (before, after) = cell.trim().split_once('→')?;
     let (words, before) = before.rsplit_once(": ")?;
-    // What the shell answered goes before it.
+    // The answer of the shell goes before it.
     let word = words.rsplit("; ").next()?;
     let effect = if typed {
         Effect::of_counts(before.trim().parse().ok()?, after.trim().parse().ok()?)

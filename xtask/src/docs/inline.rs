@@ -1,7 +1,7 @@
 //! A number in a sentence: `<!--r:NAME/ROW/FIELD-->12.3<!--/r-->`.
 //!
 //! FIELD is `value`, `n`, `low`, `high`, `interval`, `ratio`, `ratio.median`, `ratio.low`,
-//! `ratio.high`, `peer.value` or `verdict`; `:2` behind it asks for two decimals. `NAME/@date`,
+//! `ratio.high`, `peer.value` or `verdict`; `:2` behind it requests two decimals. `NAME/@date`,
 //! `@commit`, `@profile`, `@machine` are those of the result.
 
 use result::{Row, Stored, text};

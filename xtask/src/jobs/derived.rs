@@ -156,7 +156,7 @@ fn curves(json: &Value) -> (Vec<String>, Vec<Row>) {
     (vec![note], rows)
 }
 
-/// Events per operation where they were seen, and what an idle second has.
+/// Events per operation where they were seen, and the events of an idle second.
 fn matrix(json: &Value) -> (Vec<String>, Vec<Row>) {
     let mut rows = Vec::new();
     for column in list(json, "columns") {

@@ -14,7 +14,7 @@ use super::{Job, Needs, derived};
 use crate::output::Output;
 use crate::{place, repo, results, shipped};
 
-/// What the words in braces of a command stand for.
+/// The values of the words in braces of a command.
 pub(super) struct Words {
     /// `{program}`: the shipped program; empty where the job does not measure it.
     pub program: String,

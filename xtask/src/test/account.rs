@@ -1,5 +1,5 @@
-//! What a run of the tests did, as data (`stillcore.result/1`): a row a step, in seconds, with its
-//! tests.
+//! The account of a run of the tests, as data (`stillcore.result/1`): a row a step, in seconds,
+//! with its tests.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -33,7 +33,7 @@ pub(crate) struct Options {
 }
 
 /// A part: its name, the minutes it is expected to take on two cores, and the paths whose change
-/// asks for it.
+/// requires it.
 struct Part {
     name: &'static str,
     minutes: u32,
@@ -41,7 +41,7 @@ struct Part {
     work: Work,
 }
 
-/// What a part does.
+/// The work of a part.
 enum Work {
     /// Machines of `crates/cli/tests/guests/table.rs`.
     Guests { tier: &'static str, at_once: usize },

@@ -90,7 +90,7 @@ pub(crate) fn with_features(
 }
 
 /// Test programs of packages in which the compiler's address sanitizer watches every access to
-/// memory. It is not stable yet, and asked for by a variable; and it needs the target with a dynamic
+/// memory. It is not stable yet, and enabled by a variable; and it needs the target with a dynamic
 /// C library.
 pub(crate) fn with_sanitizer(root: &Path, packages: &[&str], output: &mut Output) -> Result<Vec<Program>> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

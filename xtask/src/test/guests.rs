@@ -20,7 +20,7 @@ const SILENCE: Duration = Duration::from_secs(3000);
 #[derive(Debug, Deserialize, PartialEq)]
 struct Account {
     machine: String,
-    /// What the kernel calls itself, and its architecture; none where it did not boot.
+    /// Release and architecture of the kernel; none where it did not boot.
     release: Option<String>,
     boots: u32,
     /// Why it was booted again.

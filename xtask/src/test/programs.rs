@@ -1,5 +1,5 @@
-//! Test programs run as `cargo test` runs them, one after another: what they count is added up,
-//! what was skipped is collected, and one that prints nothing for too long is ended.
+//! Test programs run as `cargo test` runs them, one after another: their counts are added up, their
+//! skips collected, and one that prints nothing for too long is ended.
 //!
 //! A test that cannot run on this machine prints `skipped: REASON` and returns. Where the reason
 //! ends in `(package NAME)`, `deps.sh` installs what is missing, and a strict run counts it as a
@@ -17,7 +17,7 @@ use super::build::Program;
 use crate::output::Output;
 use crate::steps::Counts;
 
-/// What a test prints that cannot run here.
+/// The output of a test that cannot run here.
 const SKIPPED: &str = "skipped: ";
 
 /// How a program is run.
@@ -51,7 +51,7 @@ pub(crate) fn run(program: &Program, order: &Order, output: &mut Output, counts:
     Ok(())
 }
 
-/// Waits for the end, and gives what was printed.
+/// Waits for the end, and returns the output.
 fn finish(
     program: &Program,
     args: &[String],

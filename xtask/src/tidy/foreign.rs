@@ -4,8 +4,8 @@
 use super::Violation;
 use crate::repo::Repo;
 
-/// A directory of somebody's machine (in two halves, so that this file does not report itself), and the places where
-/// it means something else.
+/// A directory of one machine (in two halves, so that this file does not report itself), and the
+/// places where it means something else.
 const FOLDERS: &[(&str, &[&str])] = &[
     (concat!("/ho", "me/"), &[]),
     // The lab's guest runs its command in root's home directory, and results are named by it.
@@ -59,8 +59,8 @@ fn has_folder(line: &str, folder: &str) -> bool {
     })
 }
 
-/// The host of a URL in this line that only means something in one network: an address or an internal name. The
-/// loop-back interface is everybody's.
+/// The host of a URL in this line that only means something in one network: an address or an
+/// internal name. The loop-back interface exists on every machine.
 fn private_host(line: &str) -> Option<&str> {
     line.match_indices("://").find_map(|(at, mark)| {
         let rest = &line[at + mark.len()..];

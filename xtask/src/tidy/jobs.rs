@@ -26,7 +26,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// Words of a command that name what is not there.
+/// Words of a command that name something missing.
 fn missing<'a>(repo: &Repo, command: &'a [String]) -> Vec<&'a str> {
     let package = value(command, "--package").unwrap_or("stillcore");
     let target_of = |word: &str| match word {

@@ -5,7 +5,7 @@ use super::Violation;
 use crate::repo::Repo;
 
 const ROOM: &str = "crates/cli/src/";
-/// What goes around it, for these reasons.
+/// Exceptions, and their reasons.
 const FREE: &[&str] = &[
     "crates/cli/src/stdout.rs",
     // Draws on the terminal, numbers of its own alone.

@@ -25,7 +25,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// All results; notes those that are invalid or have no job, and what is no result.
+/// All results; notes those that are invalid or have no job, and files that are no results.
 fn stored(repo: &Repo, found: &mut Vec<Violation>) -> Results {
     let mut results = Results::new();
     let jobs = match repo.files.get(jobs::FILE) {

@@ -1,5 +1,5 @@
 //! Rule: nothing unfinished is committed: no place-holder macros, no debug prints, no switched-off
-//! tests, no merge that nobody has decided.
+//! tests, no unresolved merge.
 
 use super::Violation;
 use crate::repo::Repo;

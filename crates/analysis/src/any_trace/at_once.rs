@@ -1,10 +1,9 @@
-//! Wake-ups taken apart while they are found, so that a trace is read once.
+//! Takes wake-ups apart while they are found, so that a trace is read once.
 //!
-//! Which threads are to be taken apart is known for certain only at the end: of each CPU those that
-//! waited longest in all. Some places of the trace mostly show the same ones, so these are taken,
-//! and in the end they are compared; where they differ, or where a wake-up began before the event
-//! that tells of it (at its timer's intended expiry), the trace is read again, and the answer is
-//! the same.
+//! Only the end of the trace shows which threads to take apart: on each CPU, those that waited
+//! longest in total. A few places of the trace mostly show the same threads, so these are guessed
+//! and checked at the end. The trace is read again if the guess was wrong, or if a wake-up began
+//! before the event that shows it (at its timer's intended expiry). The answer is the same.
 
 use super::first::{First, Found, Place};
 use super::{Wanted, choose};
@@ -23,12 +22,12 @@ use ftrace::{Event, EventStream, Item, Next, Reader, TraceFile};
 use model::Cpus;
 use model::events::EventCatalogue;
 
-/// Places of a trace that are looked at, evenly spread, the beginning among them.
+/// Places of a trace that are sampled, evenly spread, including the beginning.
 const PLACES: u64 = 4;
-/// Events of each.
+/// Events read at each.
 const EVENTS: u64 = 1 << 13;
 
-/// The threads that some places of a trace show; `None` where those of the whole may well be
+/// The threads that some places of a trace show; `None` where the whole trace may well show
 /// others.
 fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Result<Option<Chosen>, Error> {
     if wanted.window != [i64::MIN, i64::MAX] {
@@ -78,13 +77,13 @@ fn some_wakeups(
     Ok(first.watch.wakeups.take().unwrap_or_default())
 }
 
-/// What a reading gives.
+/// The result of a reading.
 pub(super) struct Reading {
     pub(super) found: Found,
     pub(super) chosen: Chosen,
-    /// Their wake-ups, unless others were guessed.
+    /// Their wake-ups, unless the guess was wrong.
     pub(super) apart: Option<Apart>,
-    /// What read it.
+    /// Its decoder.
     pub(super) decoder: Decoder,
 }
 
@@ -142,19 +141,19 @@ pub(super) fn read(
     Ok(Some(Reading { found, chosen, apart, decoder }))
 }
 
-/// What takes the wake-ups of the threads apart that were guessed.
+/// Takes apart the wake-ups of the guessed threads.
 struct AtOnce {
     guess: Chosen,
     feed: Feed,
     /// By place of a thread, the wake-up after which it has not run yet, ns.
     awaited: Vec<Option<i64>>,
-    /// How many wake-ups came to their ends.
+    /// The number of finished wake-ups.
     ran: usize,
     last_ns: u64,
 }
 
 impl AtOnce {
-    /// Before the first event, which is at `t0_ns`, behind places where events are missing.
+    /// Before the first event, at `t0_ns`. `early`: the holes before it.
     fn new(guess: Chosen, known: Known, t0_ns: u64, keep: Keep, early: impl Iterator<Item = Hole>) -> Self {
         let t0_ns = i64::try_from(t0_ns).unwrap_or(i64::MAX);
         let mut feed = Feed::new(&guess, known, [t0_ns, i64::MAX], keep);
@@ -163,8 +162,7 @@ impl AtOnce {
         Self { guess, feed, awaited: Vec::new(), ran: 0, last_ns: 0 }
     }
 
-    /// The next event, of which the threads know already. False where this cannot be right any
-    /// more.
+    /// The next event, which `watch` has processed. False once the result is invalid.
     #[inline(always)]
     fn event(
         &mut self,
@@ -178,12 +176,12 @@ impl AtOnce {
         in_order && self.follow(watch) && self.feed.event_inside(decoder, event, record, names)
     }
 
-    /// Events are missing, of which the threads know already.
+    /// Events are missing, which `watch` has processed.
     fn lost(&mut self, hole: Hole, watch: &Watch) -> bool {
         self.follow(watch) && self.feed.lost(hole)
     }
 
-    /// Whose wake-ups begin or end with the event.
+    /// Begins and ends wake-ups with the event.
     #[inline(always)]
     fn follow(&mut self, watch: &Watch) -> bool {
         watch.touched.is_empty() || self.follow_touched(watch)
@@ -218,13 +216,13 @@ impl AtOnce {
         if known.is_some() {
             self.feed.ran(tid, None);
         }
-        // One with a timer began before.
+        // A wake-up by a timer began earlier.
         wake.is_none_or(|wake| {
             wake.intended_ns.is_none() && wake.at_ns == now_ns && self.feed.released(tid, wake.at_ns)
         })
     }
 
-    /// Whether these are the threads, and every wake-up was seen.
+    /// Whether the guess was right, and every wake-up was seen.
     fn is_whole(&self, found: &Found, chosen: &Chosen) -> bool {
         self.ran == found.wakeups.len() && self.guess.is_measured_as(chosen)
     }

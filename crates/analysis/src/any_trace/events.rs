@@ -1,18 +1,18 @@
-//! What a trace's own accounts say: by which clock, and which events it lacks.
+//! What a trace's metadata shows: its clock, and the events it lacks.
 
 use super::shape::Record;
 use crate::Error;
 use ftrace::TraceFile;
 use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 
-/// Clocks that count something else than nanoseconds (Documentation/trace/ftrace.rst, trace_clock).
+/// Clocks that do not count nanoseconds (Documentation/trace/ftrace.rst, trace_clock).
 const COUNTERS: [&str; 2] = ["counter", "uptime"];
-/// The same, unless the file says how its ticks become nanoseconds.
+/// The same, unless the file converts its ticks to nanoseconds.
 const TICKS: &str = "x86-tsc";
-/// What a file without the name of its clock was recorded by: the kernel's default.
+/// The clock of a file that names none: the kernel's default.
 const DEFAULT: &str = "local";
 
-/// The systems whose events are recorded together: each is of one interrupt vector, and some come
+/// The systems whose events are recorded together: each is of one interrupt vector, and some occur
 /// once in years.
 const WHOLE: [&str; 1] = ["irq_vectors"];
 /// The systems that only x86 has.
@@ -30,8 +30,7 @@ pub(super) fn clock(file: &TraceFile) -> Result<String, Error> {
     Ok(clock.to_owned())
 }
 
-/// What to record, beside the events that were `seen`, to know more. `uname`: of the kernel that was
-/// traced.
+/// What to record, beside the events that were `seen`, to know more. `uname`: of the traced kernel.
 pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<&str>) -> Record {
     let mut record = Record::default();
     let is_seen = |spec: &EventSpec| seen.contains(&spec.name);
@@ -54,11 +53,11 @@ pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<
     record
 }
 
-/// Events that are not asked for: a stack is a trigger's, and that a CPU sleeps says nothing where
-/// nobody has kept how long its idle states take to leave.
+/// Events that are not proposed: a stack needs a trigger, and sleep of a CPU means nothing without
+/// stored exit latencies of its idle states.
 const NOT_ASKED: [&str; 4] = [KERNEL_STACK, USER_STACK, model::idle::EVENT, model::frequency::EVENT];
 
-/// Whether it is a tracepoint that such a machine may have, and that says something in any trace.
+/// Whether it is a tracepoint that such a machine may have, and that helps in any trace.
 fn is_traced(spec: &EventSpec, uname: Option<&str>) -> bool {
     let on = spec.on.iter().any(|side| matches!(side, Side::Victim | Side::Sender));
     let arch = |name: &str| uname.is_some_and(|uname| uname.contains(name));

@@ -1,5 +1,4 @@
-//! What is in the trace, which threads are those that are asked for, and when each was to run and
-//! ran.
+//! What is in the trace, which threads are the wanted ones, and when each was to run and ran.
 
 use super::{Threads, Wanted};
 use crate::Error;
@@ -38,7 +37,7 @@ pub(super) enum Place {
     Before,
     Inside,
     Behind,
-    /// It is one of those that end the reading.
+    /// It ends the reading.
     End,
 }
 
@@ -48,7 +47,7 @@ pub(super) struct First<'t> {
     wanted: &'t Wanted,
     decoder: Decoder,
     pub(super) watch: Watch,
-    /// By number of the event, and by number of the CPU: whether there is one.
+    /// By event number, and by CPU number: whether there is one.
     kinds: Vec<bool>,
     cpus: Vec<bool>,
     /// By number: the events that end the reading.
@@ -135,7 +134,7 @@ impl<'t> First<'t> {
         self.cpus[cpu as usize] = true;
     }
 
-    /// Events and records are handed over as copies: what nobody points to stays in registers.
+    /// Events and records are passed as copies: without a pointer to them they stay in registers.
     #[inline(never)]
     fn take(&mut self, event: Event<'_>, record: Record<'_>, names: [LabelId; 2], tasks: &mut Names) {
         let said = self.decoder.of_record(&event, &record, names, tasks);

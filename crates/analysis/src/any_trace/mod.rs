@@ -1,11 +1,11 @@
 //! Any trace, whoever recorded it: what its events can answer, who interrupted its CPUs, and the
 //! wake-ups of its threads, taken apart as if they were samples of a measurement.
 //!
-//! [`first`] follows the threads that are asked for and finds when each was to run and when it did;
+//! [`first`] follows the wanted threads and finds when each was to run and when it did;
 //! [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names their sources and
 //! takes the wake-ups apart. [`at_once`] does both in one reading of the trace where that is
-//! possible. [`events`] tells what was recorded, and what to record for the rest; [`shape`] is the
-//! answer.
+//! possible. [`events`] reports what was recorded, and what to record for the rest; [`shape`] is
+//! the answer.
 
 mod at_once;
 mod events;
@@ -29,7 +29,7 @@ use shape::AnyTrace;
 /// Which threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Threads {
-    /// Those under a real-time policy and those with deadlines, the kernel's stoppers aside.
+    /// Those under a real-time policy and those with deadlines, except the kernel's stoppers.
     RealTime,
     /// Those of this name, as the events give it: at most 15 bytes.
     Named(String),
@@ -37,7 +37,7 @@ pub enum Threads {
     Numbers(Vec<i32>),
 }
 
-/// What of a trace.
+/// Selects part of a trace.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Whose wake-ups.
@@ -50,7 +50,7 @@ pub struct Wanted {
     pub keep: Keep,
 }
 
-/// What a trace says.
+/// Analyses a trace.
 ///
 /// `buffers`: names of the file's buffers, "" for the top one. An error where the file cannot be
 /// read, or its times are no nanoseconds.
@@ -59,8 +59,8 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
     Ok(said.expect("nothing ends the reading"))
 }
 
-/// The same; `None` where the kernel's own tracers have left events in it, which may be results of
-/// theirs ([`crate::timerlat::kernel_results`]).
+/// The same; `None` if it holds events of the kernel's own tracers, which may be their results
+/// ([`crate::timerlat::kernel_results`]).
 pub fn unless_of_tracers(
     file: &TraceFile,
     buffers: &[&str],

@@ -1,4 +1,4 @@
-//! What is said of any trace.
+//! The answer for any trace.
 
 use crate::attribute::watch::WatchSection;
 use crate::shape::{BlockingCoverage, Coverage, CpuSources};
@@ -12,7 +12,7 @@ pub struct AnyTrace {
     pub kernel: Option<String>,
     /// The clock of its times.
     pub clock: String,
-    /// The first event of what was asked for, ns of that clock.
+    /// The first wanted event, ns of that clock.
     pub t0_ns: i64,
     /// The last one.
     pub t1_ns: i64,
@@ -22,16 +22,16 @@ pub struct AnyTrace {
     pub events: u64,
     /// Places where events are missing.
     pub holes: u64,
-    /// Where the file is damaged or cut off, one sentence each: what is said of it is of what could
-    /// be read.
+    /// Where the file is damaged or cut off, one sentence each: the answer covers the readable
+    /// part.
     pub damage: Vec<String>,
     /// The threads as the scheduler saw them, and their wake-ups taken apart.
     pub threads: WatchSection,
-    /// What ran on their CPUs, and who asked for it.
+    /// What ran on their CPUs, and its sources.
     pub attribution: Vec<CpuSources>,
-    /// What its events tell of each class.
+    /// What its events show of each class.
     pub coverage: Vec<Coverage>,
-    /// What they tell of waits in which nothing else ran.
+    /// What they show of waits in which nothing else ran.
     pub blocking: Vec<BlockingCoverage>,
     /// What to record to know more.
     pub record: Record,
@@ -42,9 +42,9 @@ pub struct AnyTrace {
 /// What a recording needs to answer what this one does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Events that are in the trace and tell something, `system:name`.
+    /// Useful events that are in the trace, `system:name`.
     pub have: Vec<String>,
-    /// Events of which the trace holds none, and that this kernel has by its version.
+    /// Events that the trace lacks and this kernel has by its version.
     pub missing: Vec<String>,
     /// Those that only later kernels have, each with the first one that does.
     pub later: Vec<(String, String)>,

@@ -1,5 +1,5 @@
-//! Against what those who were traced said of themselves: the samples of our own probe, and what
-//! cyclictest printed of each of its wake-ups on five kernels.
+//! Against the results of the traced programs: the samples of our own probe, and what cyclictest
+//! printed of each of its wake-ups on five kernels.
 
 use super::*;
 use crate::attribute::path::Step;
@@ -18,7 +18,7 @@ fn wanted(threads: Threads) -> Wanted {
     Wanted { threads, cpus: None, window: [i64::MIN, i64::MAX], keep: Keep { worst: 10_000, sample: None } }
 }
 
-fn told(path: &Path, wanted: &Wanted) -> AnyTrace {
+fn read_trace(path: &Path, wanted: &Wanted) -> AnyTrace {
     any_trace(&TraceFile::open(path).unwrap(), &[""], wanted).unwrap()
 }
 
@@ -28,12 +28,12 @@ fn by_release(one: &ThreadPaths) -> BTreeMap<i64, &SamplePath> {
 }
 
 #[test]
-fn a_probe_s_wake_ups_are_its_samples_without_anything_being_told_of_it() {
+fn a_probe_s_wake_ups_are_its_samples_without_knowing_the_probe() {
     let dir = fixture("runs/small");
     let run = store::read_run(&dir).unwrap();
     let (mut compared, mut interrupted) = (0, 0);
     for probe in run.probes.iter().filter(|probe| probe.probe == ProbeKind::Wakeup) {
-        let found = told(&dir.join("trace.dat"), &wanted(Threads::Numbers(vec![probe.tid])));
+        let found = read_trace(&dir.join("trace.dat"), &wanted(Threads::Numbers(vec![probe.tid])));
         assert_eq!(found.threads.paths.len(), 1);
         let [ours] = &found.threads.paths[..] else { panic!() };
         assert_eq!((ours.tid, ours.path.cpu), (probe.tid, probe.cpu));
@@ -41,12 +41,12 @@ fn a_probe_s_wake_ups_are_its_samples_without_anything_being_told_of_it() {
         let (_, samples) = samples_file::read(&dir.join(&probe.file)).unwrap();
         let served = samples.iter().filter(|sample| sample.counts());
         for sample in served {
-            // One that was late already did not sleep: it has no wake-up.
+            // A thread that was late already did not sleep: it has no wake-up.
             let Some(found) = ours.get(&sample.t_ns) else { continue };
             compared += 1;
             let parts: u64 = found.parts.iter().map(|part| part.ns).sum();
             assert_eq!(parts, found.value_ns.unsigned_abs(), "every nanosecond in one box");
-            // From the switch to its own look at the clock, if nothing interrupts it there.
+            // From the switch until it reads the clock, if nothing interrupts it there.
             let way_back_ns = sample.value_ns - found.value_ns;
             assert!(way_back_ns > 0, "{} ns: {way_back_ns}", sample.t_ns);
             interrupted += usize::from(way_back_ns > 200_000);
@@ -66,7 +66,7 @@ fn printed(kernel: &str) -> Vec<i64> {
 fn cyclictest_s_own_values_are_found_in_a_trace_of_trace_cmd_on_five_kernels() {
     for kernel in ["5.10", "6.1", "6.1-rt", "6.12", "6.12-rt"] {
         let trace = fixture(&format!("traces/cyclictest/{kernel}.dat"));
-        let found = told(&trace, &wanted(Threads::Named("cyclictest".to_owned())));
+        let found = read_trace(&trace, &wanted(Threads::Named("cyclictest".to_owned())));
         let printed = printed(kernel);
         // Its main thread has wake-ups, too, but fewer.
         let ours = found.threads.paths.iter().max_by_key(|one| one.path.samples).unwrap();
@@ -76,9 +76,9 @@ fn cyclictest_s_own_values_are_found_in_a_trace_of_trace_cmd_on_five_kernels() {
         let period_ns = releases[1] - releases[0];
         let mut more = Vec::new();
         for (at, (sample, theirs_us)) in ours.values().zip(&printed).enumerate() {
-            // One that is more than a period late leaves out the next.
+            // A sample that is more than a period late skips the next.
             assert_eq!((sample.t_ns - releases[0]) % period_ns, 0, "{kernel}: release {at}");
-            // It has the way back to user space more, and cuts its values off at the microsecond.
+            // It includes the return to user space, and truncates its values to microseconds.
             let more_us = theirs_us - sample.value_ns / 1_000;
             assert!(more_us >= 0, "{kernel}: sample {at} is {theirs_us} us, ours {}", sample.value_ns);
             more.push(more_us);
@@ -94,11 +94,11 @@ fn cyclictest_s_own_values_are_found_in_a_trace_of_trace_cmd_on_five_kernels() {
 #[test]
 fn a_window_and_cpus_leave_out_the_rest() {
     let trace = fixture("runs/small/trace.dat");
-    let all = told(&trace, &wanted(Threads::RealTime));
+    let all = read_trace(&trace, &wanted(Threads::RealTime));
     assert!(all.threads.threads.iter().all(|thread| !thread.comm.starts_with("migration")));
     let middle = i64::midpoint(all.t0_ns, all.t1_ns);
     let halves = [[i64::MIN, middle], [middle + 1, i64::MAX]].map(|window| {
-        let half = told(&trace, &Wanted { window, ..wanted(Threads::RealTime) });
+        let half = read_trace(&trace, &Wanted { window, ..wanted(Threads::RealTime) });
         assert!(half.t0_ns >= window[0] && half.t1_ns <= window[1]);
         let samples = half.threads.paths.iter().flat_map(|one| &one.path.worst);
         assert!(samples.clone().count() > 50);
@@ -107,7 +107,7 @@ fn a_window_and_cpus_leave_out_the_rest() {
     });
     assert_eq!(halves.iter().sum::<u64>(), all.events);
     let nobody = Wanted { cpus: Some("1".parse().unwrap()), ..wanted(Threads::RealTime) };
-    let nobody = told(&trace, &nobody);
+    let nobody = read_trace(&trace, &nobody);
     assert!(nobody.threads.paths.is_empty());
     assert!(nobody.threads.threads.is_empty());
 }
@@ -117,7 +117,7 @@ fn threads_are_those_of_the_cpus_and_what_counts_elsewhere_says_so() {
     let trace = fixture("traces/cyclictest/6.1-rt.dat");
     let on = |cpus: Option<&str>| {
         let cpus = cpus.map(|cpus| cpus.parse().unwrap());
-        let found = told(&trace, &Wanted { cpus, ..wanted(Threads::RealTime) });
+        let found = read_trace(&trace, &Wanted { cpus, ..wanted(Threads::RealTime) });
         let elsewhere = found.statements.iter().any(|said| said.contains("ran on other CPUs"));
         let names = found.threads.threads.into_iter().map(|thread| (thread.comm, thread.cpus.to_string()));
         (names.collect::<Vec<_>>(), elsewhere)
@@ -133,7 +133,8 @@ fn threads_are_those_of_the_cpus_and_what_counts_elsewhere_says_so() {
 
 #[test]
 fn a_name_that_nobody_has_is_nobody() {
-    let found = told(&fixture("runs/small/trace.dat"), &wanted(Threads::Named("cyclictest".to_owned())));
+    let found =
+        read_trace(&fixture("runs/small/trace.dat"), &wanted(Threads::Named("cyclictest".to_owned())));
     assert!(found.threads.threads.is_empty() && found.threads.paths.is_empty());
     assert!(
         found.statements.iter().any(|one| one.contains("threads named cyclictest")),
@@ -144,7 +145,7 @@ fn a_name_that_nobody_has_is_nobody() {
 
 #[test]
 fn where_events_are_missing_no_wake_up_is_taken_apart_across_them() {
-    let found = told(&fixture("traces/host-6.18/lost-v7-zstd.dat"), &wanted(Threads::RealTime));
+    let found = read_trace(&fixture("traces/host-6.18/lost-v7-zstd.dat"), &wanted(Threads::RealTime));
     assert!(found.holes > 0);
     assert!(found.statements.iter().any(|one| one.contains("events are missing")), "{:?}", found.statements);
 }

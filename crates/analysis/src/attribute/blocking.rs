@@ -1,17 +1,21 @@
-//! What keeps a wake-up waiting though nothing else is to run: interrupts off, preemption off, a lock that another CPU holds.
+//! What delays a wake-up though nothing else runs: interrupts off, preemption off, a lock that
+//! another CPU holds.
 //!
-//! Each explains what it can delay, and nothing else. With interrupts off no interrupt gets in, so such a stretch explains the steps that
-//! wait for one; it must be over when the interrupt comes, since an interrupt's own entry turns them off as well. With preemption off
-//! there is no switch; the scheduler's own stretch, in which it switches, is not one. Waiting for a spinning lock keeps the CPU busy,
-//! whatever the step, but an interrupt waits for it only if it has interrupts off; waiting for a sleeping one delays only the task that
-//! waits.
+//! Each explains only what it can delay. With interrupts off no interrupt gets in, so the stretch
+//! explains steps that wait for one. It must end before the interrupt comes, since interrupt entry
+//! turns interrupts off as well. With preemption off there is no switch; the scheduler's own
+//! stretch, in which it switches, does not count. Waiting for a spinning lock keeps the CPU busy in
+//! any step, but an interrupt waits for it only if interrupts are off. Waiting for a sleeping lock
+//! delays only the waiting task.
 //!
-//! Kernel code that is not preempted is known by the stack at the switch, a CPU that does not
-//! execute by the one behind the wake-up ([`super::path`]). A CPU that sleeps is awake for nobody:
-//! whatever it is woken for, an interrupt or a switch, waits until it has left its idle state.
+//! The stack at the switch identifies kernel code that is not preempted. The stack after the
+//! wake-up identifies a CPU that does not execute ([`super::path`]). A sleeping CPU serves nothing:
+//! an interrupt or a switch waits until the CPU has left its idle state.
 //!
-//! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
-//! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
+//! Events: `preemptirq:*` (kernels built with the latency tracers;
+//! include/trace/events/preemptirq.h) and `lock:contention_*` (since 5.19;
+//! include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT
+//! 2013 paper (§1).
 
 use super::cause::{Cause, Causes, Source, Who};
 use super::path::Step;
@@ -22,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// Locks that one CPU waits for inside one another: a task's, a softirq's, an interrupt's.
 const DEEPEST: usize = 8;
 
-/// What keeps it waiting.
+/// What delays it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blocking {
@@ -32,14 +36,14 @@ pub enum Blocking {
     PreemptionOff,
     /// A lock was taken.
     Lock,
-    /// A task that goes behind was in kernel code, on a kernel that does not preempt that.
+    /// A task of lower priority was in kernel code, which this kernel does not preempt.
     KernelCode,
     /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a
     /// hypervisor.
     NotExecuting,
-    /// The CPU slept, and took its time to wake.
+    /// The CPU slept and had to leave its idle state.
     IdleExit,
-    /// Its frequency changed, and it may have stood still meanwhile.
+    /// The CPU's frequency changed; it may have stopped meanwhile.
     FrequencyChange,
 }
 
@@ -55,7 +59,7 @@ impl Blocking {
         Self::FrequencyChange,
     ];
 
-    /// Whether no event shows it: it follows from what others tell.
+    /// Whether no event shows it: it is inferred from other events.
     pub fn is_inferred(self) -> bool {
         matches!(self, Self::NotExecuting | Self::IdleExit | Self::FrequencyChange)
     }
@@ -91,7 +95,8 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Whether it explains time of a step that ends at `mark_ns` for the thread `tid`. `interrupt`: the step waits for an interrupt.
+    /// Whether it explains time of a step that ends at `mark_ns` for the thread `tid`.
+    /// `interrupt`: the step waits for an interrupt.
     pub(super) fn explains(&self, step: Step, interrupt: bool, mark_ns: i64, tid: i32) -> bool {
         match (self.blocking, self.sleeper) {
             (Blocking::InterruptsOff, _) => {
@@ -113,7 +118,7 @@ impl Stretch {
     }
 }
 
-/// One that is not over.
+/// A stretch that has not ended.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     stretch: Stretch,
@@ -121,14 +126,14 @@ struct Open {
     waiter: i32,
 }
 
-/// What is going on on one CPU.
+/// The open stretches of one CPU.
 #[derive(Debug, Default)]
 pub(super) struct Blockings {
     open: Vec<Open>,
 }
 
 impl Blockings {
-    /// The next event of the CPU; gives each stretch that ends with it.
+    /// The next event of the CPU; passes on each stretch that ends with it.
     pub(super) fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
         // Most traces have no events of these.
         if !self.open.is_empty() || matches!(event.what, What::Blocked { .. }) {
@@ -141,14 +146,14 @@ impl Blockings {
         match event.what {
             What::Blocked { blocking, label, lock, sleeps } => {
                 self.end(event, blocking, lock, sink);
-                // In an interrupt preemption is off by itself: its span tells of it.
+                // An interrupt implies preemption off: its span covers the time.
                 if blocking == Blocking::PreemptionOff && !event.in_task() {
                     return;
                 }
                 self.begin(event, blocking, label, lock, sleeps);
             }
             What::Unblocked { blocking, lock } => self.end(event, blocking, lock, sink),
-            // Who spins does not leave the CPU; who sleeps is told by the end, wherever that comes.
+            // A spinning task does not leave the CPU; a sleeping one's end may come on any CPU.
             What::Switch { .. } => self.take(event.ts_ns, sink, |open| {
                 open.stretch.blocking == Blocking::Lock && open.stretch.sleeper.is_none()
             }),
@@ -187,13 +192,13 @@ impl Blockings {
         });
     }
 
-    /// Whether one is going on.
+    /// Whether a stretch is open.
     #[inline(always)]
     pub(super) fn is_any(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// What is going on is not known any more.
+    /// Forgets the open stretches.
     pub(super) fn lost(&mut self) {
         self.open.clear();
     }

@@ -35,7 +35,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Of whom nothing more is known.
+    /// A source of which nothing more is known.
     pub fn new(cpu: u32, who: Who) -> Self {
         Self { cpu, who, site: None, began: None, frames: None }
     }
@@ -47,13 +47,13 @@ impl Source {
         if frames.is_none() { self } else { Self { site, began, frames, ..self } }
     }
 
-    /// The same without its stack, of which there may be many: for sums.
+    /// The same without its stack, for sums: stacks may be many.
     #[must_use]
     pub fn plain(self) -> Self {
         Self { frames: None, ..self }
     }
 
-    /// Whether both may be of the same act: by the same, there, and not from two places in the kernel.
+    /// Whether both may be the same act: same actor, same CPU, and not two places in the kernel.
     fn is(&self, other: &Self) -> bool {
         let same = |a: Option<LabelId>, b: Option<LabelId>| a == b || a.is_none() || b.is_none();
         (self.cpu, self.who) == (other.cpu, other.who)
@@ -68,7 +68,7 @@ impl Source {
 pub enum Confidence {
     /// Both ends name the same object: a request, a timer, a work item, a task.
     Exact,
-    /// The order in time fits, and nothing else was seen that does.
+    /// The order in time fits, and nothing else that was seen fits.
     Order,
 }
 
@@ -110,7 +110,7 @@ const MOST: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Causes {
     kept: [Option<Cause>; MOST],
-    /// Further ones that found no room.
+    /// Further causes without a place.
     pub more: u32,
 }
 
@@ -126,8 +126,9 @@ impl Causes {
         Self { kept: [cause, None, None], more: 0 }
     }
 
-    /// Adds a cause; the same source counts once, by the better of its confidences. Somebody who was seen without a call site is the one
-    /// who was seen there with one: a wake-up by IPI shows its task to both ends of the request.
+    /// Adds a cause; the same source counts once, by its better confidence. A source without
+    /// a call site equals one on the same CPU with a call site: a wake-up by IPI shows its task to
+    /// both ends of the request.
     pub fn add(&mut self, cause: Cause) {
         for place in &mut self.kept {
             match place {

@@ -1,7 +1,8 @@
-//! Who acts on a CPU at a moment: the current task, unless an interrupt is going on; then what runs in that.
+//! Who acts on a CPU at a moment: the current task, or in an interrupt, what runs there.
 //!
-//! The task that an event in an interrupt names is only who happened to be there. What runs in the interrupt is told by the
-//! innermost entry without its exit; where no entry was recorded it is said to be some interrupt.
+//! An event in an interrupt names the interrupted task, which does not act. The innermost entry
+//! without its exit shows what runs in the interrupt; if no entry was recorded, it is
+//! [`Who::SomeInterrupt`].
 
 use super::cause::Who;
 use crate::by_cpu::ByCpu;
@@ -9,7 +10,8 @@ use crate::labels::LabelId;
 use crate::view::{At, KernelEvent, What};
 use model::EventClass;
 
-/// Deepest nesting that is followed: hard interrupt, softirq, timer, and some room for entries whose exit was lost.
+/// Deepest nesting that is followed: hard interrupt, softirq, timer, and some entries whose exit
+/// was lost.
 const DEEPEST: usize = 8;
 
 /// What runs on each CPU.
@@ -22,7 +24,7 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// A CPU goes from one task to another: no interrupt lasts beyond that.
+    /// A CPU switches from one task to another: no interrupt lasts beyond that.
     #[inline(always)]
     pub(crate) fn switched(&mut self, cpu: u32) {
         if let Some(open) = self.open.get_mut(cpu as usize) {
@@ -66,7 +68,7 @@ impl Contexts {
         &mut self.open[at]
     }
 
-    /// Who does what this event tells of.
+    /// Who causes this event.
     #[inline(always)]
     pub(crate) fn who(&self, at: At) -> Who {
         if at.in_task() { Who::Task(at.pid) } else { self.in_interrupt(at.cpu) }
@@ -78,7 +80,7 @@ impl Contexts {
         innermost.map_or(Who::SomeInterrupt, |(_, label)| Who::Interrupt(*label))
     }
 
-    /// Who arms a timer: a periodic one is armed anew behind its own expiry, by what it ran.
+    /// Who arms a timer. A periodic one is rearmed after its expiry, by its function.
     pub(crate) fn who_arms(&self, event: &KernelEvent, timer: u64) -> Who {
         match self.expired.get(event.cpu) {
             Some((expired, label)) if *expired == timer && !event.in_task() => Who::Interrupt(*label),

@@ -1,7 +1,8 @@
-//! What this kernel lets us see: for each class whether its events are recorded, and how their sources can be known.
+//! What this kernel can show: for each class, whether its events are recorded and how their
+//! sources are found.
 //!
-//! Told from the events that were recorded, never from a version. Where a class has several ways, the best is told; single events
-//! may still lack it (a timer armed before recording began).
+//! Derived from the recorded events, never from a version. The best way of each class is reported;
+//! single events may still lack it (a timer armed before recording began).
 
 use super::blocking::Blocking;
 use super::cause::Confidence;
@@ -11,7 +12,7 @@ use model::events::KERNEL_STACK;
 use model::idle::IdleExits;
 use std::collections::BTreeSet;
 
-/// How the source of a class is found: the event that tells, and how sure that is.
+/// How the source of a class is found: the events that show it, and with what confidence.
 struct Way {
     class: EventClass,
     /// Recorded on the measured CPUs.
@@ -114,26 +115,26 @@ pub(crate) fn has_interrupts(has: &dyn Fn(&str) -> bool) -> bool {
     has("irq:irq_handler_entry") && (local || has("ipi:ipi_entry"))
 }
 
-/// What the drivers of the measured CPUs say.
+/// What the drivers of the measured CPUs report.
 #[derive(Debug, Clone, Copy)]
 pub struct Drivers {
     /// How long leaving an idle state takes.
     pub idle_exits: IdleExits,
-    /// Whether it is known of all how long a change of frequency takes.
+    /// Whether the duration of a frequency change is known on all of them.
     pub frequency_changes: bool,
 }
 
 impl Drivers {
-    /// Nothing.
+    /// Nothing is known.
     pub const UNKNOWN: Self = Self { idle_exits: IdleExits::Unknown, frequency_changes: false };
 }
 
-/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the
-/// events recorded on measured CPUs; `symbols`: whether functions can be named, without which a
-/// stack tells nothing.
+/// One line for each thing that may delay a wake-up while nothing else runs. `victim`: the
+/// events recorded on measured CPUs; `symbols`: whether functions can be named, without which
+/// a stack is useless.
 pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> Vec<BlockingCoverage> {
     let exits = drivers.idle_exits;
-    let told = |blocking: Blocking| {
+    let line = |blocking: Blocking| {
         let (events, how): (&[&str], _) = match blocking {
             Blocking::InterruptsOff => {
                 (&["preemptirq:irq_disable", "preemptirq:irq_enable"], "by the function that turned them off")
@@ -195,23 +196,23 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> 
         let needs = events.iter().filter(|event| !has(event)).map(|&event| event.to_owned()).collect();
         BlockingCoverage { blocking, seen, how: how.to_owned(), needs }
     };
-    Blocking::ALL.map(told).into()
+    Blocking::ALL.map(line).into()
 }
 
-/// One line a class. `victim`, `sender`: the events recorded on either side.
+/// One line per class. `victim`, `sender`: the events recorded on either side.
 pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[String]) -> Vec<Coverage> {
     let has = |all: &[String], wanted: &[&str]| wanted.iter().all(|name| all.iter().any(|one| one == name));
     let classes = EventClass::ALL.iter().copied();
-    let told = classes.filter(|class| {
+    let classes = classes.filter(|class| {
         !matches!(class, EventClass::Unexplained | EventClass::SelfCaused | EventClass::Throttle)
     });
-    told.map(|class| {
+    let line = |class: EventClass| {
         let way = WAYS
             .iter()
             .filter(|way| way.class == class)
             .find(|way| has(victim, way.victim) && has(sender, way.sender));
         let seen = observable.contains(&class);
-        // The best way says what more it takes; where a worse one does already, that is an offer.
+        // `needs` lists what the best way lacks, even if a worse way already works.
         let best = WAYS.iter().find(|way| way.class == class);
         let lacking = |all: &[String], wanted: &'static [&'static str]| {
             let lacking: Vec<&'static str> =
@@ -232,8 +233,8 @@ pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[
         };
         let sources = way.filter(|_| seen).map(|way| way.confidence);
         Coverage { class, seen, sources, how: how.to_owned(), needs }
-    })
-    .collect()
+    };
+    classes.map(line).collect()
 }
 
 #[cfg(test)]
@@ -270,15 +271,15 @@ mod tests {
         let all = names(Side::Victim, &[]);
         let with = |idle_exits| Drivers { idle_exits, frequency_changes: true };
         let seen = |victim: &[String]| {
-            let told = blocking_coverage(victim, true, with(IdleExits::Known));
-            told.iter().map(|one| one.seen).collect::<Vec<_>>()
+            let lines = blocking_coverage(victim, true, with(IdleExits::Known));
+            lines.iter().map(|one| one.seen).collect::<Vec<_>>()
         };
         assert_eq!(seen(&all), [false, false, true, true, true, true, true]);
         let given: Vec<_> = all.iter().cloned().chain(names(Side::Given, &[])).collect();
         assert_eq!(seen(&given), [true; 7]);
         let none = ["lock:contention_end", KERNEL_STACK, model::idle::EVENT, model::frequency::EVENT];
         assert_eq!(seen(&names(Side::Victim, &none)), [false; 7]);
-        // An interrupt's handler that nobody sees may be what kept the timer waiting.
+        // An unrecorded interrupt handler may have delayed the timer.
         let unseen = names(Side::Victim, &["irq:irq_handler"]);
         assert_eq!(seen(&unseen), [false, false, true, true, false, true, true]);
         let unnamed = blocking_coverage(&given, false, with(IdleExits::HeldOff));

@@ -1,4 +1,5 @@
-//! An interference event with its sources, in words: for export, and for comparing with known causes.
+//! An interference event with its sources, in words: for export, and for comparison with known
+//! causes.
 
 use super::cause::Confidence;
 use super::table::source_text;
@@ -26,21 +27,21 @@ pub struct Attributed {
     pub t1_ns: i64,
     /// Its length without what interrupted it, ns.
     pub net_ns: u64,
-    /// Whether it is an event; false where it only goes on.
+    /// Whether it is an event; false for the rest of an earlier one.
     pub counts: bool,
     /// Who caused it; several for an IPI that served several.
     pub sources: Vec<(SourceText, Confidence)>,
 }
 
 impl Attributed {
-    /// Puts in which control groups the tasks were that caused it, by their numbers.
+    /// Sets the control groups of the tasks that caused it, by task number.
     pub fn find_groups(&mut self, groups: &BTreeMap<i32, &TaskGroup>) {
         self.sources.iter_mut().for_each(|(source, _)| source.find_group(groups));
     }
 }
 
-/// A span with everything in words.
-pub(super) fn told(file: &TraceFile, decoder: &Decoder, span: &Span) -> Attributed {
+/// A span with texts for numbers.
+pub(super) fn describe(file: &TraceFile, decoder: &Decoder, span: &Span) -> Attributed {
     let comm = |pid: i32| decoder.comm(pid).or_else(|| file.comm(pid)).map(str::to_owned);
     let text = |cause: super::Cause| (source_text(&cause.source, decoder.labels(), &comm), cause.confidence);
     Attributed {

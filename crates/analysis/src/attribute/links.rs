@@ -1,11 +1,14 @@
 //! From effects back to causes: join tables by what both ends name, and queues by order in time.
 //!
-//! *Exact* joins: a cross-CPU call by its request (`csd`), a work item and a timer by their addresses, a task that is switched to by
-//! the wake-up that named it, a softirq by the raise on the same CPU (its bit is cleared when it runs). *By order*: a reschedule IPI by
-//! the sends to the same CPU since the last one, else by remote wake-ups; a TLB flush by the last shootdown. An IPI takes the whole
-//! queue of its CPU at once (`flush_smp_call_function_queue`), so one IPI may serve many senders.
+//! *Exact* joins: a cross-CPU call by its request (`csd`); a work item and a timer by their
+//! addresses; a task that is switched to by the wake-up that named it; a softirq by the raise on
+//! the same CPU (its bit is cleared when it runs). *By order*: a reschedule IPI by the sends to the
+//! same CPU since the last one, else by remote wake-ups; a TLB flush by the last shootdown. An IPI
+//! takes the whole queue of its CPU at once (`flush_smp_call_function_queue`), so one IPI may serve
+//! many senders.
 //!
-//! Sources: Linux kernel/smp.c, kernel/irq_work.c, kernel/sched/core.c (`ttwu_queue_wakelist`), arch/x86/mm/tlb.c.
+//! Sources: Linux kernel/smp.c, kernel/irq_work.c, kernel/sched/core.c (`ttwu_queue_wakelist`),
+//! arch/x86/mm/tlb.c.
 
 use super::cause::{Cause, Causes, Source};
 use super::context::Contexts;
@@ -16,12 +19,13 @@ use crate::labels::{CpuSets, LabelId};
 use crate::view::{At, KernelEvent, Target, Wake, Way, What};
 use model::EventClass;
 
-/// The most addresses remembered of a kind. A kernel has fewer alive; more are leftovers, and are forgotten together.
+/// The most addresses kept of each kind. A kernel has fewer alive; more are stale, so all are
+/// dropped together.
 const MOST: usize = 1 << 16;
 /// The most sends kept for one CPU.
 const MOST_PENDING: usize = 64;
 
-/// A wake-up that somebody asked for.
+/// A requested wake-up.
 #[derive(Debug, Clone, Copy)]
 struct Waking {
     source: Source,
@@ -36,7 +40,7 @@ struct Pending {
     source: Source,
 }
 
-/// What the last event of a CPU asked for, until its stack is read.
+/// What the last event of a CPU requested, until its stack is read.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     Call(u64),
@@ -45,7 +49,7 @@ enum Asked {
         pid: i32,
         target: u32,
     },
-    /// `named`: by what it runs, which says more than its way does.
+    /// `named`: after the function it runs, which says more than its stack.
     Sent {
         target: Target,
         named: bool,
@@ -53,7 +57,7 @@ enum Asked {
     Shootdown,
 }
 
-/// What was asked for and has not had its effect.
+/// Requests whose effect has not been seen yet.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     contexts: Contexts,
@@ -63,11 +67,11 @@ pub(crate) struct Links {
     wakings: ByTask<Waking>,
     raised: FastMap<(u32, u64), Source>,
     shootdown: Option<Source>,
-    /// Who has just queued irq_work, and for whom: the IPI for it comes next.
+    /// The CPU that has just queued irq_work, and the target: the IPI for it comes next.
     announced: Option<(u32, u32)>,
-    /// By CPU number: who asked last, and for what.
+    /// By CPU number: the last requester and request.
     asked: Vec<Option<(i32, Asked)>>,
-    /// Ends of the holes that are going on, ns.
+    /// Ends of the open holes, ns.
     holes: Vec<i64>,
     /// By CPU number.
     pending: Vec<Vec<Pending>>,
@@ -82,7 +86,7 @@ impl Links {
         Self { pending: vec![Vec::new(); size], remote: vec![None; size], ..Self::default() }
     }
 
-    /// Takes note of what an event asks for. To be called after its effects were looked up.
+    /// Notes the request of an event. Call it after looking up the event's effects.
     #[inline(always)]
     pub(crate) fn note(&mut self, event: &KernelEvent, sets: &CpuSets) {
         match event.what {
@@ -111,7 +115,7 @@ impl Links {
         }
     }
 
-    /// Somebody asks for something on a CPU, or for nothing.
+    /// Stores the last request on a CPU, or none.
     #[inline(always)]
     fn asks(&mut self, at: At, asked: Option<Asked>) {
         let asked = asked.map(|asked| (at.pid, asked));
@@ -202,7 +206,7 @@ impl Links {
         }
     }
 
-    /// The stack of who has just asked for something.
+    /// The stack of the last request.
     fn by_way(&mut self, event: &KernelEvent, way: Way, sets: &CpuSets) {
         let asked = self.asked.get_mut(event.cpu as usize).and_then(Option::take);
         let Some((_, asked)) = asked.filter(|(pid, _)| *pid == event.pid) else { return };
@@ -267,7 +271,7 @@ impl Links {
         }
     }
 
-    /// Who asked for something that begins here.
+    /// The source of what begins here.
     pub(crate) fn of_entry(&mut self, cpu: u32, class: EventClass, key: u64, label: LabelId) -> Causes {
         match class {
             EventClass::Work => {
@@ -312,28 +316,30 @@ impl Links {
         causes
     }
 
-    /// Who asked for the function that an IPI has brought.
+    /// The source of a function that an IPI delivered.
     pub(crate) fn of_call(&mut self, csd: u64) -> Option<Cause> {
         self.calls.remove(&csd).map(|source| self.cause(source))
     }
 
-    /// Who asked for the wake-up of a task that is completed on `cpu`; `None` if that was asked for there.
+    /// The source of a wake-up that `cpu` completes; `None` if `cpu` itself requested it.
     pub(crate) fn of_remote_wake(&self, cpu: u32, pid: i32) -> Option<Cause> {
         let waking = self.wakings.get(pid)?;
         (waking.source.cpu != cpu && !waking.served).then(|| self.cause(waking.source))
     }
 
-    /// Ends a call-function IPI: what was sent before it has been served. Its senders where nothing better is known.
+    /// Ends a call-function IPI, which has served all earlier sends. Returns the senders, for use
+    /// where nothing better is known.
     pub(crate) fn of_ipi_call(&mut self, cpu: u32) -> Causes {
         self.take(cpu, EventClass::IpiCall)
     }
 
-    /// Who asked for a TLB flush that came by IPI.
+    /// The source of a TLB flush that came by IPI.
     pub(crate) fn of_flush(&self, cpu: u32) -> Option<Cause> {
         self.shootdown.filter(|source| source.cpu != cpu).map(Cause::order)
     }
 
-    /// Who woke the task that gets the CPU. Known the first time; later it is only going on, and nobody asked for that.
+    /// The waker of the task that gets the CPU: at its first switch only, as a later one just
+    /// resumes the task.
     #[inline(always)]
     pub(crate) fn of_switch(&mut self, next: i32) -> Option<Cause> {
         let waking = self.wakings.get_mut(next).filter(|waking| !waking.served)?;
@@ -342,7 +348,8 @@ impl Links {
         Some(self.cause(source))
     }
 
-    /// A cause by what both ends name. While events are missing, the same name may have been given anew: then it is by order.
+    /// A cause by what both ends name. While events are missing, a name may have been reused:
+    /// then the cause is known by order only.
     #[inline(always)]
     fn cause(&self, source: Source) -> Cause {
         if self.holes.is_empty() { Cause::exact(source) } else { Cause::order(source) }
@@ -352,12 +359,13 @@ impl Links {
         Causes::of(source.map(|source| self.cause(source)))
     }
 
-    /// Who does what an event tells of.
+    /// Who causes an event.
     pub(crate) fn doer(&self, event: &KernelEvent) -> Cause {
         Cause::exact(self.source(event, None))
     }
 
-    /// The time of the next event. What was asked for while events were missing may have been answered there.
+    /// Advances to the next event. At the end of a hole all requests are dropped: they may have
+    /// been served in it.
     #[inline(always)]
     pub(crate) fn at(&mut self, ts_ns: i64) {
         if !self.holes.is_empty() {
@@ -373,7 +381,8 @@ impl Links {
         }
     }
 
-    /// Events of a CPU are missing: what it asks for meanwhile is not known, and what was known may be out of date.
+    /// Events of a CPU are missing: its requests in the hole are unknown, and known ones may be
+    /// out of date.
     pub(crate) fn lost(&mut self, hole: Hole) {
         self.contexts.lost(hole.cpu);
         self.raised.retain(|(of, _), _| *of != hole.cpu);

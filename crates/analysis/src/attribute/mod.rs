@@ -1,9 +1,11 @@
-//! Who did it: each interference event joined with its source, exactly where the kernel's events allow that.
+//! Attribution: joins each interference event with its source, exactly where the kernel's events
+//! allow that.
 //!
-//! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by, [`context`] says who acts on a CPU, [`table`]
-//! sums it for a run, [`path`] takes each wake-up apart, [`blocking`] is what it waits for beside
-//! what runs, [`coverage`] says what this kernel cannot show. [`watch`] follows a program that is none
-//! of ours, [`wakeups`] takes its wake-ups apart.
+//! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by,
+//! [`context`] finds who acts on a CPU, [`table`] sums causes for a run, [`path`] takes each
+//! wake-up apart, [`blocking`] is what delays it while nothing else runs, [`coverage`] reports what
+//! this kernel cannot show. [`watch`] follows any other program, [`wakeups`] takes its wake-ups
+//! apart.
 
 pub mod blocking;
 pub mod cause;

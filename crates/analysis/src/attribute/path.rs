@@ -1,14 +1,18 @@
-//! The critical path of each wake-up: from the intended release to when the task ran, every nanosecond in exactly one box.
+//! The critical path of each wake-up, from the intended release until the task ran: every
+//! nanosecond is in exactly one box.
 //!
-//! The kernel's events mark the way: the timer expires, perhaps on another CPU; its handler asks for the wake-up; if the task sleeps on
-//! another CPU an IPI goes there; the scheduler switches to the task; the task returns to user space and reads the clock. The time
-//! before each mark is that mark's step. What else ran meanwhile on the CPU that the step waits for takes its own time out of the step
-//! only if it could hold the step up ([`waits`]): an interrupt is held up by interrupts, never by the task that it interrupts; a switch
-//! by what goes before the task, or by a scheduler that passed over it. What is left stays with the step. So the boxes of a sample add up
-//! to its latency, and nothing is called a cause only because it was there.
+//! The kernel's events mark the path: the timer expires, perhaps on another CPU; its handler
+//! requests the wake-up; if the task sleeps on another CPU, an IPI goes there; the scheduler
+//! switches to the task; the task returns to user space and reads the clock. The time before each
+//! mark is that mark's step. Other code that ran on the CPU takes its time out of the step only if
+//! it could delay the step ([`waits`]). Interrupts delay an interrupt; the task that it interrupts
+//! never does. A switch is delayed by what has precedence over the task, or by a scheduler that
+//! passed over it. The rest stays with the step. So the boxes of a sample add up to its latency,
+//! and nothing counts as a cause only because it was there.
 //!
-//! These are the four parts of scheduling latency in the OSPERT 2013 paper (§1), as far as tracepoints show them: time with interrupts
-//! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
+//! These are the four parts of scheduling latency in the OSPERT 2013 paper (§1), as far as
+//! tracepoints show them. Time with interrupts or preemption off, and for locks, has its own boxes
+//! where the trace shows it ([`super::blocking`]), and stays in the step elsewhere.
 
 mod apart;
 mod frequency;
@@ -39,13 +43,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use stopped::Stopped;
 
-/// A stretch of the way, named by the mark that ends it.
+/// A part of the path, named after the mark that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// From the release until the timer expires.
     TimerLate,
-    /// From the expiry until its handler asks for the wake-up.
+    /// From the expiry until its handler requests the wake-up.
     TimerHandler,
     /// Until the task is put into the queue of its CPU.
     WakeUp,
@@ -55,23 +59,24 @@ pub enum Step {
     Switch,
     /// Until the task has read the clock.
     Return,
-    /// The same, where the switch to the task is not in the trace: waiting for the CPU and
-    /// returning to user space cannot be told apart.
+    /// The same where the trace lacks the switch to the task: waiting for the CPU and returning
+    /// to user space cannot be distinguished.
     SwitchUnseen,
-    /// The task was late already and did not sleep: it has no way of its own.
+    /// The task was late already and did not sleep: it has no path of its own.
     NeverSlept,
 }
 
 /// What took time from a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Taker {
-    /// Something that ran; [`EventClass::Throttle`]: a scheduler that passed over the task, because its budget was used up.
+    /// Something that ran; [`EventClass::Throttle`]: the scheduler passed over the task because
+    /// its budget was used up.
     Event(EventClass),
     /// Nothing ran that could be preempted or interrupted.
     Blocking(Blocking),
 }
 
-/// What took time from a step, what that was, and who asked for it.
+/// What took time from a step, with label, task and source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// What kind of thing.
@@ -80,7 +85,7 @@ pub struct Taken {
     pub label: LabelId,
     /// The task that ran; `None` for what runs in interrupts.
     pub task: Option<Task>,
-    /// Who asked for it.
+    /// Its sources.
     pub causes: Causes,
 }
 
@@ -93,7 +98,7 @@ pub struct Part {
     pub cpu: u32,
     /// What else took its time there; `None` for the step itself.
     pub taken: Option<Taken>,
-    /// How the mark that ends the step is known to be this task's: of [`Step::TimerLate`] only.
+    /// How the step's end mark is known to be this task's: [`Step::TimerLate`] only.
     pub mark: Option<Confidence>,
     /// How long, ns.
     pub ns: u64,
@@ -108,7 +113,8 @@ pub struct Path {
     pub value_ns: i64,
     /// In the order of the steps; they add up to the latency.
     pub parts: Vec<Part>,
-    /// The same time as it passed: start, end, and place in `parts`. Each begins where the one before ended.
+    /// The same in order of time: start, end, and place in `parts`. Each begins where the one
+    /// before ended.
     pub pieces: Vec<(i64, i64, usize)>,
 }
 
@@ -117,9 +123,10 @@ pub struct Path {
 pub struct Expiry {
     /// When, ns.
     pub at_ns: i64,
-    /// Exact where it is the timer that the task armed, by its address; else it is the last one before the wake-up.
+    /// Exact for the timer that the task armed, by its address; else it is the last one before
+    /// the wake-up.
     pub known: Confidence,
-    /// In what it expired.
+    /// The level it expired in.
     pub level: Level,
 }
 
@@ -129,34 +136,35 @@ pub struct PathBuilder {
     cpu: u32,
     tid: i32,
     known: Known,
-    /// How the thread competes for the CPU, as its last switch tells.
+    /// The thread's priority at its last switch.
     prio: Prio,
-    /// Who runs on the CPU.
+    /// The current task of the CPU.
     current: Option<Task>,
-    /// When it came, ns.
+    /// Time of its switch, ns.
     came_ns: i64,
     queue: Queue,
     kernel: Kernel,
     stopped: Stopped,
     idle: Idle,
     frequency: Frequency,
-    /// When it was out of budget.
+    /// When the thread was out of budget.
     without_budget: VecDeque<[i64; 2]>,
     samples: Samples,
     /// Recent spans of the CPU that are not the probe's own.
     spans: VecDeque<Span>,
-    /// Those that may touch a sample to come.
+    /// Holes that may touch a later sample.
     holes: Vec<Hole>,
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
-    /// The last event, and the last of those that mark a sample's way, ns.
+    /// The last event, and the last that marks a sample's path, ns.
     last_ns: i64,
     marked_ns: i64,
 }
 
 impl PathBuilder {
-    /// For the samples `(release, latency)` of the thread `tid` on `cpu`, by release. Early ones have no way to explain.
+    /// For the samples `(release, latency)` of the thread `tid` on `cpu`, by release. Early ones
+    /// have no path to explain.
     pub fn new(cpu: u32, tid: i32, known: Known, samples: impl Iterator<Item = (i64, i64)>) -> Self {
         Self {
             cpu,
@@ -187,8 +195,8 @@ impl PathBuilder {
         MeasuredCpu { cpu: self.cpu, tid: self.tid }
     }
 
-    /// A sample begins of which the end is not known yet: the next event is the first since
-    /// `release_ns`. False where one before was on its way already.
+    /// Begins a sample whose end is not known yet: the next event is the first since
+    /// `release_ns`. False where an earlier sample has marks already.
     pub(super) fn released(&mut self, release_ns: i64) -> bool {
         self.samples.released(release_ns);
         self.marked_ns < release_ns
@@ -251,7 +259,7 @@ impl PathBuilder {
         }
     }
 
-    /// Whether something that keeps the CPU from its work may end with any event.
+    /// Whether the CPU is blocked by something that any event may end.
     #[inline(always)]
     fn is_blocked(&self) -> bool {
         self.frequency.is_changing() || self.idle.sleeps() || self.blockings.is_any()
@@ -273,7 +281,7 @@ impl PathBuilder {
         }
     }
 
-    /// Begins the samples that are released by now, and takes those apart that ended long ago.
+    /// Begins the samples released by now, and takes apart those that ended long ago.
     #[inline(never)]
     fn begin_and_close(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
         self.samples.begin_until(ts_ns);
@@ -282,9 +290,10 @@ impl PathBuilder {
         }
     }
 
-    /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
+    /// Events of a CPU are missing from here on: a wake-up whose path they may touch is not taken
+    /// apart.
     pub fn lost(&mut self, hole: Hole) {
-        // Samples of which nothing is known yet begin behind the last event.
+        // Samples not yet known begin after the last event.
         let next = self.samples.next_release().unwrap_or(self.last_ns);
         self.holes.retain(|one| one.t1_ns >= next);
         self.holes.push(hole);
@@ -328,7 +337,7 @@ impl PathBuilder {
     #[inline(never)]
     fn own_wake_up(&mut self, event: &KernelEvent, target: u32, done: bool, expiry: Option<Expiry>) {
         let (ts_ns, cpu) = (event.ts_ns, event.cpu);
-        // Whoever asks on another CPU has not put it into the queue yet.
+        // A request on another CPU has not put it into the queue yet.
         self.marked_ns = ts_ns;
         if target == self.cpu && (done || cpu == self.cpu) {
             self.queue.woken(ts_ns);
@@ -361,14 +370,14 @@ impl PathBuilder {
         };
         let came_ns = std::mem::replace(&mut self.came_ns, ts_ns);
         let own = if next.pid == self.tid { next.prio } else { self.prio };
-        // One that goes before takes the CPU by that, wherever it is.
+        // A task with precedence holds the CPU by that, in kernel code or not.
         let behind = prev.prio.is_known() && own.is_known() && !prev.prio.may_delay(own);
-        // Its place may be taken by another one that goes before, too. Had it come while the task
-        // waited, that one would have been passed over.
+        // Another task with precedence may take its place, too. Had `prev` come while the task
+        // waited, the task would have been passed over.
         let taken = |since_ns| next.prio.may_delay(own) && came_ns <= since_ns;
         let waited = waited.filter(|since_ns| behind && (next.pid == self.tid || taken(*since_ns)));
         let without = self.queue.switched(ts_ns, self.tid, prev, runnable, next);
-        // While the task was out of budget nobody held it up.
+        // While the task was out of budget, no other task delayed it.
         let waited = waited.map(|since_ns| without.map_or(since_ns, |[_, until_ns]| since_ns.max(until_ns)));
         self.kernel.switched(ts_ns, prev, waited);
         if let Some(without) = without {
@@ -383,7 +392,7 @@ impl PathBuilder {
     fn own_switch(&mut self, ts_ns: i64, prio: Prio, preempted: bool) {
         (self.prio, self.marked_ns) = (prio, ts_ns);
         let (own, ipi) = (self.cpu, self.last_ipi_ns);
-        // One that was preempted was not asleep: its switch ends no wake-up.
+        // A preempted task was not asleep: its switch ends no wake-up.
         let Some(marks) = self.samples.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted)
         else {
             return;
@@ -435,7 +444,7 @@ impl PathBuilder {
             self.without_budget.pop_front();
         }
         let Self { cpu, tid, prio, known, .. } = *self;
-        // Far more come in the time for which this waits for ends than touch the sample.
+        // Most of the spans kept while waiting for ends do not touch the sample.
         let touches = |span: &&Span| span.t0_ns < marks.ran_ns && span.t1_ns > marks.release_ns;
         let spans: &[Span] = &self.spans.iter().filter(touches).copied().collect::<Vec<_>>();
         let stretches = self.stretches.make_contiguous();

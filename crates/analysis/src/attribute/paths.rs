@@ -1,4 +1,5 @@
-//! The critical paths of a window's wake-up probes: each event to the probes it matters to, each path to its probe's sums.
+//! The critical paths of a window's wake-up probes. Passes each event to the probes that need it,
+//! and each path to its probe's sums.
 
 use super::blocking::Blocking;
 use super::cause::{Cause, Confidence, Source};
@@ -18,9 +19,9 @@ use model::sample::ProbeKind;
 /// The samples that are kept whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// So many of each window, the largest.
+    /// The number of samples per window, the largest.
     pub worst: usize,
-    /// The one that was due at this time as well, ns.
+    /// Also the sample that was due at this time, ns.
     pub sample: Option<i64>,
 }
 
@@ -30,15 +31,15 @@ impl Default for Keep {
     }
 }
 
-/// The most pieces of time given for a sample.
+/// The most pieces of time reported for a sample.
 const MOST_PIECES: usize = 400;
-/// The most boxes given for a window.
-const MOST_TOLD: usize = 60;
+/// The most boxes reported for a window.
+const MOST_BOXES: usize = 60;
 
 /// Boxes of a window that are kept by task; further ones by its name only.
 const MOST_BY_TASK: usize = 1024;
 
-/// What a box is told apart by.
+/// What distinguishes a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     step: Step,
@@ -104,7 +105,7 @@ pub struct PathSums {
 }
 
 impl PathSums {
-    /// Nothing yet, and what will be kept.
+    /// Empty sums that will keep these samples.
     pub(crate) fn keeping(keep: Keep) -> Self {
         Self { keep, ..Self::default() }
     }
@@ -149,8 +150,9 @@ impl PathSums {
         }
     }
 
-    /// The section of a probe in this phase, on this CPU; `None` where no sample was late enough to have a way.
-    pub fn told(
+    /// The section of a probe in this phase, on this CPU; `None` where no sample was late enough
+    /// to have a path.
+    pub fn section(
         &self,
         (phase, probe): (&str, ProbeKind),
         [cpu, thread]: [u32; 2],
@@ -160,7 +162,7 @@ impl PathSums {
         if self.samples == 0 {
             return None;
         }
-        let told = |key: &Key, sum: &Sum| {
+        let path_box = |key: &Key, sum: &Sum| {
             let Key { step, cpu, mark, taken } = *key;
             let cause = taken.and_then(|taken| taken.cause);
             let taker = taken.map(|taken| taken.taker);
@@ -181,7 +183,7 @@ impl PathSums {
         };
         let mut boxes: Vec<_> = self.boxes.iter().collect();
         boxes.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
-        let part = |part: &Part| told(&Key::of(part), &Sum::of(part));
+        let part = |part: &Part| path_box(&Key::of(part), &Sum::of(part));
         let worst = self.asked.iter().chain(&self.worst).map(|path| SamplePath {
             t_ns: path.t_ns,
             value_ns: path.value_ns,
@@ -195,7 +197,7 @@ impl PathSums {
             thread,
             samples: self.samples,
             total_ns: self.total_ns,
-            boxes: boxes.into_iter().take(MOST_TOLD).map(|(key, sum)| told(key, sum)).collect(),
+            boxes: boxes.into_iter().take(MOST_BOXES).map(|(key, sum)| path_box(key, sum)).collect(),
             worst: worst.collect(),
         })
     }
@@ -213,7 +215,7 @@ fn blocking(taker: Taker) -> Option<Blocking> {
     if let Taker::Blocking(blocking) = taker { Some(blocking) } else { None }
 }
 
-/// The pieces of a path, counted from its release; of very many the longest.
+/// The pieces of a path, relative to its release; only the longest if there are very many.
 fn pieces(path: &Path) -> Vec<[u64; 3]> {
     let piece = |&(t0_ns, t1_ns, part): &(i64, i64, usize)| {
         [t0_ns.abs_diff(path.t_ns), t1_ns.abs_diff(t0_ns), part as u64]
@@ -235,7 +237,7 @@ struct Open {
     armed: Option<u64>,
 }
 
-/// A sample was taken apart.
+/// Adds the path of a sample.
 #[inline(never)]
 fn give_path(each: &mut Option<Vec<(usize, Path)>>, place: usize, sums: &mut PathSums, path: Path) {
     if let Some(each) = each {
@@ -248,14 +250,14 @@ fn give_path(each: &mut Option<Vec<(usize, Path)>>, place: usize, sums: &mut Pat
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     probes: Vec<Open>,
-    /// Places in `probes` by CPU and by thread: of a thread that has moved one a CPU.
+    /// Places in `probes` by CPU and by thread: one per CPU for a thread that moved.
     by_cpu: ByCpu<usize>,
     by_thread: FastMap<i32, Vec<usize>>,
     /// The threads.
     threads: SomeTasks,
-    /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
+    /// Time, address and level of the last timer expiry, by CPU.
     expiries: ByCpu<(i64, u64, Level)>,
-    /// Each path with its probe's place, until it is taken; only where somebody wants them.
+    /// Each path with its probe's place, until it is taken; only if requested.
     each: Option<Vec<(usize, Path)>>,
 }
 
@@ -265,12 +267,13 @@ impl Paths {
         Self { each: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Takes the paths that came to their ends, with the places of their probes.
+    /// Takes the finished paths, with the places of their probes.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Path)> + '_ {
         self.each.iter_mut().flat_map(|each| each.drain(..))
     }
 
-    /// Adds a probe's thread and its CPU; `place` is the caller's name for it. Of several probes on a CPU the first is followed.
+    /// Adds a probe's thread and its CPU; `place` is the caller's name for it. Only the first
+    /// probe of a CPU is followed.
     pub(crate) fn add(
         &mut self,
         place: usize,
@@ -290,15 +293,15 @@ impl Paths {
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
 
-    /// A thread is to run from `release_ns` on, where samples are not known before: comes before
-    /// the event that says so. False where its way began before: nothing of it can be right then.
+    /// A thread is to run from `release_ns` on, where samples are not known in advance. Call it
+    /// before the event that shows so. False where its path began earlier and is not valid.
     pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
         let Self { probes, by_thread, .. } = self;
         let mut places = by_thread.get(&tid).into_iter().flatten();
         places.all(|at| probes[*at].builder.released(release_ns))
     }
 
-    /// It runs, `Some`: where and since when; or it does not run after that wake-up.
+    /// `Some`: where it runs, and since when; `None`: it does not run after that wake-up.
     pub(crate) fn ran(&mut self, tid: i32, ran: Option<(u32, i64)>) {
         let Self { probes, by_thread, by_cpu, .. } = self;
         let here = ran.and_then(|(cpu, _)| by_cpu.get(cpu).copied());
@@ -349,7 +352,7 @@ impl Paths {
         builder.wake(at, wake, &mut |path| give_path(each, *place, sums, path));
     }
 
-    /// Every event as those are taken that come seldom.
+    /// Takes any event as a rare one.
     #[cfg(test)]
     pub(crate) fn each_event(&mut self, event: &KernelEvent) {
         self.other(event);
@@ -383,11 +386,11 @@ impl Paths {
         }
     }
 
-    /// Gives an event of another CPU to the probes that it matters to.
+    /// Passes an event of another CPU to the probes that need it.
     #[inline(never)]
     fn give_elsewhere(&mut self, event: &KernelEvent, own: Option<usize>) {
         let Self { by_cpu, by_thread, .. } = self;
-        // Whose thread it is, and whose CPU it changes the queue of from elsewhere.
+        // The probes of its thread, and those whose CPU's queue it changes from elsewhere.
         let (threads, queues) = match event.what {
             What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(target), None]),
             What::Migrate { from, to, .. } => (None, [by_cpu.get(from), by_cpu.get(to)]),
@@ -403,7 +406,7 @@ impl Paths {
         }
     }
 
-    /// Gives an event to a probe.
+    /// Passes an event to a probe.
     fn give(&mut self, at: usize, event: &KernelEvent) {
         let Self { probes, expiries, each, .. } = self;
         let Some(Open { place, builder, sums, armed }) = probes.get_mut(at) else { return };
@@ -414,7 +417,7 @@ impl Paths {
         builder.event(event, expiry, &mut |path| give_path(each, *place, sums, path));
     }
 
-    /// Events of a CPU are missing from here on: what is armed or expires there meanwhile is not known.
+    /// Events of a CPU are missing from here on: timers armed or expired meanwhile are unknown.
     pub(crate) fn lost(&mut self, hole: Hole) {
         self.probes.iter_mut().for_each(|probe| probe.builder.lost(hole));
         if let Some(at) = self.by_cpu.get(hole.cpu) {
@@ -441,7 +444,7 @@ impl Paths {
         self.take()
     }
 
-    /// Ends the window; gives each probe and its sums.
+    /// Ends the window; returns each probe and its sums.
     pub(crate) fn finish_threads(self) -> impl Iterator<Item = (MeasuredCpu, PathSums)> {
         self.probes.into_iter().map(|Open { builder, mut sums, .. }| {
             let thread = builder.thread();
@@ -450,7 +453,7 @@ impl Paths {
         })
     }
 
-    /// Ends the window; gives each probe's place and sums.
+    /// Ends the window; returns each probe's place and sums.
     pub(crate) fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
         self.probes.into_iter().map(|Open { place, builder, mut sums, .. }| {
             builder.finish(&mut |path| sums.add(path));

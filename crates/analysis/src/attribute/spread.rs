@@ -1,14 +1,13 @@
-//! How long the events of one row took, in little memory: there are hundreds of rows, and each
-//! event goes to another one, so what a row keeps must stay near.
+//! The durations of one row's events, in little memory: there are hundreds of rows, and each event
+//! goes to another one, so a row must stay in the cache.
 //!
 //! The buckets are those of an HDR histogram of two significant digits: 256 of one ns, then 128 for
-//! each further power of two. Counts are bytes that carry; the histogram is made when it is asked
-//! for.
+//! each further power of two. Counts are bytes that carry; the histogram is made on request.
 
 use crate::hash::FastMap;
 use hdrhistogram::Histogram;
 
-/// Values with a bucket each, and buckets of each further power of two.
+/// The number of one-ns buckets, and of buckets for each further power of two.
 const SINGLE: u64 = 256;
 const HALF: u64 = SINGLE / 2;
 
@@ -64,7 +63,7 @@ impl Spread {
             let full = self.carried.get(&(at as u32)).copied().unwrap_or(0);
             let mut count = u64::from(*count) + (full << u8::BITS);
             if at == last && count > 0 {
-                // It grows as needed; a time beyond its range, half a thousand years, is none.
+                // It grows as needed; a time beyond its range, 500 years, is invalid.
                 let _ = histogram.record(self.max_ns);
                 count -= 1;
             }

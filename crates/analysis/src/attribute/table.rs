@@ -1,7 +1,7 @@
 //! Class × what ran × source × call site, summed for one window on one CPU.
 //!
-//! An event that serves several senders is one event of each of them, and its time is shared evenly: times add up to the class's
-//! time, counts to at least its count.
+//! An event that serves several senders counts for each of them, and its time is shared evenly.
+//! Times add up to the class's time, counts to at least its count.
 
 use super::cause::{Cause, Confidence, Source, Who};
 use super::spread::Spread;
@@ -15,15 +15,15 @@ use model::EventClass;
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
-/// The most rows; what comes later is summed in one row a class.
+/// The most rows; later ones are summed in one row per class.
 const MOST_ROWS: usize = 1024;
-/// The most rows given for a window.
-const MOST_TOLD: usize = 100;
+/// The most rows reported for a window.
+const MOST_LISTED: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     class: u32,
-    /// None where rows have run out.
+    /// None beyond [`MOST_ROWS`].
     label: Option<LabelId>,
     /// Without its stack.
     cause: Option<Cause>,
@@ -46,7 +46,7 @@ impl Key {
 struct Words([u64; 3]);
 
 impl Words {
-    /// Of a cause without its stack.
+    /// The words of a cause without its stack.
     #[inline(always)]
     fn of(class: u32, label: Option<LabelId>, cause: Option<&Cause>) -> Self {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
@@ -86,11 +86,11 @@ struct Row {
     /// The stack of the first source that had one.
     frames: Option<LabelId>,
     lengths: Spread,
-    /// Only in a table that keeps them.
+    /// Only in a table that keeps instants.
     instants: Option<Box<Instants>>,
 }
 
-/// Rows that are found without a hash, by some bits of their words.
+/// The number of rows that are found without a hash, by some bits of their words.
 const RECENT: usize = 64;
 
 #[inline(always)]
@@ -106,8 +106,8 @@ struct Entry {
     ns: u64,
 }
 
-/// Entries that are added together: each row lies elsewhere, and a processor fetches many at once,
-/// but waits for each that it needs by itself.
+/// Entries that are added together: rows lie apart, and a processor fetches many at once, but
+/// waits for each one that it needs alone.
 const TOGETHER: usize = 256;
 
 /// When the events of one row happened.
@@ -117,7 +117,7 @@ pub struct Timed<'t> {
     pub class: EventClass,
     /// What ran.
     pub label: &'t str,
-    /// Who caused them, and how that is known.
+    /// Their source, and its confidence.
     pub source: Option<(SourceText, Confidence)>,
     /// When they happened.
     pub instants: &'t Instants,
@@ -127,19 +127,19 @@ pub struct Timed<'t> {
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     places: FastMap<Words, u32>,
-    /// Where the last row with these bits is, once there is one.
+    /// The place of the last row with these bits, if there is one.
     recent: Vec<(Words, u32)>,
     rows: Vec<Row>,
     /// To be added to them.
     entries: Vec<Entry>,
     /// Whether rows keep when their events happened.
     timed: bool,
-    /// Senders that found no room beside others of the same event.
+    /// Senders dropped because their event had too many.
     pub more_senders: u64,
 }
 
 impl Table {
-    /// One that keeps when the events of each row happened.
+    /// A table that keeps when the events of each row happened.
     pub fn timed() -> Self {
         Self { timed: true, ..Self::default() }
     }
@@ -205,7 +205,7 @@ impl Table {
         }
     }
 
-    /// The number of a new row; of that for what comes when they have run out.
+    /// The number of a new row, or of the row of the class for what exceeds [`MOST_ROWS`].
     #[cold]
     fn new_row(&mut self, span: &Span, cause: Option<&Cause>) -> u32 {
         let class = span.class as u32;
@@ -225,7 +225,7 @@ impl Table {
         })
     }
 
-    /// The rows with all that was added.
+    /// The rows, with the pending entries added.
     fn rows(&self) -> Cow<'_, [Row]> {
         let mut rows = Cow::Borrowed(&self.rows[..]);
         if !self.entries.is_empty() {
@@ -235,11 +235,15 @@ impl Table {
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
-    pub fn told(&self, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<AttributedRow> {
+    pub fn attributed_rows(
+        &self,
+        labels: &Labels,
+        comm: &dyn Fn(i32) -> Option<String>,
+    ) -> Vec<AttributedRow> {
         let rows = self.rows();
         let mut sorted: Vec<&Row> = rows.iter().collect();
         sorted.sort_by_key(|row| (std::cmp::Reverse((row.ns, row.count)), row.key));
-        let shown = sorted.into_iter().take(MOST_TOLD).map(|row| {
+        let shown = sorted.into_iter().take(MOST_LISTED).map(|row| {
             let (key, lengths) = (&row.key, row.lengths.histogram());
             AttributedRow {
                 class: EventClass::ALL[key.class as usize],
@@ -279,7 +283,8 @@ impl Table {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Events with a source that is known exactly, by order, and not at all, classes `self` and tick aside: those have none to look for.
+    /// The number of events whose source is known exactly, by order, and not at all; without
+    /// classes `self` and tick, which need none.
     pub fn known(&self) -> [u64; 3] {
         let mut known = [0; 3];
         let none = [EventClass::SelfCaused as u32, EventClass::TimerTick as u32];
@@ -351,12 +356,12 @@ mod tests {
         let label = labels.id("call");
         let mut table = Table::default();
         table.add(&span(EventClass::IpiCall, label, &[0, 1]), 11);
-        let told = table.told(&labels, &|_| Some("bash".to_owned()));
-        let seen: Vec<_> = told.iter().map(|row| (row.count, row.net_ns)).collect();
+        let rows = table.attributed_rows(&labels, &|_| Some("bash".to_owned()));
+        let seen: Vec<_> = rows.iter().map(|row| (row.count, row.net_ns)).collect();
         assert_eq!(seen, [(1, 6), (1, 5)]);
-        assert_eq!(told[0].source.as_ref().map(|source| source.who.as_str()), Some("bash"));
+        assert_eq!(rows[0].source.as_ref().map(|source| source.who.as_str()), Some("bash"));
         assert_eq!(table.known(), [2, 0, 0]);
-        assert_eq!((told[0].p50_ns, told[0].max_ns), (6, 6));
+        assert_eq!((rows[0].p50_ns, rows[0].max_ns), (6, 6));
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! The interference events of several windows, one after another, in one pass over the trace.
 //!
-//! Memory grows with CPUs and distinct names, not with events. What the stream holds between two windows is passed over.
+//! Memory grows with CPUs and distinct names, not with events. Events between two windows are
+//! skipped.
 
-use super::events::{Attributed, told};
+use super::events::{Attributed, describe};
 use super::path::Path;
 use super::paths::{Keep, Paths};
 use crate::Error;
@@ -23,16 +24,17 @@ pub struct MeasuredWindow {
     pub t1_ns: i64,
     /// The CPUs, each with the thread that measures there.
     pub measured: Vec<MeasuredCpu>,
-    /// Whether it is what a snapshot holds: every event of its time is there, and what the trace misses lies beside it.
+    /// Whether it is a snapshot: it holds every event of its time, and the trace misses only
+    /// events outside it.
     pub snapshot: bool,
 }
 
-/// What a pass over a trace came across.
+/// What a pass over a trace found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Spans that are events.
     pub events: u64,
-    /// Spans that only go on: after an interruption, or from before the window.
+    /// Spans that continue an earlier one, from before an interruption or the window.
     pub continued: u64,
     /// Events of the trace, inside and outside the windows.
     pub decoded: u64,
@@ -44,12 +46,13 @@ pub struct Passed {
     pub damaged: u64,
 }
 
-/// The windows of a run, or the stretches of them that its trace holds, by time, with the threads that measured in each. Threads that measured CPUs of no window are left out.
+/// The windows of a run, or the parts of them that its trace holds, by time, with the threads
+/// that measured in each. Threads that measured CPUs of no window are left out.
 pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
     let inside = |t0_ns: i64, t1_ns: i64| {
         let mut measured: Vec<MeasuredCpu> = Vec::new();
         for probe in run.probes.iter().filter(|probe| probe.t0_ns < t1_ns && t0_ns < probe.t1_ns) {
-            // Of several threads on a CPU the first is followed, as in the analysis.
+            // Only the first thread of a CPU is followed, as in the analysis.
             if measured.iter().all(|known| known.cpu != probe.cpu) {
                 measured.push(MeasuredCpu { cpu: probe.cpu, tid: probe.tid });
             }
@@ -68,7 +71,7 @@ pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
     windows
 }
 
-/// The trace of a run as it is read by events.
+/// The trace of a run, for reading its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// The file.
@@ -81,7 +84,8 @@ pub struct Recorded {
     pub windows: Vec<MeasuredWindow>,
 }
 
-/// Where the events of a run are; an error where none were recorded, or by a clock that the windows are not told in.
+/// The trace of a run's events; an error if none were recorded, or by another clock than that
+/// of the windows.
 pub fn recorded(dir: &std::path::Path, run: &Run) -> Result<Recorded, model::Error> {
     let none = || model::Error::invalid(dir.display(), "no trace was recorded", "a run with a trace");
     let trace = run.trace.as_ref().ok_or_else(none)?;
@@ -112,8 +116,10 @@ pub fn extent(file: &TraceFile, buffers: &[&str]) -> Result<Option<[i64; 2]>, Er
     Ok(extent)
 }
 
-/// Gives every span of the measured CPUs inside the windows, which follow one another in time, with the decoder that names its labels;
-/// nearly in order of their ends. `buffers`: names of the file's buffers, "" for the top one. The sink's first error ends the pass.
+/// Passes every span of the measured CPUs inside the windows to the sink, with the decoder that
+/// names its labels; nearly in order of their ends. The windows follow one another in time.
+/// `buffers`: names of the file's buffers, "" for the top one. The sink's first error ends the
+/// pass.
 pub fn spans_in<E: From<Error>>(
     file: &TraceFile,
     catalogue: &EventCatalogue,
@@ -149,7 +155,7 @@ pub fn spans_in<E: From<Error>>(
                     passed.holes += 1;
                     open.builder.lost(hole, &mut |span| out.give(span, &decoder));
                 }
-                // Others matter to no window that is still to come, and there may be very many.
+                // No later window needs the others, and there may be very many.
                 let last_ns = open.as_ref().map_or(i64::MAX, |open| open.window.t1_ns);
                 if hole.t1_ns > last_ns {
                     holes.push(hole);
@@ -167,7 +173,7 @@ pub fn spans_in<E: From<Error>>(
     Ok(Passed { events: out.events, continued: out.continued, damaged: stream.damaged(), ..passed })
 }
 
-/// As [`spans_in`], each span with everything in words.
+/// As [`spans_in`], each span with texts for numbers.
 pub fn attributed_in<E: From<Error>>(
     file: &TraceFile,
     buffers: &[&str],
@@ -175,11 +181,12 @@ pub fn attributed_in<E: From<Error>>(
     mut sink: impl FnMut(Attributed) -> Result<(), E>,
 ) -> Result<Passed, E> {
     let catalogue = EventCatalogue::embedded().map_err(Error::from)?;
-    spans_in(file, &catalogue, buffers, windows, |span, decoder| sink(told(file, decoder, span)))
+    spans_in(file, &catalogue, buffers, windows, |span, decoder| sink(describe(file, decoder, span)))
 }
 
-/// The wake-ups of threads that measured in a window, one by one: `samples` are a CPU, its thread, and release and latency of each sample
-/// by release, ns. The sink gets each sample that was not early, taken apart, with the place of its thread in `samples`.
+/// The wake-ups of threads that measured in a window, one by one. `samples`: a CPU, its thread, and
+/// release and latency of each sample by release, ns. The sink gets each sample that was not early,
+/// taken apart, with the place of its thread in `samples`.
 pub fn paths_in(
     file: &TraceFile,
     buffers: &[&str],
@@ -243,7 +250,7 @@ struct Open<'w> {
 }
 
 impl<'w> Open<'w> {
-    /// `holes`: those that began before it.
+    /// `holes`: the holes that began before it.
     fn new(window: &'w MeasuredWindow, decoder: &Decoder, holes: &[Hole]) -> Self {
         let builder = SpanBuilder::new(window.t0_ns, window.t1_ns, &window.measured, decoder.known());
         let mut open = Self { window, builder };
@@ -253,7 +260,7 @@ impl<'w> Open<'w> {
         open
     }
 
-    /// Whether events are missing in it; between snapshots they are missing on purpose.
+    /// Whether events are missing in it; between snapshots that is intended.
     fn is_broken_by(&self, hole: &Hole) -> bool {
         !self.window.snapshot && hole.touches([self.window.t0_ns, self.window.t1_ns])
     }

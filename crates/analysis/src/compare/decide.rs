@@ -1,12 +1,14 @@
-//! From three values of a figure and the intervals of their differences to a verdict with its reason in plain words.
+//! Derives a verdict and its reason from three values of a statistic and the intervals of their
+//! differences.
 //!
-//! Worse or better only where disturbed differs from both controls to the same side, beyond chance, and by more than the
-//! controls differ from each other: two idle windows that differ show what the machine does without being disturbed at all.
+//! The verdict is worse or better only if disturbed differs from both controls to the same side,
+//! beyond chance, and by more than the controls differ from each other. Two idle windows that
+//! differ show the machine's own variation.
 
 use crate::shape::{Comparison, Verdict};
 use crate::words::figure as say;
 
-/// One figure in the three phases.
+/// One statistic in the three phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trio {
     /// What is compared.
@@ -15,7 +17,7 @@ pub struct Trio {
     pub unit: &'static str,
     /// The CPU.
     pub cpu: u32,
-    /// What the values hold that the figure's name does not say; stands behind it in every sentence.
+    /// A condition that the statistic's name does not state; follows the name in every sentence.
     pub condition: Option<&'static str>,
     /// Before, disturbed, after.
     pub values: [Option<f64>; 3],
@@ -24,7 +26,7 @@ pub struct Trio {
 }
 
 impl Trio {
-    /// The figure with its condition, for a sentence.
+    /// The statistic with its condition, for a sentence.
     pub(super) fn said(&self) -> String {
         self.condition.map_or_else(|| self.figure.clone(), |what| format!("{} ({what})", self.figure))
     }
@@ -33,13 +35,13 @@ impl Trio {
 /// Whether the differences are beyond chance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chance {
-    /// Both intervals must leave zero out.
+    /// Both intervals must exclude zero.
     Intervals,
-    /// A test over several figures at once: the adjusted probability, and how many figures.
+    /// A test over several statistics at once: the adjusted probability, and their number.
     Tested {
         /// Probability after adjustment; the larger of both controls.
         adjusted_p: f64,
-        /// How many figures were tested together.
+        /// Number of statistics that were tested together.
         family: usize,
     },
 }
@@ -115,11 +117,11 @@ fn doubt(trio: &Trio, higher: bool, chance: &Chance) -> Option<String> {
                     "too little of the time is free of single long stalls to say what chance does".to_owned(),
                 );
             }
-            let told: Vec<String> =
+            let intervals: Vec<String> =
                 trio.intervals.iter().flatten().map(|i| interval(*i, trio.unit)).collect();
             Some(format!(
                 "the 95 % intervals of the difference ({}) do not both leave zero out",
-                told.join(" and ")
+                intervals.join(" and ")
             ))
         }
     }
@@ -157,36 +159,37 @@ mod tests {
     }
 
     #[test]
-    fn beyond_both_controls_and_their_difference_is_told_apart() {
-        let told =
+    fn beyond_both_controls_and_their_difference_is_a_verdict() {
+        let comparison =
             decide(trio([12_000.0, 41_000.0, 13_000.0], [[20e3, 35e3], [19e3, 34e3]]), &Chance::Intervals);
-        assert_eq!(told.verdict, Verdict::Worse);
+        assert_eq!(comparison.verdict, Verdict::Worse);
         assert_eq!(
-            told.sentence,
+            comparison.sentence,
             "disturbed wakeup p99 was 41.0 us against 12.0 us and 13.0 us idle: told apart"
         );
-        let told = decide(trio([41e3, 12e3, 40e3], [[-35e3, -20e3], [-34e3, -19e3]]), &Chance::Intervals);
-        assert_eq!(told.verdict, Verdict::Better);
+        let comparison =
+            decide(trio([41e3, 12e3, 40e3], [[-35e3, -20e3], [-34e3, -19e3]]), &Chance::Intervals);
+        assert_eq!(comparison.verdict, Verdict::Better);
     }
 
     #[test]
     fn controls_that_differ_more_forbid_a_verdict() {
-        let told = decide(trio([12e3, 24e3, 21e3], [[5e3, 15e3], [1e3, 5e3]]), &Chance::Intervals);
-        assert_eq!(told.verdict, Verdict::CannotTell);
+        let comparison = decide(trio([12e3, 24e3, 21e3], [[5e3, 15e3], [1e3, 5e3]]), &Chance::Intervals);
+        assert_eq!(comparison.verdict, Verdict::CannotTell);
         assert!(
-            told.sentence.contains("differ by 9.00 us themselves, no less than the 3.00 us"),
+            comparison.sentence.contains("differ by 9.00 us themselves, no less than the 3.00 us"),
             "{}",
-            told.sentence
+            comparison.sentence
         );
     }
 
     #[test]
     fn between_the_controls_or_inside_an_interval_is_no_verdict() {
-        let told = decide(trio([10.0, 15.0, 20.0], [[1.0, 9.0], [-9.0, -1.0]]), &Chance::Intervals);
-        assert_eq!(told.verdict, Verdict::CannotTell);
-        let told = decide(trio([10.0, 15.0, 10.0], [[1.0, 9.0], [-1.0, 9.0]]), &Chance::Intervals);
-        assert_eq!(told.verdict, Verdict::CannotTell);
-        assert!(told.sentence.contains("-1 ns to 9 ns"), "{}", told.sentence);
+        let comparison = decide(trio([10.0, 15.0, 20.0], [[1.0, 9.0], [-9.0, -1.0]]), &Chance::Intervals);
+        assert_eq!(comparison.verdict, Verdict::CannotTell);
+        let comparison = decide(trio([10.0, 15.0, 10.0], [[1.0, 9.0], [-1.0, 9.0]]), &Chance::Intervals);
+        assert_eq!(comparison.verdict, Verdict::CannotTell);
+        assert!(comparison.sentence.contains("-1 ns to 9 ns"), "{}", comparison.sentence);
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Can the disturbed phase be told apart from the idle controls?
+//! Can the disturbed phase be distinguished from the idle controls?
 //!
-//! Each figure of the disturbed window is set against the same figure of the idle window before and of the one after. Wake-up
-//! quantiles are those of all releases, the missed ones charged with the lateness they had ([`crate::missed`]). Figures of
-//! samples get block-bootstrap intervals ([`crate::resample`]); event rates get an exact test, deflated by their dispersion and
-//! adjusted over the classes ([`crate::rates`]). One run is one machine state: the verdict is about these three windows, not
-//! about another boot.
+//! Each statistic of the disturbed window is compared with the same statistic of the idle windows
+//! before and after. Wake-up quantiles are those of all releases, the missed ones charged with the
+//! lateness they had ([`crate::missed`]). Statistics of samples get block-bootstrap intervals
+//! ([`crate::resample`]); event rates get an exact test, deflated by their dispersion and adjusted
+//! over the classes ([`crate::rates`]). One run is one machine state: the verdict is about these
+//! three windows, not about another boot.
 
 mod decide;
 
@@ -98,7 +99,7 @@ type Windows<'a> = [Option<WindowData<'a>>; 3];
 
 const NAMES: [&str; 3] = ["the idle control before", "the disturbed phase", "the idle control after"];
 
-/// Adds the figures of one CPU.
+/// Adds the statistics of one CPU.
 struct Figures<'o> {
     cpu: u32,
     seed: u64,
@@ -118,7 +119,7 @@ impl Figures<'_> {
         Trio { figure: figure.into(), unit, cpu: self.cpu, condition: None, values, intervals: [None; 2] }
     }
 
-    /// Adds a figure with the draws of its windows.
+    /// Adds a statistic with the draws of its windows.
     fn sampled(
         &mut self,
         figure: &str,
@@ -170,12 +171,12 @@ impl Figures<'_> {
     fn maxima(&mut self, windows: Windows<'_>) {
         let most = windows.map(|window| window.and_then(|w| w.intervals.samples().map(|s| s.1).max()));
         let trio = self.trio("wakeup observed max", "ns", most.map(|max| max.map(|ns| ns as f64)));
-        let told: Vec<String> =
+        let values: Vec<String> =
             most.iter().map(|max| max.map_or("none".to_owned(), |ns| words::time(ns as f64))).collect();
         let sentence = format!(
             "observed maxima were {} disturbed against {} and {} idle; one window has one maximum, and three say nothing about \
              chance: they are not compared",
-            told[1], told[0], told[2]
+            values[1], values[0], values[2]
         );
         self.out.push(withheld(trio, sentence));
     }
@@ -219,7 +220,8 @@ impl Figures<'_> {
         }
     }
 
-    /// One figure a class that occurred at all; those that did not still count in the adjustment.
+    /// One statistic per class that occurred; classes that did not occur still count in the
+    /// adjustment.
     fn events(&mut self, probe: ProbeKind, windows: Windows<'_>, trust: &EventTrust<'_>) {
         let judged = |class: &EventClass| {
             trust.observable.contains(class)
@@ -242,7 +244,7 @@ impl Figures<'_> {
                     "{figure}: events of CPU {} are missing from the trace, so they are not compared",
                     self.cpu
                 );
-                // What is there is a lower bound; that nothing is there says nothing.
+                // A count is a lower bound here; a zero count is no evidence.
                 let seen = rates.map(|rate| rate.filter(|rate| rate.count > 0).map(|rate| rate.per_s()));
                 withheld(self.trio(figure, "per s", seen), reason)
             };
@@ -296,7 +298,7 @@ fn all_releases(window: &WindowData<'_>) -> BlockedSamples {
     BlockedSamples::new(all, &missed::rows(window.charged), window.record.t0_ns, window.record.t1_ns)
 }
 
-/// What forbids a verdict on a figure of samples.
+/// What forbids a verdict on a statistic of samples.
 fn obstacle(figure: &str, windows: &Windows<'_>) -> Option<String> {
     if let Some(missing) = missing(windows) {
         return Some(format!("{figure}: {missing} is missing, so it is not compared"));

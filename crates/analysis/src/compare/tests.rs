@@ -189,12 +189,12 @@ fn verdict(comparisons: &[Comparison], figure: &str) -> Verdict {
         .verdict
 }
 
-fn told(verdict: Verdict) -> bool {
+fn is_decided(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Worse | Verdict::Better)
 }
 
 #[test]
-fn a_doubled_latency_is_told_apart_and_a_halved_one_too() {
+fn a_doubled_latency_is_detected_and_a_halved_one_too() {
     let mut random = resample::generator(3, 0);
     let comparisons = wakeups(&mut random, 4_000, 0.5, [1.0, 2.0, 1.0]);
     assert_eq!(verdict(&comparisons, "wakeup p50"), Verdict::Worse);
@@ -228,7 +228,7 @@ fn a_probe_that_stood_still_is_not_called_quick() {
 }
 
 #[test]
-fn stalls_again_and_again_are_told_apart_by_the_releases_they_swallow() {
+fn repeated_stalls_are_detected_by_the_releases_they_swallow() {
     let mut random = resample::generator(18, 0);
     let often: Vec<(i64, i64)> = (0..100).map(|k| (k * 100 + 5, 20)).collect();
     let long: Vec<(i64, i64)> = (0..10).map(|k| (k * 1_000 + 5, 900)).collect();
@@ -260,7 +260,7 @@ fn the_same_run_gives_the_same_answer() {
 }
 
 #[test]
-fn ten_times_the_noise_is_told_apart() {
+fn ten_times_the_noise_is_detected() {
     let comparisons = noises(&mut resample::generator(6, 0), 10, 1, [5.0, 50.0, 5.0]);
     for figure in ["noise share", "noise gaps per second", "noise irq per second", "noise softirq per second"]
     {
@@ -269,7 +269,7 @@ fn ten_times_the_noise_is_told_apart() {
 }
 
 #[test]
-fn one_burst_is_not_told_apart() {
+fn one_burst_is_no_verdict() {
     // The first seed that gives a burst in the disturbed window alone.
     let burst = (0..).map(|seed| noises(&mut resample::generator(7, seed), 10, 30, [1e-9, 0.1, 1e-9]));
     let comparisons = burst.into_iter().find(|c| c[0].disturbed > Some(0.0)).unwrap();
@@ -346,7 +346,7 @@ fn a_run_without_a_disturbed_phase_compares_nothing() {
     assert!(compared(&run, &[], &[None, None, None]).is_empty());
 }
 
-/// Share of the repetitions in which a figure is told apart, where nothing differs.
+/// Share of the repetitions in which a statistic gets a verdict although nothing differs.
 fn false_verdicts(
     repetitions: usize,
     seed: u64,
@@ -355,7 +355,7 @@ fn false_verdicts(
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     for repetition in 0..repetitions {
         for comparison in one(&mut resample::generator(seed, repetition as u64)) {
-            *counts.entry(comparison.figure).or_default() += usize::from(told(comparison.verdict));
+            *counts.entry(comparison.figure).or_default() += usize::from(is_decided(comparison.verdict));
         }
     }
     counts.into_iter().map(|(figure, count)| (figure, count as f64 / repetitions as f64)).collect()

@@ -1,7 +1,7 @@
 //! Stacks that were read already, by their addresses: a trace has few, each very often.
 //!
-//! They are compared by words: a comparison by bytes, which the library of static binaries has,
-//! would take a tenth of the whole reading.
+//! They are compared by words: the static C library compares bytes, which would take a tenth of
+//! the whole reading.
 
 use crate::hash::{Fast, FastMap};
 use crate::view::What;
@@ -10,7 +10,7 @@ use std::hash::Hasher;
 /// Stacks that are kept; further ones are read anew each time.
 const MOST: usize = 65_536;
 
-/// What stacks say.
+/// Stacks and meanings.
 #[derive(Debug, Default)]
 pub(super) struct KnownStacks {
     by_hash: FastMap<u64, Vec<Known>>,
@@ -25,14 +25,14 @@ struct Known {
 }
 
 impl KnownStacks {
-    /// What the stack of these addresses says, where it was read before.
+    /// The meaning of the stack of these addresses, if it was read before.
     #[inline]
     pub(super) fn get(&self, addresses: &[u8]) -> Option<What> {
         let of_hash = self.by_hash.get(&hash(addresses))?;
         of_hash.iter().find(|known| is_same(&known.addresses, addresses)).map(|known| known.says)
     }
 
-    /// Keeps what a stack says.
+    /// Keeps the meaning of a stack.
     pub(super) fn add(&mut self, addresses: &[u8], says: What) {
         if self.len < MOST {
             self.len += 1;

@@ -1,7 +1,9 @@
-//! The one place where the bytes of a trace become [`KernelEvent`]s: fields by name, functions by symbol, classes by catalogue.
+//! The one place where the bytes of a trace become [`KernelEvent`]s: fields by name, functions by
+//! symbol, classes by catalogue.
 //!
-//! Names, order and types of fields differ between kernels, so each event gets a plan once, when the trace is opened. An event
-//! whose fields cannot be found is counted, said to be unreadable, and its class is not taken for observed.
+//! Names, order and types of fields differ between kernels, so each event gets a plan once, when
+//! the trace is opened. An event without its fields is counted and reported as unreadable, and its
+//! class does not count as observed.
 //! `TRACE_FLAG_*`: Linux include/linux/trace_events.h. Softirq numbers: include/linux/interrupt.h.
 
 mod known_stacks;
@@ -54,10 +56,11 @@ pub const SOFTIRQS: [&str; 10] =
 /// The function of timers that end a sleep (kernel/time/hrtimer.c).
 const SLEEPER: &str = "hrtimer_wakeup";
 
-/// A function that only PREEMPT_RT has (kernel/locking/spinlock_rt.c; in 5.10-rt kernel/locking/rtmutex.c).
+/// A function that only PREEMPT_RT has (kernel/locking/spinlock_rt.c; in 5.10-rt
+/// kernel/locking/rtmutex.c).
 const RT_ONLY: &str = "rt_spin_lock";
 
-/// What the events say that come most often.
+/// The most frequent events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Says {
     Switch(Switch),
@@ -86,7 +89,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A plan for every event of the trace. Events that the catalogue lacks are counted under their own names.
+    /// A plan for every event of the trace. Events that the catalogue lacks are counted under
+    /// their own names.
     pub fn new(
         catalogue: &EventCatalogue,
         formats: &Formats,
@@ -95,7 +99,7 @@ impl Decoder {
     ) -> Self {
         let mut tasks = Names::default();
         let labels = &mut tasks.labels;
-        // Addresses of functions and of texts do not meet, so one table names both.
+        // Addresses of functions and of texts are distinct, so one table names both.
         let functions = constants.iter().map(|(address, text)| (address, labels.id(text))).collect();
         let known = Known {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
@@ -134,8 +138,8 @@ impl Decoder {
         decoder
     }
 
-    /// What the drivers of the CPUs say: what leaving the idle states takes that events name by number, where it takes
-    /// any time, and what a change of frequency takes.
+    /// Adds what the CPUs' drivers report: exit latencies of the idle states, which events name by
+    /// number, where they are not zero, and the duration of a frequency change.
     #[must_use]
     pub fn knowing(mut self, states: &IdleStates, changes_ns: &FrequencyChanges) -> Self {
         self.changes_ns.clone_from(changes_ns);
@@ -150,7 +154,7 @@ impl Decoder {
         self
     }
 
-    /// That of a trace file, with the functions of programs that its recorder has named beside it.
+    /// The decoder of a trace file, with the program functions that its recorder stored beside it.
     pub fn of(file: &TraceFile, catalogue: &EventCatalogue) -> Result<Self, Error> {
         let mut decoder = Self::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
         let beside = file.path().with_file_name(user_frames::FILE);
@@ -165,19 +169,19 @@ impl Decoder {
         Ok(decoder)
     }
 
-    /// The trace is read once more, from its beginning; names stay.
+    /// Prepares to read the trace again, from its beginning; names stay.
     pub(crate) fn begin(&mut self) {
         self.users.begin();
     }
 
-    /// What an event says. `None` for a number that no format of the trace has.
+    /// Decodes an event. `None` for a number that no format of the trace has.
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
         let mut decoded = KernelEvent::NOTHING;
         self.decode_into(event, &mut decoded).then_some(decoded)
     }
 
-    /// The same, written where it is read from: events are large, and a copy of what was just
-    /// written in pieces makes a processor wait. Whether there is such an event.
+    /// The same in place: events are large, and copying what was just written in pieces stalls
+    /// the CPU. Returns whether there is such an event.
     #[inline]
     pub fn decode_into(&mut self, event: &Event<'_>, decoded: &mut KernelEvent) -> bool {
         let Self {
@@ -229,14 +233,14 @@ impl Decoder {
         true
     }
 
-    /// The records of a trace with these formats that say what [`Decoder::decode`] does.
+    /// The records of a trace with these formats that mean the same as [`Decoder::decode`].
     pub(crate) fn records(&self, formats: &Formats) -> Records {
         let plan = |format: &EventFormat| self.plans.get(usize::from(format.id))?.as_ref();
         Records::of(formats, |format| plan(format).is_some_and(|plan| plan.only.is_none()))
     }
 
-    /// What a record of [`Decoder::records`] says; `None` of any other event, and where more
-    /// than its own fields matter. `names`: those of its tasks ([`Names::of_record`]).
+    /// Decodes a record of [`Decoder::records`]; `None` for any other event, and where more than
+    /// its own fields matter. `names`: those of its tasks ([`Names::of_record`]).
     #[inline(always)]
     pub(crate) fn of_record(
         &self,
@@ -272,8 +276,8 @@ impl Decoder {
         &self.names
     }
 
-    /// The name of a task, as the last event so far that named it did: the names that a trace has stored beside are those of its end, of
-    /// few tasks.
+    /// The name of a task by the last event so far that named it: the names stored in the trace
+    /// are those at its end, of few tasks.
     pub fn comm(&self, pid: i32) -> Option<&str> {
         self.tasks.comms.of(pid).map(|name| self.tasks.labels.text(name))
     }
@@ -293,12 +297,12 @@ impl Decoder {
         &self.tasks
     }
 
-    /// The same, for others who read the trace.
+    /// The same, for other readers of the trace.
     pub(crate) fn tasks_mut(&mut self) -> &mut Names {
         &mut self.tasks
     }
 
-    /// The sets of CPUs that were sent to.
+    /// The CPU sets of the sends.
     pub fn sets(&self) -> &CpuSets {
         &self.sets
     }
@@ -318,7 +322,7 @@ impl Decoder {
         &self.unreadable
     }
 
-    /// The classes of which something was recorded, so that zero means zero.
+    /// The classes whose events were recorded, so that zero means zero.
     pub fn observable(&self, catalogue: &EventCatalogue, recorded: &[String]) -> BTreeSet<EventClass> {
         let mut classes = BTreeSet::new();
         for (index, spec) in
@@ -330,13 +334,13 @@ impl Decoder {
                 Some(Pick::Switch(_)) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
                 Some(Pick::Enter { class, label, when, .. }) => {
                     classes.insert(*class);
-                    // A class that is told by what an address means is not seen where it means nothing.
-                    let told = match label {
+                    // A class that depends on a resolved address is not observable without names.
+                    let has_name = match label {
                         Naming::Function(_) => self.has_symbols(),
                         Naming::Constant(_) => self.has_constants,
                         _ => true,
                     };
-                    if told {
+                    if has_name {
                         classes.extend(when.values());
                     }
                 }

@@ -19,7 +19,7 @@ const TLB_REMOTE_SHOOTDOWN: u64 = 1;
 /// The sending end.
 const TLB_REMOTE_SEND_IPI: u64 = 4;
 
-/// `LCB_F_*` (include/trace/events/lock.h): who waits spins.
+/// `LCB_F_*` (include/trace/events/lock.h): the waiting task spins.
 const SPIN: u64 = 1;
 /// To read.
 const READ: u64 = 1 << 1;
@@ -27,23 +27,24 @@ const READ: u64 = 1 << 1;
 const WRITE: u64 = 1 << 2;
 /// A lock of `PREEMPT_RT`, with a queue by priority.
 const RT: u64 = 1 << 3;
-/// A read-write semaphore with a counter a CPU.
+/// A read-write semaphore with a counter per CPU.
 const PERCPU: u64 = 1 << 4;
 /// A mutex, which is spun for while its owner runs.
 const MUTEX: u64 = 1 << 5;
 
-/// The bits of `prev_state` that say why a task sleeps (`TASK_REPORT`, include/linux/sched.h): with none of them it would have run on, and
-/// the one above them says that it was preempted.
+/// The bits of `prev_state` that say why a task sleeps (`TASK_REPORT`, include/linux/sched.h): with
+/// none of them it is runnable, and the bit above them marks preemption.
 pub(super) const TASK_STATES: u64 = 0xff;
 
-/// `PWR_EVENT_EXIT` (include/trace/events/power.h): the number of no idle state.
+/// `PWR_EVENT_EXIT` (include/trace/events/power.h): stands for no idle state.
 const AWAKE: u64 = u32::MAX as u64;
 
-/// Further behind a symbol than this, bytes, an address is not of its function, but of code without
+/// An address further than this behind a symbol, bytes, is not in its function, but in code without
 /// symbols: a trampoline, a BPF program.
 const LONGEST_FUNCTION: u64 = 1 << 16;
 
-/// How the names of the threads that serve a CPU's softirqs begin (kernel/softirq.c; the last is of 5.10-rt and older).
+/// Name prefixes of the threads that serve a CPU's softirqs (kernel/softirq.c; the last is of
+/// 5.10-rt and older).
 const SOFTIRQ_THREADS: [&[u8]; 3] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/"];
 
 /// Whether a task of this name serves a CPU's softirqs.
@@ -55,7 +56,7 @@ pub(super) fn is_softirqd(name: &[u8]) -> bool {
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
     pub(super) symbols: &'a Symbols,
-    /// Functions that only pass on what another one asks for.
+    /// Functions that only pass on the request of another one.
     pub(super) helpers: &'a Helpers,
     pub(super) functions: &'a mut FastMap<u64, LabelId>,
     pub(super) labels: &'a mut Labels,
@@ -67,7 +68,7 @@ pub(super) struct Namer<'a> {
     pub(super) comms: &'a mut Comms,
     /// Idle states by CPU and number.
     pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
-    /// How long a change of a CPU's frequency takes at most, ns.
+    /// The upper limit of a frequency change by CPU, ns.
     pub(super) changes_ns: &'a FrequencyChanges,
     /// Stacks already read, by their addresses.
     pub(super) stacks: &'a mut KnownStacks,
@@ -122,7 +123,7 @@ impl<'d> Namer<'d> {
         self.labels.id_of_field(self.field(field))
     }
 
-    /// Both tasks of a switch: who leaves, and who comes.
+    /// Both tasks of a switch: the previous and the next one.
     fn switched(&mut self, left: &SwitchedTask, comes: &SwitchedTask) -> [Task; 2] {
         [left, comes].map(|fields| {
             let (pid, name) = (self.pid(&fields.pid), self.field(&fields.comm));
@@ -155,7 +156,7 @@ impl<'d> Namer<'d> {
         id
     }
 
-    /// The same, where the address is where a function begins.
+    /// The same, if the address is the start of a function.
     fn whole(&mut self, field: &Field) -> Option<LabelId> {
         let begins = matches!(self.symbols.resolve(self.number(field)), Some((_, 0)));
         begins.then(|| self.function(field))
@@ -194,7 +195,7 @@ impl<'d> Namer<'d> {
         id
     }
 
-    /// What kind of lock it is, and which, where it has a name of its own: others are many.
+    /// The kind of a lock, and its name if it has a symbol; those without are many.
     fn lock(&mut self, address: u64, flags: u64) -> LabelId {
         let kind = match flags & !(READ | WRITE) {
             SPIN => "spinning lock",
@@ -255,7 +256,7 @@ impl<'d> Namer<'d> {
                 } else {
                     EventClass::IpiCall
                 };
-                // Who queues irq_work is always the same function; what it runs says why.
+                // irq_work is always queued by the same function; the function it runs shows why.
                 let work = if class == EventClass::IpiIrqwork { self.whole(callback) } else { None };
                 (class, work.unwrap_or_else(|| self.site(site)))
             }

@@ -12,12 +12,13 @@ use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role, USER_STACK};
 /// What to do with one event of the traced kernel.
 pub(super) struct Plan {
     pub(super) event: u16,
-    /// Field that must hold a value for the event to matter: the in-kernel filter, for traces recorded without it.
+    /// Field that must hold a value for the event to matter: the in-kernel filter, for traces
+    /// recorded without it.
     pub(super) only: Option<(Field, u64)>,
     pub(super) pick: Pick,
 }
 
-/// Which fields tell what it says.
+/// The fields to read.
 pub(super) enum Pick {
     Enter {
         class: EventClass,
@@ -82,12 +83,12 @@ pub(super) enum Pick {
         function: Field,
         csd: Option<Field>,
     },
-    /// A lock is taken by somebody else.
+    /// A lock is taken by another task.
     Contended {
         lock: Field,
         flags: Field,
     },
-    /// Interrupts or preemption are turned off by a function, given by its distance from `base`.
+    /// Interrupts or preemption are turned off by a function, given by its offset from `base`.
     Off {
         blocking: Blocking,
         distance: Field,
@@ -111,7 +112,7 @@ pub(super) enum Pick {
     Other,
 }
 
-/// Where the parts of a wake-up stand in its record.
+/// The fields of a wake-up record.
 pub(super) struct Woken {
     pub(super) pid: Field,
     pub(super) comm: Option<Field>,
@@ -119,24 +120,25 @@ pub(super) struct Woken {
     pub(super) done: bool,
 }
 
-/// Where the parts of a switch stand in its record.
+/// The fields of a switch record.
 pub(super) struct Switched {
     pub(super) prev: SwitchedTask,
-    /// Whether who leaves would have run on; older traces may lack it.
+    /// Whether the previous task is runnable; older traces may lack it.
     pub(super) state: Option<Field>,
     pub(super) next: SwitchedTask,
 }
 
-/// Where one of the two tasks of a switch stands in its record.
+/// The fields of one of the two tasks of a switch.
 pub(super) struct SwitchedTask {
     pub(super) pid: Field,
     pub(super) prio: Option<Field>,
     pub(super) comm: Field,
 }
 
-/// How the class of an IPI is told where it is sent.
+/// How the class of an IPI is known when it is sent.
 pub(super) enum SentKind {
-    /// By the function it is to bring: none for a reschedule IPI. A CPU sends itself nothing but irq_work.
+    /// By the function it is to bring: none for a reschedule IPI. A CPU sends itself only
+    /// irq_work.
     Callback(Field),
     /// By the text of its reason (arm64).
     Reason(FastMap<LabelId, EventClass>),
@@ -231,7 +233,7 @@ impl Decoder {
         })
     }
 
-    /// What tells of causes. Err: the field that is missing.
+    /// The fields that name causes. Err: the field that is missing.
     fn link(
         &mut self,
         catalogue: &EventCatalogue,
@@ -241,7 +243,7 @@ impl Decoder {
     ) -> Result<Pick, String> {
         let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
         Ok(match spec.name.as_str() {
-            // A new task is woken by who made it, and nobody has asked for that before.
+            // The creator of a new task wakes it, without an earlier request.
             name @ ("sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new") => {
                 Pick::Wake(Woken {
                     pid: field("pid")?,
@@ -301,7 +303,7 @@ impl Decoder {
         })
     }
 
-    /// Distances count from `_stext` (include/trace/events/preemptirq.h).
+    /// Offsets count from `_stext` (include/trace/events/preemptirq.h).
     fn off(&self, blocking: Blocking, distance: Field) -> Pick {
         Pick::Off { blocking, distance, base: self.symbols.find("_stext").unwrap_or(0) }
     }

@@ -1,4 +1,4 @@
-//! Records as kernels write them, and what they say.
+//! Records as kernels write them, and their meaning.
 
 use super::*;
 use crate::attribute::blocking::Blocking;
@@ -52,7 +52,7 @@ fn a_function_is_named_without_its_clone_and_decides_the_class() {
 }
 
 #[test]
-fn an_arm64_ipi_is_told_by_the_text_its_reason_points_to() {
+fn an_arm64_ipi_is_named_by_the_text_its_reason_points_to() {
     let fields = "\tfield:const char * reason;\toffset:8;\tsize:8;\tsigned:0;\n";
     let (mut ipi, catalogue) = decoder("ipi:ipi_entry", fields);
     let mut data = vec![0u8; 16];
@@ -126,7 +126,7 @@ fn a_stack_is_read_by_the_names_of_its_functions() {
     let mut data = vec![0; 8];
     data.extend(5u64.to_le_bytes());
     data.extend((0..5).flat_map(|place| (at(place) + 0x10).to_le_bytes()));
-    // Twice: the second time it is known by its addresses.
+    // Twice: the second time the stack is known by its addresses.
     for _ in 0..2 {
         let What::Stack { at_switch, code: Some(code), .. } = decode(&mut decoder, 0, &data).what else {
             panic!()
@@ -137,7 +137,7 @@ fn a_stack_is_read_by_the_names_of_its_functions() {
             (true, "system call wait4".into(), "do_wait".into(), "do_wait".into())
         );
     }
-    // Far behind the last symbol is no function of it.
+    // An address far behind the last symbol is not in its function.
     data.truncate(16);
     data[8] = 2;
     data.extend([at(4) + (1 << 20), at(4) + 0x10].iter().flat_map(|address| address.to_le_bytes()));
@@ -190,7 +190,7 @@ fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {
 }
 
 #[test]
-fn who_inherits_a_priority_is_told() {
+fn an_inherited_priority_is_decoded() {
     let fields = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
                   \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
                   \tfield:int oldprio;\toffset:28;\tsize:4;\tsigned:1;\n\
@@ -202,7 +202,7 @@ fn who_inherits_a_priority_is_told() {
 }
 
 #[test]
-fn locks_are_told_by_kind_and_name_and_who_turned_interrupts_off_by_its_distance() {
+fn locks_are_named_by_kind_and_symbol_and_interrupts_off_by_the_function_at_its_offset() {
     let fields = "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
                   \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
     let mut data = vec![0u8; 24];
@@ -255,7 +255,8 @@ fn interrupts_do_not_speak_for_the_task_they_interrupt() {
     }
 }
 
-/// Decodes a stack of user space and then, at that level and in that task, one of the kernel; gives what that says.
+/// Decodes a user-space stack and then, at that level and in that task, a kernel stack; returns
+/// its frames.
 fn after_user_stack(level: u8, task: i32, between: bool) -> (Option<String>, What) {
     let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
     let callers = "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
@@ -283,7 +284,7 @@ fn after_user_stack(level: u8, task: i32, between: bool) -> (Option<String>, Wha
         decoder.decode(&Event { ts_ns: 5, cpu, id, flags, pid, data }).unwrap().what
     };
     let users = say(2, 8, 0, 71, &record(70, &[0x1000, 0x3000, 0x2000, 0, 0, 0, 0, 0]));
-    // What another CPU records meanwhile has nothing to do with it.
+    // What another CPU records meanwhile does not matter.
     say(3, 9, 0, 5, &[0; 8]);
     if between {
         say(2, 9, 0, 71, &[0; 8]);
@@ -297,7 +298,7 @@ fn after_user_stack(level: u8, task: i32, between: bool) -> (Option<String>, Wha
 fn a_kernel_stack_goes_on_in_the_program_that_called_it() {
     let (frames, users) = after_user_stack(0, 71, false);
     assert_eq!(users, What::UserStack);
-    // What nobody has named stays a number.
+    // An address without a name stays a number.
     assert_eq!(frames.as_deref(), Some("vfs_write\nwrite (libc.so.6) < 0x3000 < main (server)"));
 }
 

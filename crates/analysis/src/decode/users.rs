@@ -1,8 +1,8 @@
-//! Where a task was in user space when it did what an event tells.
+//! Where in user space a task was when it caused an event.
 //!
-//! Behind that event come the stack of user space and the kernel's, in this order (Linux
-//! kernel/trace/trace.c, `trace_event_buffer_commit`: the option before the trigger). Both are one way, from
-//! the program to the function that sends.
+//! After that event come the user-space stack and the kernel's, in this order (Linux
+//! kernel/trace/trace.c, `trace_event_buffer_commit`: the option before the trigger). Together they
+//! are one call chain, from the program to the function that sends.
 
 use super::Labels;
 use crate::hash::FastMap;
@@ -12,14 +12,14 @@ use crate::view::{KernelEvent, Way, What};
 use ftrace::UserStackLayout;
 use model::user_frames::UserFrames;
 
-/// Of each CPU the stack of user space that the kernel's may follow.
+/// By CPU, the user-space stack that a kernel stack may follow.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     /// By process and address.
     functions: FastMap<(u32, u64), String>,
     /// By CPU: the task, and its functions.
     last: FastMap<u32, (i32, LabelId)>,
-    /// Both ways as one, by both.
+    /// Joined stacks, by both parts.
     joined: FastMap<(LabelId, LabelId), LabelId>,
 }
 
@@ -30,7 +30,7 @@ impl Users {
         self.functions.extend(known);
     }
 
-    /// The trace begins anew: no stack waits.
+    /// The trace begins anew: no stack is pending.
     pub(super) fn begin(&mut self) {
         self.last.clear();
     }
@@ -53,18 +53,18 @@ impl Users {
         }
     }
 
-    /// Whether no stack of user space waits for that of the kernel.
+    /// Whether no user-space stack waits for its kernel stack.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.last.is_empty()
     }
 
-    /// The next event of a CPU, in which a kernel's stack goes on in user space where one was found before it.
+    /// The next event of a CPU; extends a kernel stack by the user-space stack before it.
     #[inline]
     pub(super) fn event(&mut self, event: &mut KernelEvent, labels: &mut Labels) {
         if !self.last.is_empty() && event.what != What::UserStack {
             let last = self.last.remove(&event.cpu);
-            // An interrupt is nothing that the program does.
+            // The program does not cause an interrupt.
             if let (Some((pid, users)), What::Stack { act, .. }) = (last, &mut event.what)
                 && pid == event.pid
                 && event.level == crate::view::Level::Task

@@ -1,4 +1,4 @@
-//! What is set otherwise after a cell than before it: whoever measures next measures another machine.
+//! Settings that differ after a cell from those before it: the next cell measures another machine.
 //!
 //! Seen on real kernels: writing a cpuset partition left `rcu_preempt` on the isolated core for the rest of the boot, and every later cell
 //! counted its switches.

@@ -24,7 +24,8 @@ pub struct Coefficient {
     pub high: f64,
     /// Probability of a difference at least as large by chance.
     pub p: f64,
-    /// Whether it was seen: more than the background, and not by chance, all classes of the cell considered.
+    /// Whether it was seen: more than the background, beyond chance, adjusted for all classes of
+    /// the cell.
     pub seen: bool,
 }
 

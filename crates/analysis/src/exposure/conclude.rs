@@ -1,9 +1,10 @@
 //! Cells → the exposure table: repetitions pooled, coefficients with their conditions, and whether the study counts at all.
 //!
-//! A study carries controls: a positive one that must be seen on the measured CPU and a negative one that must not. A class that the
-//! negative one changed comes from the machine's own doing and is left out of every row (`unsteady`). Where in what is left the positive
-//! one is not seen, the observer is blind; where no control tells anything, nobody knows: no row means anything then. Several classes
-//! are asked at once, so that their probabilities are adjusted (Holm, [`crate::rates::holm`]).
+//! A study carries controls: a positive one that must be seen on the measured CPU and a negative
+//! one that must not. A class that the negative one changed is the machine's own activity and is
+//! left out of every row (`unsteady`). If the positive one is not seen in the remaining classes,
+//! the observer is blind. If no control gives a result, no row is valid. Several classes are tested
+//! at once, so that their probabilities are adjusted (Holm, [`crate::rates::holm`]).
 
 use super::coefficient::{Coefficient, coefficient};
 use super::facts::{CellFacts, Count, SourceCount, Stretch};
@@ -15,15 +16,15 @@ use model::stressor::StressorState;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a class must fall below, all classes of a cell considered, to count as seen.
+/// A class counts as seen below this probability, adjusted for all classes of a cell.
 const SEEN_P: f64 = 0.05;
-/// What it means that a positive control is not seen, and that a negative one is.
+/// The meaning of a positive control that is not seen, and of a negative one that is.
 const NOT_SEEN: &str = "what is not seen here is not known to be absent";
 const NOT_ITS_OWN: &str = "what is seen there need not come from the stressor";
 /// Sources given for a row.
 const SOURCES: usize = 3;
 
-/// What is expected of a control.
+/// The expectation of a control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectation {
     /// The stressor.
@@ -35,7 +36,7 @@ pub struct Expectation {
 /// The exposure of the measured CPUs to a set of stressors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exposure {
-    /// Whether the study as a whole says nothing.
+    /// Whether the study as a whole is void.
     pub void: bool,
     /// Why, or why not, in words.
     pub verdict: Vec<String>,
@@ -43,22 +44,25 @@ pub struct Exposure {
     pub unsteady: Vec<EventClass>,
     /// The controls.
     pub controls: Vec<Control>,
-    /// Events a second on each measured CPU while nothing was done, over all idle controls, of classes that there were any of.
+    /// Events per second on each measured CPU during all idle controls, of the classes that
+    /// occurred.
     pub idle_per_s: BTreeMap<EventClass, f64>,
     /// One a stressor, in the order of the cells, without the unsteady classes.
     pub rows: Vec<Row>,
 }
 
-/// What became of a control.
+/// The result of a control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Control {
     /// What was expected.
     #[serde(flatten)]
     pub expected: Expectation,
-    /// Whether it was so; absent where nobody can tell: the stressor could not be run here, is void, or did too little.
+    /// Whether it was so; absent if unknown: the stressor could not be run here, is void, or did
+    /// too little.
     pub held: Option<bool>,
     /// In words.
-    pub told: String,
+    #[serde(rename = "told")]
+    pub sentence: String,
 }
 
 /// Whether a stressor has coefficients.
@@ -67,7 +71,7 @@ pub struct Control {
 pub enum RowState {
     /// It has.
     Ok,
-    /// It was run, and what was counted says nothing.
+    /// It was run, and its counts are void.
     Void,
     /// This kernel or machine lacks what it needs.
     Absent,
@@ -76,7 +80,7 @@ pub enum RowState {
 /// One stressor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name, and what was asked of it besides its own defaults.
+    /// Its name, and its options other than the defaults.
     pub stressor: String,
     /// Whether there are coefficients.
     pub state: RowState,
@@ -102,13 +106,13 @@ pub struct Row {
     pub each: Vec<f64>,
     /// Who caused most events, the background's included.
     pub sources: Vec<SourceCount>,
-    /// Where idle before and after do not agree; then the background is not known.
+    /// Classes whose idle rates before and after disagree: their background is unknown.
     pub idle_apart: Vec<String>,
-    /// What was set otherwise afterwards: later cells measured another machine.
+    /// Settings that changed during the cell: later cells measured another machine.
     pub contaminated: Vec<String>,
     /// Of some cells only: why they were left out.
     pub left_out: Vec<String>,
-    /// What the measurement could not do.
+    /// Limits of the measurement.
     pub limits: Vec<String>,
 }
 
@@ -261,7 +265,7 @@ fn sources(cells: &[&CellFacts]) -> Vec<SourceCount> {
 fn control(expected: &Expectation, rows: &[Row]) -> Control {
     let name = &expected.stressor;
     let row = rows.iter().find(|row| row.stressor == *name);
-    let (held, told) = match row.map(|row| (row, row.all)) {
+    let (held, sentence) = match row.map(|row| (row, row.all)) {
         None => (None, format!("{name} was not run")),
         Some((Row { state: RowState::Absent, reason, .. }, _)) => (
             None,
@@ -279,7 +283,7 @@ fn control(expected: &Expectation, rows: &[Row]) -> Control {
             (Some(changed.is_empty()), changed_in_words(row, &all, &changed))
         }
     };
-    Control { expected: expected.clone(), held, told }
+    Control { expected: expected.clone(), held, sentence }
 }
 
 fn seen_in_words(row: &Row, all: &Coefficient) -> String {
@@ -317,17 +321,17 @@ fn figures<'a>(classes: impl Iterator<Item = &'a ClassCoefficient>) -> String {
 /// Whether the controls void the study, and what that means.
 fn judge(controls: &[Control], unsteady: &[EventClass]) -> (bool, Vec<String>) {
     let of = |seen: bool| controls.iter().filter(move |control| control.expected.seen == seen);
-    let told = |those: &dyn Fn(&&Control) -> bool| {
-        controls.iter().filter(those).map(|control| control.told.as_str()).collect::<Vec<_>>().join("; ")
+    let sentences = |those: &dyn Fn(&&Control) -> bool| {
+        controls.iter().filter(those).map(|control| control.sentence.as_str()).collect::<Vec<_>>().join("; ")
     };
     let mut void = Vec::new();
     if of(true).any(|control| control.held == Some(false)) {
-        let failed = told(&|control| control.expected.seen && control.held == Some(false));
+        let failed = sentences(&|control| control.expected.seen && control.held == Some(false));
         void.push(format!("the study is void, because its positive control failed ({failed}): {NOT_SEEN}"));
     }
     for (seen, kind, meaning) in [(true, "positive", NOT_SEEN), (false, "negative", NOT_ITS_OWN)] {
         if of(seen).all(|control| control.held.is_none()) {
-            let why = told(&|control| control.expected.seen == seen);
+            let why = sentences(&|control| control.expected.seen == seen);
             let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
             void.push(format!(
                 "the study is void, because it has no {kind} control that tells anything{why}: {meaning}"
@@ -340,12 +344,12 @@ fn judge(controls: &[Control], unsteady: &[EventClass]) -> (bool, Vec<String>) {
         verdict.push(format!(
             "left out of every row: {}, which the negative control changed ({}): {NOT_ITS_OWN}",
             names.join(", "),
-            told(&|control| control.held == Some(false) && !control.expected.seen)
+            sentences(&|control| control.held == Some(false) && !control.expected.seen)
         ));
     }
     if void.is_empty() {
         let else_where = if unsteady.is_empty() { "" } else { " in the other classes" };
-        let held = told(&|control| control.held == Some(true));
+        let held = sentences(&|control| control.held == Some(true));
         verdict.push(format!("the controls are as expected{else_where}: {held}"));
     }
     (!void.is_empty(), verdict)

@@ -23,10 +23,10 @@ use std::path::Path;
 /// Blocks in which events are counted for their dispersion, ns.
 const BLOCK_NS: i64 = 100_000_000;
 
-/// What was counted of one cell.
+/// The counts of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellFacts {
-    /// The stressor, and what was asked of it besides its own defaults.
+    /// The stressor, and its options other than the defaults.
     pub name: String,
     /// The stressor's own account.
     pub record: StressorRecord,
@@ -34,12 +34,12 @@ pub struct CellFacts {
     pub measured: Cpus,
     /// Policy of what occupied them.
     pub policy: String,
-    /// Why there is no coefficient to be had of it; absent where there is.
+    /// Why it gives no coefficient; absent if it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
     /// The classes of which this kernel records something.
     pub observable: BTreeSet<EventClass>,
-    /// From the first operation until all was quiet after the last.
+    /// From the first operation to the quiet moment after the last.
     pub disturbed: Stretch,
     /// Before the stressor was there.
     pub idle_before: Stretch,
@@ -47,9 +47,9 @@ pub struct CellFacts {
     pub idle_after: Stretch,
     /// Who caused the events of the disturbed stretch, most events first.
     pub sources: Vec<SourceCount>,
-    /// What was set otherwise afterwards.
+    /// Settings that changed during the cell.
     pub changed: Vec<String>,
-    /// What the measurement could not do.
+    /// Limits of the measurement.
     pub limits: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ fn differences(dir: &Path, run: &Run) -> Result<Vec<String>, Error> {
     Ok(changed(&before.state, &after.state, &run.measured_cpus))
 }
 
-/// Why counting would say nothing.
+/// Why counts would be void.
 fn void(run: &Run, record: &StressorRecord) -> Option<String> {
     if record.state != StressorState::Ok {
         return Some(record.reason.clone().unwrap_or_else(|| "it gave no reason".to_owned()));

@@ -24,11 +24,12 @@ pub struct NoRow {
     pub lacking: &'static str,
 }
 
-/// Puts the rows of some stressors as `newer` has them into the columns of its ways of isolating, each of so many measured CPUs, and
-/// tells anew what changed in them from kernel to kernel. What else the table holds stays as it was, and all of it where this fails.
+/// Replaces the rows of some stressors by those of `newer`, in the columns with its ways of
+/// isolating, each of `cpus` measured CPUs. Then recomputes their changes from kernel to kernel.
+/// The rest of the table stays as it was; on failure all of it does.
 pub fn graft(
     columns: &mut [Column],
-    told: &mut Vec<Change>,
+    all_changes: &mut Vec<Change>,
     newer: &[Column],
     stressors: &[String],
     cpus: u64,
@@ -45,12 +46,12 @@ pub fn graft(
             _ => Column { rows, ..column.clone() },
         });
     }
-    told.retain(|change| !(stressors.contains(&change.stressor) && asked(&change.profile)));
-    told.extend(changes(&fresh));
+    all_changes.retain(|change| !(stressors.contains(&change.stressor) && asked(&change.profile)));
+    all_changes.extend(changes(&fresh));
     let place = |change: &Change| {
         columns.iter().position(|one| one.kernel == change.to && one.profile == change.profile)
     };
-    told.sort_by_key(place);
+    all_changes.sort_by_key(place);
     for new in fresh {
         if let Some(column) = columns.iter_mut().find(|column| same(&new, column)) {
             put(column, new);
@@ -89,10 +90,10 @@ fn row_for(column: &Column, found: Option<&Column>, stressor: &str, cpus: u64) -
     let row = new.rows.iter().find(|row| row.stressor == stressor);
     let mut row = steady(row.ok_or_else(|| none("it was not run"))?.clone(), &column.unsteady, cpus);
     let further = new.unsteady.iter().filter(|class| !column.unsteady.contains(class));
-    let told = further.map(|class| {
+    let sentences = further.map(|class| {
         format!("{class} left out: the negative control beside which this row was measured changed it")
     });
-    row.limits.extend(told);
+    row.limits.extend(sentences);
     Ok(row)
 }
 
@@ -123,8 +124,8 @@ mod tests {
             rows: Vec::new(),
             ..column("6.12", "boot", seen)
         });
-        let told = changes(&columns);
-        (columns, told)
+        let changes = changes(&columns);
+        (columns, changes)
     }
 
     fn measured(kernel: &str, low: f64, high: f64, seen: bool) -> Column {
@@ -134,27 +135,28 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_replaced_and_what_changed_in_them_is_told_anew() {
-        let (mut columns, mut told) = table();
+    fn rows_are_replaced_and_their_changes_are_computed_anew() {
+        let (mut columns, mut all_changes) = table();
         let kept = columns[0].rows[0].clone();
         let newer = [measured("6.1", 5.0, 6.0, true), measured("5.10", 0.0, 0.2, false)];
-        graft(&mut columns, &mut told, &newer, &["timer".to_owned()], 1).unwrap();
+        graft(&mut columns, &mut all_changes, &newer, &["timer".to_owned()], 1).unwrap();
         assert_eq!(columns[0].rows, [kept, newer[1].rows[0].clone()]);
         assert_eq!(columns[1].rows[1], newer[0].rows[0]);
-        let told: Vec<_> = told.iter().map(|change| (change.stressor.as_str(), change.direction)).collect();
-        assert_eq!(told, [("bpf_filter", Direction::Gone), ("timer", Direction::New)]);
+        let directions: Vec<_> =
+            all_changes.iter().map(|change| (change.stressor.as_str(), change.direction)).collect();
+        assert_eq!(directions, [("bpf_filter", Direction::Gone), ("timer", Direction::New)]);
     }
 
     #[test]
     fn a_class_counts_only_where_neither_control_changed_it() {
-        let (mut columns, mut told) = table();
+        let (mut columns, mut all_changes) = table();
         columns[0].unsteady = vec![EventClass::TimerTick];
         let mut new = measured("5.10", 1.0, 2.0, true);
         new.unsteady = vec![EventClass::Softirq];
         let tick = ClassCoefficient { class: EventClass::TimerTick, ..new.rows[0].classes[0] };
         new.rows[0].classes.push(tick);
         let newer = [new, measured("6.1", 1.0, 2.0, true)];
-        graft(&mut columns, &mut told, &newer, &["timer".to_owned()], 1).unwrap();
+        graft(&mut columns, &mut all_changes, &newer, &["timer".to_owned()], 1).unwrap();
         let row = &columns[0].rows[1];
         assert_eq!(row.classes.iter().map(|one| one.class).collect::<Vec<_>>(), [EventClass::IpiCall]);
         assert!(row.limits.len() == 1 && row.limits[0].starts_with("softirq left out"), "{:?}", row.limits);
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_column_all_measured_anew_has_its_own_controls_and_other_profiles_stay() {
-        let (mut columns, mut told) = table();
+        let (mut columns, mut all_changes) = table();
         columns[0].unsteady = vec![EventClass::TimerTick];
         columns.push(Column { profile: "none".to_owned(), ..columns[0].clone() });
         let before = columns.clone();
@@ -173,11 +175,11 @@ mod tests {
             Column { unsteady: vec![EventClass::Softirq], ..new }
         });
         let all = ["timer", "bpf_filter"].map(str::to_owned);
-        graft(&mut columns, &mut told, &newer, &all, 1).unwrap();
+        graft(&mut columns, &mut all_changes, &newer, &all, 1).unwrap();
         assert_eq!(columns[0].unsteady, [EventClass::Softirq]);
         assert_eq!(columns[0].rows[0].stressor, "bpf_filter", "in the order of the table");
         assert!((columns[0].rows[0].all.unwrap().per_operation - 8.0).abs() < 1e-12);
-        assert!(told.is_empty(), "{told:?}");
+        assert!(all_changes.is_empty(), "{all_changes:?}");
         assert_eq!(columns[2..], before[2..]);
     }
 
@@ -192,11 +194,12 @@ mod tests {
             (vec![good(), Column { void: false, ..absent }], "there is no result"),
             (vec![good(), column("6.1", "boot", coefficient(0.0, 0.0, 1.0, false))], "it was not run"),
         ] {
-            let (mut columns, mut told) = table();
-            let error =
-                graft(&mut columns, &mut told, &newer, &["timer".to_owned()], 1).unwrap_err().to_string();
+            let (mut columns, mut all_changes) = table();
+            let error = graft(&mut columns, &mut all_changes, &newer, &["timer".to_owned()], 1)
+                .unwrap_err()
+                .to_string();
             assert!(error.starts_with(&format!("timer of 6.1 boot: {lacking}")), "{error}");
-            assert_eq!((columns, told), table());
+            assert_eq!((columns, all_changes), table());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What happens on the measured CPUs while nothing is done: how much, and whether it is the same before and after the operations.
+//! The idle background of the measured CPUs: its rates, and whether they are the same before and
+//! after the operations.
 
 use super::conclude::{Row, of_class};
 use super::facts::{CellFacts, Stretch};
@@ -6,11 +7,11 @@ use crate::rates::{Rate, holm, p_value};
 use model::EventClass;
 use std::collections::BTreeMap;
 
-/// What idle before and idle after must fall below to count as different. A study asks this of every cell.
+/// Idle before and idle after count as different below this probability. A study tests every cell.
 const APART_P: f64 = 0.01;
 
-/// Events a second on each of so many measured CPUs, by class, over the idle controls of all rows together. Each row has what they would
-/// give in the time of its operations.
+/// Events per second on each of so many measured CPUs, by class, over the idle controls of all rows
+/// together. Each row has what they would give in the time of its operations.
 pub(super) fn per_s(rows: &[Row], cpus: u64) -> BTreeMap<EventClass, f64> {
     let measured = rows.iter().filter(|row| row.all.is_some() && row.disturbed_s > 0.0);
     let mut events: BTreeMap<EventClass, f64> = BTreeMap::new();
@@ -43,8 +44,8 @@ pub(super) fn apart(cell: &CellFacts) -> Vec<String> {
     let pairs: Vec<_> = classes.iter().map(|&class| (rate(before, class), rate(after, class))).collect();
     let adjusted = holm(&pairs.iter().map(|(before, after)| p_value(before, after)).collect::<Vec<_>>());
     let apart = classes.iter().zip(pairs).zip(adjusted).filter(|(_, p)| *p < APART_P);
-    let told = apart.map(|((class, (before, after)), _)| {
+    let sentences = apart.map(|((class, (before, after)), _)| {
         format!("{class}: {:.1} a second before, {:.1} after", before.per_s(), after.per_s())
     });
-    told.collect()
+    sentences.collect()
 }

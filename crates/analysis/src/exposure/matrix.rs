@@ -1,9 +1,10 @@
 //! Studies of exposure side by side, one a kernel and way of isolating: what changed from a kernel to the next of its flavour.
 //!
-//! Two coefficients differ where their 95 % intervals have no point in common and at least one was seen; that is stricter than a test of
-//! their difference at 5 % (Schenker and Gentleman, "On judging the significance of differences by examining the overlap between
-//! confidence intervals", 2001). A change names what was counted; that it is the version's doing, and not the configuration's, is for
-//! who has both kernels' build options.
+//! Two coefficients differ where their 95 % intervals have no point in common and at least one was
+//! seen; that is stricter than a test of their difference at 5 % (Schenker and Gentleman, "On
+//! judging the significance of differences by examining the overlap between confidence intervals",
+//! 2001). A change names what was counted; to attribute it to the version, and not to the
+//! configuration, needs both kernels' build options.
 
 use super::coefficient::Coefficient;
 use super::conclude::{Exposure, Row, RowState};
@@ -18,18 +19,19 @@ pub struct Column {
     pub kernel: String,
     /// The way of isolating.
     pub profile: String,
-    /// Whether it is a PREEMPT_RT kernel: changes are told within a flavour.
+    /// Whether it is a PREEMPT_RT kernel: changes are computed within a flavour.
     pub realtime: bool,
     /// Why there is nothing; absent where there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
-    /// Whether nothing here says anything, see [`Exposure::void`].
+    /// Whether this column is void, see [`Exposure::void`].
     pub void: bool,
     /// Classes whose rate the negative control changed, up or down: their events come from the machine's own doing.
     pub unsteady: Vec<EventClass>,
-    /// What the controls told, in words.
+    /// Result of the controls, in words.
     pub verdict: Vec<String>,
-    /// Events a second on each measured CPU while nothing was done, over all idle controls, of classes that there were any of.
+    /// Events per second on each measured CPU during all idle controls, of the classes that
+    /// occurred.
     pub idle_per_s: BTreeMap<EventClass, f64>,
     /// One a stressor, without the unsteady classes.
     pub rows: Vec<Row>,
@@ -190,7 +192,7 @@ pub(super) mod tests {
 
     const SEEN: (f64, f64, f64) = (2.0, 3.0, 4.0);
 
-    fn told(columns: &[Column]) -> Vec<(String, String, Direction)> {
+    fn directions(columns: &[Column]) -> Vec<(String, String, Direction)> {
         changes(columns).into_iter().map(|change| (change.from, change.to, change.direction)).collect()
     }
 
@@ -211,7 +213,10 @@ pub(super) mod tests {
             ("5.10-rt", "6.1-rt", Direction::New),
             ("6.1", "6.12", Direction::New),
         ];
-        assert_eq!(told(&columns), expected.map(|(from, to, direction)| (from.into(), to.into(), direction)));
+        assert_eq!(
+            directions(&columns),
+            expected.map(|(from, to, direction)| (from.into(), to.into(), direction))
+        );
     }
 
     #[test]
@@ -221,18 +226,18 @@ pub(super) mod tests {
         let absent = Column { absent: Some("no guest".to_owned()), rows: Vec::new(), ..void.clone() };
         for between in [void, absent] {
             let columns = [column("5.10", "boot", seen), between, column("6.12", "boot", unseen)];
-            assert_eq!(told(&columns), [("5.10".to_owned(), "6.12".to_owned(), Direction::Gone)]);
+            assert_eq!(directions(&columns), [("5.10".to_owned(), "6.12".to_owned(), Direction::Gone)]);
         }
     }
 
     #[test]
-    fn intervals_that_touch_tell_nothing() {
+    fn intervals_that_touch_show_no_change() {
         let seen = coefficient(2.0, 3.0, 4.0, true);
         for (other, expected) in [
             (coefficient(3.9, 5.0, 6.0, true), None),
             (coefficient(4.1, 5.0, 6.0, true), Some(Direction::More)),
             (coefficient(0.5, 1.0, 1.9, true), Some(Direction::Less)),
-            // Too few operations to exclude what was seen before.
+            // Too few operations to exclude the earlier coefficient.
             (coefficient(0.0, 0.0, 3.0, false), None),
             (coefficient(0.0, 0.0, 1.9, false), Some(Direction::Gone)),
         ] {

@@ -11,8 +11,8 @@ use super::facts::Count;
 use crate::rates::holm;
 use model::EventClass;
 
-/// What a class must fall below, all classes of the control considered, to count as changed. A class left out by chance costs less than
-/// one that is believed by chance.
+/// A class counts as changed below this probability, adjusted for all classes of the control. A
+/// class left out by chance costs less than one that is believed by chance.
 const CHANGED_P: f64 = 0.05;
 
 /// The classes whose rate a negative control changed, upwards or downwards, all its classes considered (Holm).

@@ -88,7 +88,7 @@ pub fn count(
             None => {}
         }
     }
-    Ok(tally::told(file.uname(), catalogue, &symbols, &seen, lines.as_ref()))
+    Ok(tally::summarize(file.uname(), catalogue, &symbols, &seen, lines.as_ref()))
 }
 
 impl Seen {

@@ -105,7 +105,7 @@ impl<'f> Lines<'f> {
     }
 
     /// The lines of a list; `is_event` says which calls are events.
-    pub(super) fn told(
+    pub(super) fn count_list(
         &self,
         catalogue: &FunctionCatalogue,
         list: &FunctionList,
@@ -114,21 +114,21 @@ impl<'f> Lines<'f> {
     ) -> GrepCounts {
         let bits: Vec<u64> = list.grep.iter().map(|pattern| self.patterns.bit(pattern)).collect();
         let whole = bits.iter().fold(0, |all, bit| all | bit);
-        let mut told = GrepCounts { list: list.id.clone(), ..GrepCounts::default() };
+        let mut counts = GrepCounts { list: list.id.clone(), ..GrepCounts::default() };
         let why = |pattern: &String| PatternCounts {
             pattern: pattern.clone(),
             why: catalogue.why(pattern).to_owned(),
             ..PatternCounts::default()
         };
-        told.patterns = list.grep.iter().map(why).collect();
+        counts.patterns = list.grep.iter().map(why).collect();
         for (call, n) in &seen.calls {
             let of = |address| name(self.symbols, address).unwrap_or_default();
             let (function, caller) = (of(call.ip), if call.caller == 0 { "" } else { of(call.caller) });
             let (entered, as_caller) = (self.patterns.within(function), self.patterns.within(caller));
             let short = entered | call.by_task;
-            told.lines += if (short | as_caller) & whole == 0 { 0 } else { *n };
-            told.lines_without_callers += if short & whole == 0 { 0 } else { *n };
-            for (bit, one) in bits.iter().zip(&mut told.patterns) {
+            counts.lines += if (short | as_caller) & whole == 0 { 0 } else { *n };
+            counts.lines_without_callers += if short & whole == 0 { 0 } else { *n };
+            for (bit, one) in bits.iter().zip(&mut counts.patterns) {
                 let place = if entered & bit != 0 && stem(function) == one.pattern {
                     &mut one.called
                 } else if entered & bit != 0 {
@@ -147,15 +147,15 @@ impl<'f> Lines<'f> {
             }
         }
         for (matched, n) in &self.others {
-            told.lines += if matched & whole == 0 { 0 } else { *n };
-            told.lines_without_callers += if matched & whole == 0 { 0 } else { *n };
-            for (_, one) in bits.iter().zip(&mut told.patterns).filter(|(bit, _)| matched & *bit != 0) {
+            counts.lines += if matched & whole == 0 { 0 } else { *n };
+            counts.lines_without_callers += if matched & whole == 0 { 0 } else { *n };
+            for (_, one) in bits.iter().zip(&mut counts.patterns).filter(|(bit, _)| matched & *bit != 0) {
                 one.lines += n;
                 one.lines_without_callers += n;
                 one.elsewhere += n;
             }
         }
-        told
+        counts
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the function tracer recorded, by symbol and CPU; and beside it what a published grep makes of the same trace.
+//! Calls that the function tracer recorded, by symbol and CPU; and the counts of a published grep
+//! over the same trace.
 //!
 //! A call of a function is not an event: [`model::functions`] says of which functions it is one, on which kernel, and what the tracer
 //! cannot show. Where a trace has the tracepoints of a list as well, they are counted beside its functions.
@@ -33,7 +34,7 @@ pub struct FunctionCounts {
     pub holes: u64,
     /// Events that the kernel says it overwrote there; where it does not say how many, there are more.
     pub lost: u64,
-    /// What the replication's grep counts in the trace's text; only where asked for.
+    /// What the replication's grep counts in the trace's text; only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper_grep: Option<Vec<GrepCounts>>,
 }
@@ -49,7 +50,8 @@ pub struct ListCounts {
     pub calls: u64,
     /// Calls that are events.
     pub events: u64,
-    /// Whether any function that shows events was seen: if not, `events` is zero, or the recording left them out.
+    /// Whether any function that shows events was seen. If not, either none occurred or the
+    /// recording left them out.
     pub events_seen: bool,
     /// Events by tracepoint, where the trace has any.
     pub by_tracepoint: Option<u64>,

@@ -14,8 +14,8 @@ struct Named<'a> {
     event: bool,
 }
 
-/// Everything that was seen.
-pub(super) fn told(
+/// Counts of all functions seen.
+pub(super) fn summarize(
     uname: Option<&str>,
     catalogue: &FunctionCatalogue,
     symbols: &Symbols,
@@ -67,9 +67,9 @@ pub(super) fn told(
                 let named = named(call);
                 named.event && named.function.is_some_and(|function| function.list == spec.id)
             };
-            let mut told = lines.told(catalogue, spec, seen, &is_event);
-            told.events = list.by_tracepoint.unwrap_or(list.events);
-            told
+            let mut counts = lines.count_list(catalogue, spec, seen, &is_event);
+            counts.events = list.by_tracepoint.unwrap_or(list.events);
+            counts
         });
         each.collect()
     });
@@ -114,8 +114,8 @@ fn most_first(rows: BTreeMap<String, SymbolCounts>) -> Vec<SymbolCounts> {
     rows
 }
 
-/// The kernel of the catalogue that stands for the one in a uname: the newest that is not newer. Only what a tracer cannot show is told by
-/// it; functions that occur speak for themselves.
+/// The kernel of the catalogue that stands for the one in a uname: the newest that is not newer.
+/// Used only for functions that a tracer cannot show.
 fn column(uname: &str) -> Option<&'static str> {
     let version = |text: &str| {
         let mut numbers = text.split(['.', '-']).map_while(|word| word.parse::<u32>().ok());

@@ -24,8 +24,8 @@ fn words(name: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn every_function_is_counted_on_every_cpu_as_trace_cmd_prints_it() {
-    let told = counted(None, false);
-    let mut ours: Vec<_> = told.lists.iter().flat_map(|list| &list.symbols).chain(&told.others).collect();
+    let counts = counted(None, false);
+    let mut ours: Vec<_> = counts.lists.iter().flat_map(|list| &list.symbols).chain(&counts.others).collect();
     ours.sort_by_key(|one| &one.symbol);
     let mut theirs: BTreeMap<(String, u32), u64> = BTreeMap::new();
     for line in words("calls.txt").iter().filter(|line| line[1] == "function") {
@@ -37,20 +37,20 @@ fn every_function_is_counted_on_every_cpu_as_trace_cmd_prints_it() {
         .collect();
     assert!(theirs.len() > 30);
     assert_eq!(ours, theirs);
-    assert_eq!(told.calls, theirs.values().sum::<u64>());
-    assert_eq!((told.holes, told.read_as.as_deref()), (0, Some("6.1")));
+    assert_eq!(counts.calls, theirs.values().sum::<u64>());
+    assert_eq!((counts.holes, counts.read_as.as_deref()), (0, Some("6.1")));
 }
 
 #[test]
 fn events_by_function_are_those_by_tracepoint_where_functions_can_show_them() {
-    let told = counted(None, false);
+    let counts = counted(None, false);
     let lines = words("calls.txt");
     let printed = |cpu: u32, names: &[&str]| -> u64 {
         let mine =
             lines.iter().filter(|line| line[0] == cpu.to_string() && names.contains(&line[1].as_str()));
         mine.map(|line| line[2].parse::<u64>().unwrap()).sum()
     };
-    let list = |id: &str| told.lists.iter().find(|list| list.id == id).unwrap();
+    let list = |id: &str| counts.lists.iter().find(|list| list.id == id).unwrap();
     let calls = ["call_function_entry", "call_function_single_entry"];
     for cpu in [1, 2] {
         let switches = list("context-switch").per_cpu[&cpu];
@@ -79,13 +79,13 @@ fn a_cpu_by_itself_is_its_share_of_all() {
 
 #[test]
 fn lines_are_those_that_grep_counted_in_the_text() {
-    let told = counted(None, true).paper_grep.unwrap();
+    let lists = counted(None, true).paper_grep.unwrap();
     let counted = words("lines.txt");
     let theirs = |file: &str, what: &str| -> u64 {
         let line = counted.iter().find(|line| line[0] == file && line[1] == what).unwrap();
         line[2].parse().unwrap()
     };
-    for list in &told {
+    for list in &lists {
         // Both name callers: tracefs' own text, and trace-cmd's with its option `parent`.
         for with_callers in ["trace.txt", "parent.txt"] {
             assert_eq!(list.lines, theirs(with_callers, &list.list), "{} {with_callers}", list.list);
@@ -103,7 +103,7 @@ fn lines_are_those_that_grep_counted_in_the_text() {
             );
         }
     }
-    let patterns: Vec<_> = told.iter().flat_map(|list| &list.patterns).collect();
+    let patterns: Vec<_> = lists.iter().flat_map(|list| &list.patterns).collect();
     let of = |text: &str| patterns.iter().find(|one| one.pattern == text).unwrap();
     // It cannot be traced, and yet is found: every line is a function that it calls.
     assert_eq!((of("__schedule").called, of("__schedule").lines), (0, of("__schedule").as_caller));

@@ -1,8 +1,10 @@
-//! Which of several configurations is best by the user's loss, and which cannot be told from it.
+//! Which of several configurations is best by the user's loss, and which cannot be distinguished
+//! from it.
 //!
-//! The probability of being best is the share of draws in which a group's figure is the lowest ([`super::draws`]). The set that cannot be
-//! told apart holds every group that is not shown worse than some other, with probabilities adjusted over all pairs (Holm 1979): so it holds
-//! the truly best with 95 %, in the spirit of subset selection (Gupta, Technometrics 7 (1965)).
+//! The probability of being best is the share of draws in which a group's statistic is the lowest
+//! ([`super::draws`]). The set of possible best ones holds every group that is not shown to be
+//! worse than another, with probabilities adjusted over all pairs (Holm 1979). So it holds the
+//! truly best with 95 %, in the spirit of subset selection (Gupta, Technometrics 7 (1965)).
 
 use super::draws::{self, GroupFigure};
 use super::figures::Figure;
@@ -19,7 +21,7 @@ pub struct Ranking {
     pub loss: Figure,
     /// Unit of the values.
     pub unit: &'static str,
-    /// The probe that it was taken of.
+    /// The probe that it comes from.
     pub probe: ProbeKind,
     /// The phase.
     pub phase: String,
@@ -27,7 +29,7 @@ pub struct Ranking {
     pub groups: Vec<Ranked>,
     /// Pairs whose probabilities were adjusted together.
     pub family: usize,
-    /// What the reader must know first.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
 }
 
@@ -48,7 +50,8 @@ pub struct Ranked {
     pub p_best: Option<f64>,
     /// The smallest adjusted probability, over all others, of not being worse; none where a group is one run.
     pub p_worse: Option<f64>,
-    /// Letters shared with every group that it cannot be told apart from; empty where a group is one run.
+    /// Letters shared with every group that it cannot be distinguished from; empty where a group is
+    /// one run.
     pub letters: String,
     /// Whether it may be the best: not shown to be worse than any other.
     pub may_be_best: bool,
@@ -88,8 +91,8 @@ pub fn best(
     let family = figures.len() * figures.len().saturating_sub(1) / 2;
     let pairs = if judged { p_pairs(&figures) } else { Vec::new() };
     let worse = if judged { p_worse(&figures, &pairs) } else { vec![None; figures.len()] };
-    let told_apart = pairs.iter().filter(|(_, _, p)| *p <= super::decide::ALPHA);
-    let apart: Vec<(usize, usize)> = told_apart.map(|(a, b, _)| (*a, *b)).collect();
+    let different = pairs.iter().filter(|(_, _, p)| *p <= super::decide::ALPHA);
+    let apart: Vec<(usize, usize)> = different.map(|(a, b, _)| (*a, *b)).collect();
     let p_best = if judged { p_best(&figures) } else { vec![None; figures.len()] };
     let mut ranked: Vec<Ranked> = figures
         .into_iter()
@@ -133,8 +136,9 @@ fn p_pairs(figures: &[GroupFigure]) -> Vec<(usize, usize, f64)> {
     pairs.into_iter().zip(adjusted).map(|((a, b), p)| (a, b, p)).collect()
 }
 
-/// Letters for groups in the order given, so that two share one exactly where they are not told apart: H.-P. Piepho, "An algorithm for a
-/// letter-based representation of all-pairwise comparisons", Journal of Computational and Graphical Statistics 13 (2004).
+/// Letters for groups in the order given, so that two share one exactly where they cannot be
+/// distinguished: H.-P. Piepho, "An algorithm for a letter-based representation of all-pairwise
+/// comparisons", Journal of Computational and Graphical Statistics 13 (2004).
 fn letters(order: &[usize], apart: &[(usize, usize)]) -> Vec<String> {
     let mut columns: Vec<Vec<usize>> = vec![order.to_vec()];
     for (a, b) in apart {
@@ -195,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn groups_share_a_letter_where_they_are_not_told_apart() {
+    fn groups_share_a_letter_where_they_cannot_be_distinguished() {
         assert_eq!(letters(&[2, 0, 1], &[]), ["a", "a", "a"]);
         assert_eq!(letters(&[0, 1, 2], &[(0, 2)]), ["a", "ab", "b"]);
         assert_eq!(letters(&[0, 1, 2], &[(0, 1), (0, 2), (1, 2)]), ["a", "b", "c"]);
@@ -203,9 +207,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn letters_say_every_pair(told in proptest::collection::vec(any::<bool>(), 15)) {
+        fn letters_say_every_pair(differs in proptest::collection::vec(any::<bool>(), 15)) {
             let pairs: Vec<(usize, usize)> = (0..6).flat_map(|a| (a + 1..6).map(move |b| (a, b))).collect();
-            let apart: Vec<(usize, usize)> = pairs.iter().zip(&told).filter(|(_, told)| **told).map(|(pair, _)| *pair).collect();
+            let apart: Vec<(usize, usize)> = pairs.iter().zip(&differs).filter(|(_, differs)| **differs).map(|(pair, _)| *pair).collect();
             let letters = letters(&[0, 1, 2, 3, 4, 5], &apart);
             for (a, b) in pairs {
                 let shared = letters[a].chars().any(|letter| letters[b].contains(letter));

@@ -1,7 +1,8 @@
-//! A distribution that is known by counts in bins of one width: what other tools leave behind of their samples.
+//! A distribution known by counts in bins of one width, as other tools store their samples.
 //!
-//! A value is taken as the lower edge of its bin, as the tools themselves report it; every figure is known to one width. What lies beyond
-//! the last bin is counted, and only its number and the tool's own maximum are known.
+//! A value is taken as the lower edge of its bin, as the tools themselves report it; every value is
+//! known to one width. What lies beyond the last bin is counted, and only its number and the tool's
+//! own maximum are known.
 
 use crate::distribution::nearest_rank;
 
@@ -44,7 +45,8 @@ impl Bins {
         self.counts.iter().find_map(reached)
     }
 
-    /// Samples of at least `from_ns`; `None` where that lies beyond the last bin, so that nobody knows.
+    /// Samples of at least `from_ns`; `None` where that lies beyond the last bin: the number is
+    /// unknown.
     pub fn at_least(&self, from_ns: i64) -> Option<u64> {
         if self.over > 0 && self.over_from_ns.is_none_or(|over| from_ns > over) {
             return None;
@@ -90,13 +92,13 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_last_bin_is_not_guessed() {
-        let told = bins(&[(1000, 900), (5000, 60)], 40);
-        assert_eq!(told.quantile(50_000), Some(1000));
-        assert_eq!(told.quantile(95_000), Some(5000));
-        assert_eq!(told.quantile(97_000), None, "beyond the last bin");
-        assert_eq!(told.at_least(2000), Some(100));
-        assert_eq!(told.at_least(100_000), Some(40));
-        assert_eq!(told.at_least(100_001), None);
+        let histogram = bins(&[(1000, 900), (5000, 60)], 40);
+        assert_eq!(histogram.quantile(50_000), Some(1000));
+        assert_eq!(histogram.quantile(95_000), Some(5000));
+        assert_eq!(histogram.quantile(97_000), None, "beyond the last bin");
+        assert_eq!(histogram.at_least(2000), Some(100));
+        assert_eq!(histogram.at_least(100_000), Some(40));
+        assert_eq!(histogram.at_least(100_001), None);
         assert_eq!(bins(&[(1000, 5)], 0).at_least(1_000_000), Some(0));
         assert_eq!(bins(&[(1000, 19)], 0).quantile(50_000), None, "nine above");
         assert_eq!(Bins::default().quantile(50_000), None);
@@ -106,9 +108,9 @@ mod tests {
         #[test]
         fn a_merge_is_the_bins_of_all(one in proptest::collection::vec(0i64..50, 0..200), two in proptest::collection::vec(0i64..50, 0..200)) {
             let of = |values: &[i64]| {
-                let mut told = Bins::default();
-                values.iter().for_each(|&value| told.merge(&bins(&[(value, 1)], 0)));
-                told
+                let mut sum = Bins::default();
+                values.iter().for_each(|&value| sum.merge(&bins(&[(value, 1)], 0)));
+                sum
             };
             let mut merged = of(&one);
             merged.merge(&of(&two));

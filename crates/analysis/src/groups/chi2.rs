@@ -1,11 +1,14 @@
-//! The chi-square selection of deployments, as published, and what its verdict is worth.
+//! The chi-square selection of deployments, as published, and the limits of its verdict.
 //!
-//! R. Delgado and B. W. Choi, "New Insights Into the Real-Time Performance of a Multicore Processor", IEEE Access 8 (2020), §IV: histograms
-//! of 1 us bins over the range of the reference's, what lies outside put into its first and last bin; Σ (O − E)²/E; as many degrees of
-//! freedom as bins; the hypothesis of equal distributions is rejected above the critical value at 5 %, which for 22 bins is 33.924. That is
-//! the upper tail, though the text says lower; and bins are not reduced by one, as a goodness of fit with fixed totals would ask for. The
-//! published statistics (23.26 to 65.12) cannot come from raw counts of six million samples, whose least differences give more: they must
-//! have been normalised, to what is not said, so the statistic is given for raw counts and per hundred samples.
+//! R. Delgado and B. W. Choi, "New Insights Into the Real-Time Performance of a Multicore
+//! Processor", IEEE Access 8 (2020), §IV: histograms of 1 us bins over the range of the
+//! reference's, what lies outside put into its first and last bin; Σ (O − E)²/E; as many degrees of
+//! freedom as bins; the hypothesis of equal distributions is rejected above the critical value at 5
+//! %, which for 22 bins is 33.924. That is the upper tail, though the text says lower; and bins are
+//! not reduced by one, as a goodness of fit with fixed totals would require. The published
+//! statistics (23.26 to 65.12) cannot come from raw counts of six million samples, whose least
+//! differences give more: they must have been normalised, to what is not said, so the statistic is
+//! given for raw counts and per hundred samples.
 //!
 //! Why it misleads: the statistic grows in proportion to the number of samples, so that for some n every difference is rejected and for
 //! some other none; samples of one run depend on each other and on their boot, which inflates it by orders; a lower latency is as bad as a
@@ -26,7 +29,7 @@ pub const ALPHA: f64 = 0.05;
 /// More bins than a latency in us can need: a second.
 const MOST_BINS: i64 = 1_000_000;
 
-/// What the procedure says of one group against the reference.
+/// Result of the procedure for one group against the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chi2 {
     /// The test.
@@ -177,24 +180,24 @@ mod tests {
     fn twenty_two_bins_have_the_published_critical_value() {
         // Table 4; the bins themselves are not published.
         let flat: Vec<(i64, u64)> = (0..22).map(|bin| (bin, 10)).collect();
-        let told = test(&counts(&flat), &counts(&flat)).unwrap();
-        assert_eq!(told.bins, 22);
+        let result = test(&counts(&flat), &counts(&flat)).unwrap();
+        assert_eq!(result.bins, 22);
         assert!(
-            (told.critical - 33.924).abs() < 5e-4 && (told.lower_critical - 12.338).abs() < 5e-4,
-            "{told:?}"
+            (result.critical - 33.924).abs() < 5e-4 && (result.lower_critical - 12.338).abs() < 5e-4,
+            "{result:?}"
         );
-        assert!(!told.rejected && told.statistic == 0.0 && told.rejected_from_n.is_none());
+        assert!(!result.rejected && result.statistic == 0.0 && result.rejected_from_n.is_none());
     }
 
     #[test]
     fn ends_are_folded_in_and_empty_bins_have_no_term() {
         let reference = counts(&[(2, 50), (3, 30), (5, 20)]);
         let observed = counts(&[(0, 10), (2, 40), (3, 25), (4, 5), (5, 10), (9, 10)]);
-        let told = test(&reference, &observed).unwrap();
-        assert_eq!((told.range_us, told.bins, told.folded), ([2, 5], 4, [10, 10]));
-        assert_eq!((told.empty_bins, told.in_empty), (1, 5));
+        let result = test(&reference, &observed).unwrap();
+        assert_eq!((result.range_us, result.bins, result.folded), ([2, 5], 4, [10, 10]));
+        assert_eq!((result.empty_bins, result.in_empty), (1, 5));
         // O = 50, 25, 20 against E = 50, 30, 20; the five samples in bin 4 are nowhere.
-        assert!((told.statistic - 25.0 / 30.0).abs() < 1e-12);
+        assert!((result.statistic - 25.0 / 30.0).abs() < 1e-12);
     }
 
     #[test]
@@ -210,8 +213,8 @@ mod tests {
 
     #[test]
     fn totals_that_differ_are_scaled() {
-        let told = test(&counts(&[(1, 600), (2, 400)]), &counts(&[(1, 60), (2, 40)])).unwrap();
-        assert_eq!(told.statistic, 0.0);
+        let result = test(&counts(&[(1, 600), (2, 400)]), &counts(&[(1, 60), (2, 40)])).unwrap();
+        assert_eq!(result.statistic, 0.0);
         assert!(test(&Counts::new(), &counts(&[(1, 1)])).is_none());
         assert!(test(&counts(&[(0, 1), (MOST_BINS, 1)]), &counts(&[(1, 1)])).is_none());
     }

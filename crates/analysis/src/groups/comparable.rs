@@ -1,8 +1,8 @@
-//! What must agree before a difference between runs can be one of the configurations.
+//! Conditions that runs must share before their difference can be attributed to the configurations.
 //!
-//! Another probe, period, CPU count or tool changes what is measured, and a difference would be that of the measurements: refused. Other
-//! conditions may be what the user compares, or may not: said. Runs of one group that were all made before those of the other cannot be
-//! told from a machine that drifted meanwhile.
+//! Another probe, period, CPU count or tool changes the measurement itself, so the comparison is
+//! refused. Other conditions may be what the user compares, so they give a warning. If all runs of
+//! one group precede those of the other, a drift of the machine gives the same difference.
 
 use super::measured::{MeasuredRun, MeasuredWindow};
 use model::sample::ProbeKind;
@@ -18,8 +18,8 @@ pub struct Matched<'a> {
     pub groups: Vec<Vec<&'a MeasuredWindow>>,
 }
 
-/// What can be compared of these groups: one entry a probe that all runs have, in the phase asked for, else the disturbed one where all
-/// runs have it, else the one that all have.
+/// What can be compared of these groups: one entry a probe that all runs have, in the requested
+/// phase, else the disturbed one if all runs have it, else the one that all have.
 pub fn matched<'a>(
     groups: &[&'a [MeasuredRun]],
     probe: Option<ProbeKind>,
@@ -74,22 +74,22 @@ fn nothing_shared(runs: &[&MeasuredRun], probe: Option<ProbeKind>, phase: Option
         (None, Some(phase)) => format!(" of phase {phase}"),
         (Some(probe), Some(phase)) => format!(" of probe {} in phase {phase}", probe.name()),
     };
-    let mut told: Vec<String> = runs.iter().map(|run| of(run)).collect();
-    told.dedup_by(|a, b| a.split_once(" has ").map(|x| x.1) == b.split_once(" has ").map(|x| x.1));
-    told.truncate(3);
-    format!("the runs have no measurement{asked} in common: {}", told.join("; "))
+    let mut reasons: Vec<String> = runs.iter().map(|run| of(run)).collect();
+    reasons.dedup_by(|a, b| a.split_once(" has ").map(|x| x.1) == b.split_once(" has ").map(|x| x.1));
+    reasons.truncate(3);
+    format!("the runs have no measurement{asked} in common: {}", reasons.join("; "))
 }
 
-/// What is found out about runs that are to be compared.
+/// Findings about runs to compare.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Why a difference would not be one of the configurations.
+    /// Why a difference could not be attributed to the configurations.
     pub refused: Vec<String>,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warned: Vec<String>,
 }
 
-/// Looks at the conditions of all runs.
+/// Checks the conditions of all runs.
 pub fn check(groups: &[&[MeasuredRun]], matched: &[Matched<'_>]) -> Found {
     let mut found = Found::default();
     let runs: Vec<&MeasuredRun> = groups.iter().flat_map(|group| group.iter()).collect();
@@ -111,8 +111,8 @@ pub fn check(groups: &[&[MeasuredRun]], matched: &[Matched<'_>]) -> Found {
         let windows: Vec<&MeasuredWindow> = one.groups.iter().flatten().copied().collect();
         let what = one.probe.name();
         let mut differs = |text: fn(&MeasuredWindow) -> Option<String>, hard: bool, why: &str| {
-            let told = windows.iter().map(|window| text(window).unwrap_or_default());
-            differ(&names, told, |a, b| {
+            let values = windows.iter().map(|window| text(window).unwrap_or_default());
+            differ(&names, values, |a, b| {
                 let list = if hard { &mut found.refused } else { &mut found.warned };
                 list.push(format!("{what}: {a} and {b}{why}"));
             });
@@ -159,7 +159,7 @@ pub fn check(groups: &[&[MeasuredRun]], matched: &[Matched<'_>]) -> Found {
     found
 }
 
-/// What so few runs can say.
+/// Warns about too few runs.
 fn few(groups: &[&[MeasuredRun]]) -> Option<String> {
     let fewest = groups.iter().map(|group| group.len()).min()?;
     match fewest {
@@ -174,17 +174,17 @@ fn few(groups: &[&[MeasuredRun]]) -> Option<String> {
 }
 
 /// Calls with the first two that differ, each with its run, where all have a value.
-fn differ(names: &[&str], told: impl Iterator<Item = String>, mut found: impl FnMut(String, String)) {
-    let told: Vec<String> = told.collect();
-    let Some(first) = told.first().filter(|first| !first.is_empty()) else { return };
-    let other = told.iter().position(|one| one != first && !one.is_empty());
+fn differ(names: &[&str], values: impl Iterator<Item = String>, mut found: impl FnMut(String, String)) {
+    let values: Vec<String> = values.collect();
+    let Some(first) = values.first().filter(|first| !first.is_empty()) else { return };
+    let other = values.iter().position(|one| one != first && !one.is_empty());
     if let Some(at) = other {
         let name = |at: usize| names.get(at).copied().unwrap_or_default();
-        found(format!("{first} in {}", name(0)), format!("{} in {}", told[at], name(at)));
+        found(format!("{first} in {}", name(0)), format!("{} in {}", values[at], name(at)));
     }
 }
 
-/// Says so where one group was measured whole before another.
+/// Warns if one group was measured entirely before another.
 fn order(groups: &[&[MeasuredRun]]) -> Option<String> {
     let times: Option<Vec<Vec<&str>>> =
         groups.iter().map(|group| group.iter().map(|run| run.started_at.as_deref()).collect()).collect();

@@ -20,9 +20,9 @@ use serde::Serialize;
 pub struct Condition {
     /// As typed.
     pub text: String,
-    /// The figure; none for any.
+    /// The statistic; none for any.
     pub figure: Option<Figure>,
-    /// What is asked of it.
+    /// The question about it.
     pub asked: Asked,
 }
 
@@ -50,15 +50,15 @@ pub enum Asked {
 /// A value of a condition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// Of the other group, in the figure's unit.
+    /// Of the other group, in the statistic's unit.
     Value(f64),
-    /// Of the difference, in the figure's unit.
+    /// Of the difference, in the statistic's unit.
     Difference(f64),
     /// Of the difference over the base.
     Relative(f64),
 }
 
-/// What came of a condition.
+/// The result of a condition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     /// The condition as typed.
@@ -116,19 +116,19 @@ impl Condition {
         let figures = comparison.windows.iter().flat_map(|window| &window.figures);
         let mine = figures.filter(|figure| self.figure.is_none_or(|wanted| wanted == figure.figure));
         // Where one cannot be judged the others still can fail; what `any` withholds is no reason.
-        let told: Vec<Result<(bool, String), String>> = mine
+        let judgements: Vec<Result<(bool, String), String>> = mine
             .filter(|figure| self.figure.is_some() || figure.verdict != Verdict::Withheld)
             .map(|figure| self.of(figure))
             .collect();
         let condition = self.text.clone();
         let say = |holds: bool| -> Vec<String> {
-            told.iter().flatten().filter(|(one, _)| *one == holds).map(|(_, why)| why.clone()).collect()
+            judgements.iter().flatten().filter(|(one, _)| *one == holds).map(|(_, why)| why.clone()).collect()
         };
         let (failed, passed) = (say(true), say(false));
         if !failed.is_empty() {
             return Judged { condition, holds: Some(true), sentence: failed.join("; ") };
         }
-        match told.iter().find_map(|one| one.as_ref().err()) {
+        match judgements.iter().find_map(|one| one.as_ref().err()) {
             Some(why) => Judged { condition, holds: None, sentence: why.clone() },
             None if passed.is_empty() => Judged {
                 condition,
@@ -155,11 +155,11 @@ impl Condition {
         match self.asked {
             Asked::Verdict { verdict, not } => match figure.verdict {
                 Verdict::OneRun => Err(one_run()),
-                told => Ok(((told == verdict) != not, format!("{name} is {}", told.words()))),
+                actual => Ok(((actual == verdict) != not, format!("{name} is {}", actual.words()))),
             },
             Asked::Beyond { above, limit, maybe } => {
                 let (interval, bound) = match limit {
-                    // What was observed is a fact; whether it could have been chance is what `maybe` asks.
+                    // The observation is a fact; `maybe` asks whether it could have been chance.
                     Limit::Value(value) => {
                         let observed = figure.other.map(|value| [value; 2]);
                         (figure.other_interval.filter(|_| maybe).or(observed), value)

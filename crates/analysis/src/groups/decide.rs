@@ -1,9 +1,11 @@
-//! From a difference with its draws to a word: better, worse, equivalent, or cannot tell and how many more runs it would take.
+//! Derives a verdict from a difference and its draws: better, worse, equivalent, or cannot tell and
+//! how many more runs it would take.
 //!
-//! *Equivalent* is claimed by two one-sided tests against a margin (TOST, Schuirmann 1987), *better* and *worse* by the difference from
-//! zero; each family of probabilities is adjusted over all figures (Holm 1979). What is equivalent is called so even where a difference was
-//! told: it is smaller than matters. More runs: the least number a side for which a repetition with the same means and spreads would decide
-//! with a probability of 80 %, by the normal theory of two means.
+//! *Equivalent* is claimed by two one-sided tests against a margin (TOST, Schuirmann 1987),
+//! *better* and *worse* by the difference from zero; each family of probabilities is adjusted over
+//! all statistics (Holm 1979). *Equivalent* takes precedence over a significant difference: that is
+//! smaller than matters. More runs: the least number per side for which a repetition with the same
+//! means and spreads would decide with a probability of 80 %, by the normal theory of two means.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,24 +14,24 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub const ALPHA: f64 = 0.05;
 /// With what probability a repetition with more runs would decide.
 pub const POWER: f64 = 0.8;
-/// More runs than this are not asked for.
+/// No more runs than this are suggested.
 pub const MOST_RUNS: usize = 1_000;
 
-/// What runs say of a figure; lower is better for all of them.
+/// What the runs show of a statistic; lower is better for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The other group's figure is lower.
+    /// The other group's statistic is lower.
     Better,
     /// It is higher.
     Worse,
     /// It differs by less than the margin.
     Equivalent,
-    /// These runs cannot say.
+    /// These runs cannot distinguish the groups.
     CannotTell,
-    /// One run a side: nothing can be said of the configurations.
+    /// One run per side: no conclusion about the configurations.
     OneRun,
-    /// The figure cannot be had of these runs.
+    /// These runs do not give the statistic.
     Withheld,
 }
 
@@ -52,7 +54,7 @@ impl Verdict {
 pub struct Margin {
     /// In ns, for times.
     pub ns: Option<f64>,
-    /// Of the base's figure.
+    /// As a share of the base's value.
     pub share: Option<f64>,
 }
 
@@ -61,8 +63,8 @@ const USUAL_NS: f64 = 1_000.0;
 const USUAL_SHARE: f64 = 0.05;
 
 impl Margin {
-    /// The margin for a figure of this unit with this value in the base group. `floor`: of shares and rates, what three events more or
-    /// fewer make.
+    /// The margin for a statistic of this unit with this value in the base group. `floor`: of
+    /// shares and rates, what three events more or fewer make.
     pub fn of(&self, unit: &str, base: f64, floor: f64) -> f64 {
         let relative = |share: f64| base.abs() * share;
         match (unit, self.ns, self.share) {
@@ -88,8 +90,8 @@ pub fn verdict(difference: f64, p_differs: f64, p_equivalent: f64) -> Verdict {
     }
 }
 
-/// Runs a side that would be needed beyond the larger group's, for figures with these variances between runs; `None` beyond
-/// [`MOST_RUNS`].
+/// Runs a side that would be needed beyond the larger group's, for statistics with these variances
+/// between runs; `None` beyond [`MOST_RUNS`].
 pub fn more_runs(difference: f64, margin: f64, variances: [f64; 2], runs: [usize; 2]) -> Option<usize> {
     let have = runs[0].max(runs[1]);
     let decides = |runs: &usize| {
@@ -97,10 +99,10 @@ pub fn more_runs(difference: f64, margin: f64, variances: [f64; 2], runs: [usize
         let error = ((variances[0] + variances[1]) / runs).sqrt();
         let Ok(student) = StudentsT::new(0.0, 1.0, 2.0 * (runs - 1.0)) else { return false };
         let power = student.inverse_cdf(POWER);
-        let tells = difference.abs() >= (student.inverse_cdf(1.0 - ALPHA / 2.0) + power) * error;
+        let detectable = difference.abs() >= (student.inverse_cdf(1.0 - ALPHA / 2.0) + power) * error;
         // Both one-sided tests must pass; far from the middle one of them decides.
         let equal = margin - difference.abs() >= (student.inverse_cdf(1.0 - ALPHA) + power) * error;
-        (tells && difference != 0.0) || (equal && margin > 0.0)
+        (detectable && difference != 0.0) || (equal && margin > 0.0)
     };
     (have.max(1) + 1..=MOST_RUNS).find(decides).map(|runs| runs - have)
 }

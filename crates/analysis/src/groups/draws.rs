@@ -1,40 +1,44 @@
-//! How far a group's figure could have come out otherwise: runs drawn anew, and blocks of time within each.
+//! How far a group's statistic could vary by chance: runs are resampled, and blocks of time within
+//! each.
 //!
-//! A group's figure is the mean of its runs' figures: the run is the unit, because samples of one run share its boot and its neighbours
-//! (Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013). Hierarchical bootstrap: runs with replacement, then blocks of
-//! each drawn run (Davison & Hinkley, "Bootstrap Methods and their Application", 1997, §3.8). Drawing on both levels counts what happens
-//! within runs twice, and few runs drawn with replacement vary too little; so the deviations are scaled to the variance that the runs
-//! show, s²/R, or to what chance within runs makes alone where that is more. And few runs know their variance badly: each deviation is
-//! multiplied by √(ν/χ²) with ν = R − 1, which makes of a normal deviation Student's t, and of the difference of two groups that of
-//! Behrens and Fisher, known to hold its level for any ratio of variances (Robinson, Annals of Statistics 4 (1976)).
+//! A group's statistic is the mean over its runs: the run is the unit, because samples of one run
+//! share its boot and its neighbours (Kalibera & Jones, "Rigorous benchmarking in reasonable time",
+//! ISMM 2013). Hierarchical bootstrap: runs with replacement, then blocks of each drawn run
+//! (Davison & Hinkley, "Bootstrap Methods and their Application", 1997, §3.8). Drawing on both
+//! levels counts what happens within runs twice, and few runs drawn with replacement vary too
+//! little; so the deviations are scaled to the variance that the runs show, s²/R, or to what chance
+//! within runs makes alone where that is more. And few runs know their variance badly: each
+//! deviation is multiplied by √(ν/χ²) with ν = R − 1, which makes of a normal deviation Student's
+//! t, and of the difference of two groups that of Behrens and Fisher, known to hold its level for
+//! any ratio of variances (Robinson, Annals of Statistics 4 (1976)).
 
 use super::figures::InRun;
 use crate::random::{below, normal, uniform};
 use crate::resample::generator;
 use rand_chacha::ChaCha8Rng;
 
-/// Draws of a group's figure.
+/// Draws of a group's statistic.
 pub const DRAWS: usize = 4_000;
 /// With more runs Student's t is the normal distribution.
 const MANY: usize = 100;
 
-/// A figure of a group of runs.
+/// A statistic of a group of runs.
 #[derive(Debug, Clone)]
 pub struct GroupFigure {
     /// Mean over the runs.
     pub value: f64,
-    /// The figure of each run.
+    /// The value of each run.
     pub runs: Vec<f64>,
     /// Standard deviation between runs; none for one run.
     pub between_sd: Option<f64>,
     /// Standard deviation that chance makes within one run; none where nothing is known of time.
     pub within_sd: Option<f64>,
-    /// Deviations of the figure, drawn.
+    /// Drawn deviations of the statistic.
     pub deviations: Vec<f64>,
 }
 
-/// The group's figure from those of its runs. Values are known to `resolution`, in the figure's unit. Empty deviations for one run without
-/// blocks.
+/// The group's statistic from those of its runs. Values are known to `resolution`, in the
+/// statistic's unit. Empty deviations for one run without blocks.
 pub fn group(runs: &[InRun], resolution: f64, stream: u64) -> GroupFigure {
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let (value, spread) = mean_variance(&values);
@@ -150,33 +154,33 @@ mod tests {
     #[test]
     fn five_runs_have_student_s_interval() {
         // Mean 12, s = √10: t(0.975, 4) · s/√5 = 2.776 · 1.414 = 3.926.
-        let told = group(&known(&[8.0, 10.0, 12.0, 14.0, 16.0]), 0.0, 1);
-        let mut drawn = told.deviations.clone();
+        let estimate = group(&known(&[8.0, 10.0, 12.0, 14.0, 16.0]), 0.0, 1);
+        let mut drawn = estimate.deviations.clone();
         drawn.sort_unstable_by(f64::total_cmp);
         let [low, high] = interval(&drawn).unwrap();
         // The runs' own shape has shorter tails than the normal one, and 4,000 draws know the 2.5 % point to a few percent.
         assert!((low + 3.926).abs() < 0.5 && (high - 3.926).abs() < 0.5, "{low} {high}");
-        assert!((told.between_sd.unwrap() - 10f64.sqrt()).abs() < 1e-12);
+        assert!((estimate.between_sd.unwrap() - 10f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]
     fn one_run_has_only_its_own_blocks() {
         assert!(group(&known(&[5.0]), 0.0, 1).deviations.is_empty());
         let drawn: Vec<f64> = (0..300).map(|k| 10.0 + f64::from(k % 7)).collect();
-        let told = group(&[InRun { value: 13.0, draws: drawn }], 0.0, 1);
-        assert!((mean_variance(&told.deviations).1.sqrt() - 2.0).abs() < 0.1);
-        assert_eq!(told.between_sd, None);
+        let estimate = group(&[InRun { value: 13.0, draws: drawn }], 0.0, 1);
+        assert!((mean_variance(&estimate.deviations).1.sqrt() - 2.0).abs() < 0.1);
+        assert_eq!(estimate.between_sd, None);
     }
 
     #[test]
     fn runs_that_agree_by_luck_are_not_surer_than_their_blocks() {
         let drawn: Vec<f64> = (0..300).map(|k| f64::from(k % 11)).collect();
         let runs: Vec<InRun> = (0..4).map(|_| InRun { value: 5.0, draws: drawn.clone() }).collect();
-        let told = group(&runs, 0.0, 1);
-        let within = told.within_sd.unwrap();
+        let estimate = group(&runs, 0.0, 1);
+        let within = estimate.within_sd.unwrap();
         assert!((within - 10f64.sqrt()).abs() < 0.05, "{within}");
         // s = 0 between runs, but the mean of four deviates by within/2, more under Student's t.
-        assert!(mean_variance(&told.deviations).1.sqrt() > 0.9 * within / 2.0);
+        assert!(mean_variance(&estimate.deviations).1.sqrt() > 0.9 * within / 2.0);
     }
 
     #[test]

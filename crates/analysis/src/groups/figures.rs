@@ -1,7 +1,8 @@
-//! The figures that runs are compared in, and the value of each in one run.
+//! The statistics in which runs are compared, and the value of each in one run.
 //!
-//! Time figures are in ns, shares in parts of one, rates per second and CPU. A figure that a run cannot estimate has no value there, with
-//! the reason: a quantile needs ten samples above it, a bin's count ends with the bins.
+//! Times are in ns, shares in parts of one, rates per second and CPU. A statistic that a run cannot
+//! estimate has a reason instead of a value: a quantile needs ten samples above it, a bin's count
+//! ends with the bins.
 
 use super::measured::{MeasuredWindow, Samples};
 use crate::distribution::nearest_rank;
@@ -71,13 +72,14 @@ impl Figure {
         }
     }
 
-    /// Whether it is an extreme: it goes on moving with the length of a run, and blocks of one run say nothing of it.
+    /// Whether it is an extreme: it moves with the length of a run, and blocks of one run give no
+    /// interval for it.
     pub fn is_extreme(self) -> bool {
         matches!(self, Self::Min | Self::Max)
     }
 
-    /// The figures that a window is compared in unless the user says otherwise. Quantiles of gaps would be those of the gaps that happen to
-    /// be stored, so noise is compared in rates.
+    /// The default statistics of a window. Quantiles of gaps would be those of the gaps that happen
+    /// to be stored, so noise is compared in rates.
     pub fn usual(probe: ProbeKind, threshold_ns: Option<u64>, binned: bool) -> Vec<Self> {
         match probe {
             ProbeKind::Noise => {
@@ -103,16 +105,18 @@ impl Serialize for Figure {
     }
 }
 
-/// A figure in one run.
+/// A statistic in one run.
 #[derive(Debug, Clone)]
 pub struct InRun {
     /// Its value.
     pub value: f64,
-    /// The same with blocks of the run's time drawn anew; empty where nothing is known of time, and for extremes.
+    /// The same with blocks of the run's time resampled; empty for histograms without times, and
+    /// for extremes.
     pub draws: Vec<f64>,
 }
 
-/// The figure in one window, or why it has none. `stream` tells its random numbers from those of others.
+/// The statistic in one window, or why it has none. `stream` separates its random numbers from
+/// those of others.
 pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<InRun, String> {
     let n = window.samples.n();
     let none = |why: String| Err(why);

@@ -15,7 +15,7 @@ use model::{Cpus, samples_file, store};
 use serde::Serialize;
 use std::path::Path;
 
-/// What took the samples.
+/// The tool that took the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tool {
@@ -72,7 +72,7 @@ pub struct MeasuredRun {
     pub windows: Vec<MeasuredWindow>,
 }
 
-/// What one probe of a run measured in one phase, all CPUs together.
+/// The measurement of one probe in one phase, all CPUs together.
 #[derive(Debug, Clone)]
 pub struct MeasuredWindow {
     /// The probe.
@@ -81,11 +81,11 @@ pub struct MeasuredWindow {
     pub phase: String,
     /// Whether stressors ran.
     pub disturbed: bool,
-    /// The CPUs; empty where the tool does not tell.
+    /// The CPUs; empty if the tool does not report them.
     pub cpus: Cpus,
     /// Threads that measured.
     pub threads: usize,
-    /// Distance of releases, ns.
+    /// Interval between releases, ns.
     pub period_ns: Option<u64>,
     /// Shortest gap stored, ns (noise).
     pub threshold_ns: Option<u64>,
@@ -128,7 +128,7 @@ impl Samples {
         }
     }
 
-    /// To how many ns a value is known.
+    /// Resolution of a value, ns.
     pub fn resolution_ns(&self) -> u64 {
         match self {
             Self::Blocked { .. } => 1,
@@ -194,7 +194,8 @@ impl Samples {
     }
 }
 
-/// Reads a run directory. Runs that were not completed are refused: their conditions are not known to the end.
+/// Reads a run directory. Runs that were not completed are refused: their conditions are not known
+/// completely.
 pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
     let run = store::read_run(dir)?;
     if !run.complete {
@@ -246,7 +247,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
     let records: Vec<&ProbeRecord> = run.probes.iter().filter(mine).collect();
     let t0_ns = records.iter().map(|record| record.t0_ns).min().unwrap_or(0);
     let t1_ns = records.iter().map(|record| record.t1_ns).max().unwrap_or(0);
-    let mut told: Vec<(i64, i64)> = Vec::new();
+    let mut points: Vec<(i64, i64)> = Vec::new();
     let mut stalls = Vec::new();
     for record in &records {
         let path = dir.join(&record.file);
@@ -254,19 +255,19 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         let samples = unbiased(record, belonging(record, &path, &meta, samples)?);
         let charged = missed::of_probe(record, &samples);
         stalls.extend(missed::rows(&charged));
-        told.extend(
+        points.extend(
             samples
                 .iter()
                 .filter(|sample| sample.counts())
                 .map(|sample: &Sample| (sample.t_ns, sample.value_ns)),
         );
-        told.extend(charged.iter().map(|release| (release.release_ns, release.lateness_ns)));
+        points.extend(charged.iter().map(|release| (release.release_ns, release.lateness_ns)));
     }
     let duration: u64 = records.iter().map(|record| duration_ns(record)).sum();
     let stolen = if probe == ProbeKind::Noise {
         let blocks = block_count(t1_ns.saturating_sub(t0_ns));
         let mut gaps = vec![0.0; blocks];
-        told.iter().for_each(|&(t, gap)| gaps[block_of(t, t0_ns, t1_ns, blocks)] += gap.max(0) as f64);
+        points.iter().for_each(|&(t, gap)| gaps[block_of(t, t0_ns, t1_ns, blocks)] += gap.max(0) as f64);
         [gaps, vec![duration as f64 / blocks as f64; blocks]]
     } else {
         [Vec::new(), Vec::new()]
@@ -289,7 +290,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
             records.iter().map(|record| record.ring_lost).sum(),
         ],
         samples: Samples::Blocked {
-            samples: BlockedSamples::new(told.into_iter(), &stalls, t0_ns, t1_ns),
+            samples: BlockedSamples::new(points.into_iter(), &stalls, t0_ns, t1_ns),
             stolen,
         },
     })

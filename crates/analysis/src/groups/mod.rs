@@ -1,8 +1,9 @@
 //! Groups of runs against each other: is one configuration or kernel better than another, beyond what its runs differ by themselves?
 //!
-//! [`compare`] sets two groups side by side in every figure, [`best::best`] ranks any number by one loss, [`chi2`] carries out a published
-//! selection method to the letter, [`condition`] turns a comparison into a gate. Within one run [`crate::compare`] sets a disturbed phase
-//! against its idle controls; nothing there is about another boot.
+//! [`compare`] compares two groups in every statistic, [`best::best`] ranks any number by one loss,
+//! [`chi2`] carries out a published selection method to the letter, [`condition`] turns a
+//! comparison into a gate. Within one run [`crate::compare`] sets a disturbed phase against its
+//! idle controls; nothing there is about another boot.
 
 pub mod best;
 pub mod bins;
@@ -31,16 +32,16 @@ use model::sample::ProbeKind;
 use permute::Exchanged;
 use serde::Serialize;
 
-/// What is compared, and how much matters.
+/// What to compare, and which difference matters.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// Only this probe.
     pub probe: Option<ProbeKind>,
     /// Only this phase.
     pub phase: Option<String>,
-    /// These figures instead of the usual ones.
+    /// These statistics instead of the usual ones.
     pub figures: Vec<Figure>,
-    /// Figures beside the usual ones.
+    /// Statistics in addition to the usual ones.
     pub more_figures: Vec<Figure>,
     /// What difference matters.
     pub margin: Margin,
@@ -59,11 +60,11 @@ pub struct GroupComparison {
     pub other: Vec<String>,
     /// Kernels of the base and of the others, where known.
     pub kernels: [Option<String>; 2],
-    /// What the reader must know first.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// One entry a probe.
     pub windows: Vec<WindowComparison>,
-    /// Figures whose probabilities were adjusted together.
+    /// Statistics whose probabilities were adjusted together.
     pub family: usize,
 }
 
@@ -80,11 +81,11 @@ pub struct WindowComparison {
     pub missed: [u64; 2],
     /// Threads a run.
     pub threads: usize,
-    /// Distance of releases, ns.
+    /// Interval between releases, ns.
     pub period_ns: Option<u64>,
     /// What was compared.
     pub figures: Vec<FigureComparison>,
-    /// The difference at each level; empty for noise, and where it was not asked for.
+    /// The difference at each level; empty for noise, and where it was not requested.
     pub shift: Vec<Shift>,
     /// How far apart the distributions are; none for noise, of which the short gaps are not stored.
     pub distance: Option<Distance>,
@@ -105,7 +106,7 @@ pub struct Distance {
     pub exchanged: Option<Exchanged>,
 }
 
-/// One figure of two groups.
+/// One statistic of two groups.
 #[derive(Debug, Clone, Serialize)]
 pub struct FigureComparison {
     /// Which.
@@ -144,7 +145,7 @@ pub struct FigureComparison {
     pub why: Option<String>,
 }
 
-/// Compares two groups; an error is a sentence without a verb of its own saying what cannot be compared.
+/// Compares two groups; an error is a sentence that states what cannot be compared.
 pub fn compare(
     base: &[MeasuredRun],
     other: &[MeasuredRun],
@@ -222,7 +223,7 @@ fn figures_of(base: &[&MeasuredWindow], question: &Question) -> Vec<Figure> {
     figures
 }
 
-/// A group's figure, or why it has none.
+/// A group's statistic, or why it has none.
 pub(crate) fn of_group(
     figure: Figure,
     windows: &[&MeasuredWindow],
@@ -234,12 +235,12 @@ pub(crate) fn of_group(
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let unit = windows.first().map_or("ns", |window| figure.unit(window.probe));
     let resolution = if unit == "ns" { shift::resolution(windows) } else { 0.0 };
-    let mut told = draws::group(&runs, resolution, stream);
+    let mut group = draws::group(&runs, resolution, stream);
     let whole = whole(windows, unit);
-    if matches!(figure, Figure::Exceed(_)) && told.value == 0.0 && whole > 0.0 {
-        told.deviations = draws::none_seen(whole, stream);
+    if matches!(figure, Figure::Exceed(_)) && group.value == 0.0 && whole > 0.0 {
+        group.deviations = draws::none_seen(whole, stream);
     }
-    Ok(told)
+    Ok(group)
 }
 
 fn figure(
@@ -253,7 +254,7 @@ fn figure(
     let unit = figure.unit(probe);
     let stream = (probe as u64) * 200 + 2 * at as u64;
     let (a, b) = (of_group(figure, base, stream), of_group(figure, other, stream + 1));
-    let mut told = FigureComparison {
+    let mut comparison = FigureComparison {
         figure,
         unit,
         base: a.as_ref().ok().map(|group| group.value),
@@ -274,33 +275,36 @@ fn figure(
     };
     let (a, b) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(why), _) => return FigureComparison { why: Some(format!("of the base, {why}")), ..told },
-        (_, Err(why)) => return FigureComparison { why: Some(format!("of the others, {why}")), ..told },
+        (Err(why), _) => return FigureComparison { why: Some(format!("of the base, {why}")), ..comparison },
+        (_, Err(why)) => {
+            return FigureComparison { why: Some(format!("of the others, {why}")), ..comparison };
+        }
     };
     let drawn = draws::differences(&a, &b);
     let margin = question.margin.of(unit, a.value, floor(base, unit));
-    told.difference = Some(b.value - a.value);
-    told.margin = Some(margin);
-    told.interval = draws::interval(&drawn);
-    told.other_interval = own_interval(&b);
-    told.between_sd = [a.between_sd, b.between_sd];
-    told.within_sd = [a.within_sd, b.within_sd];
+    comparison.difference = Some(b.value - a.value);
+    comparison.margin = Some(margin);
+    comparison.interval = draws::interval(&drawn);
+    comparison.other_interval = own_interval(&b);
+    comparison.between_sd = [a.between_sd, b.between_sd];
+    comparison.within_sd = [a.within_sd, b.within_sd];
     if a.runs.len() > 1 && b.runs.len() > 1 {
         let all: Vec<f64> = a.runs.iter().chain(&b.runs).copied().collect();
-        told.exchanged = permute::p_value(a.runs.len(), b.runs.len(), true, |labels| apart(&all, labels));
+        comparison.exchanged =
+            permute::p_value(a.runs.len(), b.runs.len(), true, |labels| apart(&all, labels));
     }
     let lengths = lengths_differ(base, other);
-    told.runs = [a.runs, b.runs];
+    comparison.runs = [a.runs, b.runs];
     if figure.is_extreme() && lengths {
-        told.why =
+        comparison.why =
             Some("the runs of the groups are not equally long, and extremes grow with time".to_owned());
-    } else if told.runs.iter().any(|runs| runs.len() < 2) {
-        told.verdict = Verdict::OneRun;
+    } else if comparison.runs.iter().any(|runs| runs.len() < 2) {
+        comparison.verdict = Verdict::OneRun;
     } else {
-        told.p_differs = Some([draws::p_differs(&drawn); 2]);
-        told.p_equivalent = Some([draws::p_equivalent(&drawn, margin); 2]);
+        comparison.p_differs = Some([draws::p_differs(&drawn); 2]);
+        comparison.p_equivalent = Some([draws::p_equivalent(&drawn, margin); 2]);
     }
-    told
+    comparison
 }
 
 /// 95 % interval of one group's value.
@@ -310,13 +314,13 @@ fn own_interval(group: &GroupFigure) -> Option<[f64; 2]> {
     draws::interval(&drawn)
 }
 
-/// What three events more or fewer make of a share or rate.
+/// The change of a share or rate by three events.
 fn floor(windows: &[&MeasuredWindow], unit: &str) -> f64 {
     let whole = whole(windows, unit);
     if unit == "ns" || whole <= 0.0 { 0.0 } else { 3.0 / whole }
 }
 
-/// What events are a share of: all samples, or for rates the seconds.
+/// The denominator of shares and rates: all samples, or the seconds.
 fn whole(windows: &[&MeasuredWindow], unit: &str) -> f64 {
     match unit {
         "per s" => windows.iter().filter_map(|window| window.duration_ns).map(|ns| ns as f64 / 1e9).sum(),
@@ -333,15 +337,16 @@ fn apart(values: &[f64], second: &[bool]) -> f64 {
     (mean(true) - mean(false)).abs()
 }
 
-/// Whether runs of the groups lasted so differently that their extremes say nothing: by more than a tenth.
+/// Whether the groups' run lengths differ by more than a tenth, so that their extremes are not
+/// comparable.
 fn lengths_differ(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> bool {
     let mean = |windows: &[&MeasuredWindow]| {
         windows.iter().map(|window| window.samples.n() as f64 + window.lost[1] as f64).sum::<f64>()
             / windows.len().max(1) as f64
     };
     let time = |windows: &[&MeasuredWindow]| {
-        let told: Option<u64> = windows.iter().map(|window| window.duration_ns).sum();
-        told.map(|ns| ns as f64 / windows.len().max(1) as f64)
+        let total: Option<u64> = windows.iter().map(|window| window.duration_ns).sum();
+        total.map(|ns| ns as f64 / windows.len().max(1) as f64)
     };
     let (a, b) = match (time(base), time(other)) {
         (Some(a), Some(b)) => (a, b),
@@ -371,7 +376,7 @@ fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Dista
     Some(Distance { wasserstein_ns, beyond_bins, tail_ns, exchanged: exchanged.flatten() })
 }
 
-/// Holm over all figures, then the verdicts. Returns the size of the family.
+/// Holm over all statistics, then the verdicts. Returns the size of the family.
 fn adjust(windows: &mut [WindowComparison]) -> usize {
     let mut figures: Vec<&mut FigureComparison> = windows
         .iter_mut()

@@ -97,18 +97,18 @@ mod tests {
 
     #[test]
     fn three_against_three_cannot_do_better_than_a_tenth() {
-        let told = p_value(3, 3, true, means(&[1.0, 2.0, 3.0, 11.0, 12.0, 13.0])).unwrap();
-        assert_eq!((told.p, told.least), (0.1, 0.1));
-        let told =
+        let result = p_value(3, 3, true, means(&[1.0, 2.0, 3.0, 11.0, 12.0, 13.0])).unwrap();
+        assert_eq!((result.p, result.least), (0.1, 0.1));
+        let result =
             p_value(5, 5, true, means(&[1.0, 2.0, 3.0, 4.0, 5.0, 11.0, 12.0, 13.0, 14.0, 15.0])).unwrap();
-        assert_eq!(told.p, 2.0 / 252.0);
+        assert_eq!(result.p, 2.0 / 252.0);
     }
 
     #[test]
     fn agrees_with_scipy() {
         // scipy.stats.permutation_test([3,1,4,1,5], [9,2,6,5], |mean difference|, n_resamples=inf, alternative="greater"), version 1.17.1.
-        let told = p_value(5, 4, true, means(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0])).unwrap();
-        assert!((told.p - SCIPY).abs() < 1e-6, "{}", told.p);
+        let result = p_value(5, 4, true, means(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0])).unwrap();
+        assert!((result.p - SCIPY).abs() < 1e-6, "{}", result.p);
     }
 
     const SCIPY: f64 = 0.158_730_158_730_158_73;
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn many_runs_are_drawn() {
         let values: Vec<f64> = (0..40).map(|k| f64::from(k % 5) + if k < 20 { 0.0 } else { 50.0 }).collect();
-        let told = p_value(20, 20, true, means(&values)).unwrap();
-        assert!(told.p < 0.001 && told.p > 0.0, "{told:?}");
+        let result = p_value(20, 20, true, means(&values)).unwrap();
+        assert!(result.p < 0.001 && result.p > 0.0, "{result:?}");
         assert_eq!(p_value(0, 3, true, |_| 1.0), None);
     }
 

@@ -81,11 +81,11 @@ mod tests {
             sorted.sort_unstable();
             sorted
         };
-        let told = of_steps(&steps(&[3, 1, 4, 1, 5, 9, 2, 6]), &steps(&[2, 7, 1, 8, 2, 8, 1, 8])).unwrap();
-        assert_eq!(told.points_ns.len(), 8);
-        assert!((told.slope - SCIPY[0]).abs() < 1e-9, "{}", told.slope);
-        assert!((told.intercept_ns - SCIPY[1]).abs() < 1e-9);
-        assert!((told.r_squared.unwrap() - SCIPY[2]).abs() < 1e-9);
+        let plot = of_steps(&steps(&[3, 1, 4, 1, 5, 9, 2, 6]), &steps(&[2, 7, 1, 8, 2, 8, 1, 8])).unwrap();
+        assert_eq!(plot.points_ns.len(), 8);
+        assert!((plot.slope - SCIPY[0]).abs() < 1e-9, "{}", plot.slope);
+        assert!((plot.intercept_ns - SCIPY[1]).abs() < 1e-9);
+        assert!((plot.r_squared.unwrap() - SCIPY[2]).abs() < 1e-9);
         assert_eq!(of_steps(&steps(&[5, 5]), &steps(&[1, 2])), None);
         assert_eq!(of_steps(&[], &steps(&[1])), None);
     }
@@ -99,8 +99,8 @@ mod tests {
             let mut a: Vec<(i64, u64)> = values.iter().map(|value| (*value, 1)).collect();
             a.sort_unstable();
             let b: Vec<(i64, u64)> = a.iter().map(|(value, n)| (value * slope + intercept, *n)).collect();
-            let told = of_steps(&a, &b).unwrap();
-            prop_assert!((told.slope - slope as f64).abs() < 1e-6 && (told.intercept_ns - intercept as f64).abs() < 1e-3);
+            let plot = of_steps(&a, &b).unwrap();
+            prop_assert!((plot.slope - slope as f64).abs() < 1e-6 && (plot.intercept_ns - intercept as f64).abs() < 1e-3);
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn shift(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Vec<Shift> 
     LEVELS.iter().enumerate().filter_map(level).collect()
 }
 
-/// To how many ns a time figure of these runs is known.
+/// Resolution of the time statistics of these runs, ns.
 pub(super) fn resolution(windows: &[&MeasuredWindow]) -> f64 {
     let widest = windows.iter().map(|window| window.samples.resolution_ns()).max().unwrap_or(1);
     if widest > 1 { widest as f64 } else { 0.0 }

@@ -1,5 +1,5 @@
-//! Groups of runs whose truth is known: how often the comparison is wrong where there is nothing, whether it finds what was planted, and
-//! what becomes of the tests that take samples for independent.
+//! Groups of runs whose truth is known: how often the comparison alarms without a difference,
+//! whether it finds planted ones, and how tests that assume independent samples fail.
 //!
 //! Latencies are AR(1) with an exponential tail, and each run has an offset of its own, as boots have. Counts of alarms are held against the
 //! binomial distribution: a bound that a right comparison misses with a probability below one in a thousand.
@@ -84,7 +84,7 @@ fn asked(figures: &[Figure]) -> Question {
     }
 }
 
-fn told(a: &[MeasuredRun], b: &[MeasuredRun], figures: &[Figure]) -> GroupComparison {
+fn compare_figures(a: &[MeasuredRun], b: &[MeasuredRun], figures: &[Figure]) -> GroupComparison {
     compare(a, b, &asked(figures)).unwrap()
 }
 
@@ -100,7 +100,7 @@ fn alarms_where_there_is_nothing_are_as_rare_as_stated() {
     let mut single = [0; 2];
     let mut family = 0;
     for seed in 0..pairs {
-        let comparison = told(&runs(USUAL, 5, 2 * seed), &runs(USUAL, 5, 2 * seed + 1), &figures);
+        let comparison = compare_figures(&runs(USUAL, 5, 2 * seed), &runs(USUAL, 5, 2 * seed + 1), &figures);
         let of = &comparison.windows[0].figures;
         for (at, figure) in of.iter().enumerate() {
             single[at] += usize::from(figure.p_differs.unwrap()[0] <= 0.05);
@@ -121,8 +121,9 @@ fn what_was_planted_is_found() {
     let mut found = 0;
     for seed in 0..30 {
         let (a, b) = (runs(USUAL, 5, 1_000 + seed), runs(slower, 5, 2_000 + seed));
-        let verdicts =
-            |a, b| told(a, b, &figures).windows[0].figures.iter().map(|f| f.verdict).collect::<Vec<_>>();
+        let verdicts = |a, b| {
+            compare_figures(a, b, &figures).windows[0].figures.iter().map(|f| f.verdict).collect::<Vec<_>>()
+        };
         let (there, back) = (verdicts(&a, &b), verdicts(&b, &a));
         found += usize::from(there == [Verdict::Worse; 2] && back == [Verdict::Better; 2]);
         let turned = [Verdict::Better, Verdict::Equivalent];
@@ -137,7 +138,8 @@ fn equivalence_is_claimed_where_it_is_true_and_hardly_where_it_is_not() {
     let claims = |other: Truth, seeds: std::ops::Range<u64>| {
         seeds
             .filter(|seed| {
-                let comparison = told(&runs(USUAL, 6, 3_000 + seed), &runs(other, 6, 6_000 + seed), &figures);
+                let comparison =
+                    compare_figures(&runs(USUAL, 6, 3_000 + seed), &runs(other, 6, 6_000 + seed), &figures);
                 comparison.windows[0].figures[0].verdict == Verdict::Equivalent
             })
             .count()
@@ -151,8 +153,11 @@ fn equivalence_is_claimed_where_it_is_true_and_hardly_where_it_is_not() {
 
 #[test]
 fn one_run_a_side_concludes_nothing() {
-    let comparison =
-        told(&runs(USUAL, 1, 1), &runs(Truth { base: 90_000.0, ..USUAL }, 1, 2), &[Figure::Quantile(50_000)]);
+    let comparison = compare_figures(
+        &runs(USUAL, 1, 1),
+        &runs(Truth { base: 90_000.0, ..USUAL }, 1, 2),
+        &[Figure::Quantile(50_000)],
+    );
     let figure = &comparison.windows[0].figures[0];
     assert_eq!((figure.verdict, figure.p_differs), (Verdict::OneRun, None));
     assert!(figure.interval.is_some_and(|[low, high]| low > 60_000.0 && high < 80_000.0), "{figure:?}");
@@ -169,7 +174,7 @@ fn one_run_a_side_concludes_nothing() {
 #[test]
 fn runs_that_scatter_ask_for_more() {
     let wild = Truth { between: 3_000.0, ..USUAL };
-    let comparison = told(&runs(wild, 4, 11), &runs(wild, 4, 12), &[Figure::Quantile(50_000)]);
+    let comparison = compare_figures(&runs(wild, 4, 11), &runs(wild, 4, 12), &[Figure::Quantile(50_000)]);
     let figure = &comparison.windows[0].figures[0];
     assert_eq!(figure.verdict, Verdict::CannotTell);
     assert!(figure.more_runs.is_none_or(|more| more > 4), "{figure:?}");
@@ -187,8 +192,8 @@ fn trap_the_bootstrap_of_independent_samples() {
     let median = many.iter().sum::<f64>() / many.len() as f64;
     let (mut blocks_hold, mut samples_hold) = (0, 0);
     for run in runs(truth, 60, 41) {
-        let told = in_run(Figure::Quantile(50_000), &run.windows[0], 1).unwrap();
-        let alone = group(std::slice::from_ref(&told), 0.0, 2);
+        let estimate = in_run(Figure::Quantile(50_000), &run.windows[0], 1).unwrap();
+        let alone = group(std::slice::from_ref(&estimate), 0.0, 2);
         let mut drawn: Vec<f64> = alone.deviations.iter().map(|deviation| alone.value + deviation).collect();
         drawn.sort_unstable_by(f64::total_cmp);
         let [low, high] = interval(&drawn).unwrap();
@@ -214,10 +219,10 @@ fn trap_chi_square_of_samples_that_depend() {
         let (a, b) = (runs(truth, 4, 9_000 + seed), runs(truth, 4, 9_500 + seed));
         let (a, b): (Vec<_>, Vec<_>) =
             (a.iter().map(|run| &run.windows[0]).collect(), b.iter().map(|run| &run.windows[0]).collect());
-        let told = chi2(&a, &b).unwrap();
-        rejected += usize::from(told.test.rejected);
-        itself += usize::from(told.itself.unwrap().rejected);
-        exchanged += usize::from(told.exchanged.unwrap().p <= 0.05);
+        let result = chi2(&a, &b).unwrap();
+        rejected += usize::from(result.test.rejected);
+        itself += usize::from(result.itself.unwrap().rejected);
+        exchanged += usize::from(result.exchanged.unwrap().p <= 0.05);
     }
     assert!(rejected >= 36 && itself >= 36, "{rejected} and {itself} of {pairs}");
     assert!(exchanged <= at_most(pairs as f64, 0.05), "{exchanged} of {pairs}");
@@ -238,7 +243,7 @@ fn trap_samples_as_the_unit() {
 
 #[test]
 fn nothing_seen_is_not_nothing() {
-    let comparison = told(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &[Figure::Exceed(90_000)]);
+    let comparison = compare_figures(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &[Figure::Exceed(90_000)]);
     let figure = &comparison.windows[0].figures[0];
     assert_eq!((figure.base, figure.other), (Some(0.0), Some(0.0)));
     // Of 10,000 releases a side.
@@ -246,12 +251,12 @@ fn nothing_seen_is_not_nothing() {
     assert!(low < -2e-4 && high > 2e-4, "{low} {high}");
     let margin =
         Question { margin: Margin { ns: None, share: Some(0.05) }, ..asked(&[Figure::Exceed(90_000)]) };
-    let told = compare(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &margin).unwrap();
-    assert_eq!(told.windows[0].figures[0].verdict, Verdict::CannotTell, "a margin of 5 % of nothing");
+    let with_margin = compare(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &margin).unwrap();
+    assert_eq!(with_margin.windows[0].figures[0].verdict, Verdict::CannotTell, "a margin of 5 % of nothing");
 }
 
 #[test]
-fn groups_made_one_after_the_other_are_told() {
+fn groups_made_one_after_the_other_give_a_warning() {
     let timed = |seed: u64, hours: [u32; 2]| -> Vec<MeasuredRun> {
         let times = hours.map(|hour| Some(format!("2026-01-01T{hour:02}:00:00Z")));
         let named = |(at, (run, started_at)): (usize, (MeasuredRun, Option<String>))| MeasuredRun {
@@ -262,7 +267,7 @@ fn groups_made_one_after_the_other_are_told() {
         runs(USUAL, 2, seed).into_iter().zip(times).enumerate().map(named).collect()
     };
     let warned = |a: [u32; 2], b: [u32; 2]| {
-        let comparison = told(&timed(1, a), &timed(2, b), &[Figure::Quantile(50_000)]);
+        let comparison = compare_figures(&timed(1, a), &timed(2, b), &[Figure::Quantile(50_000)]);
         comparison.warnings.iter().any(|one| one.contains("in turns"))
     };
     assert!(warned([1, 2], [3, 4]) && warned([3, 4], [1, 2]));

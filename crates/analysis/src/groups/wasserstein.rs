@@ -122,8 +122,8 @@ mod tests {
         #[test]
         fn a_shift_moves_every_sample_by_itself(values in proptest::collection::vec(-1000i64..1000, 1..200), by in -500i64..500) {
             let shifted: Vec<i64> = values.iter().map(|value| value + by).collect();
-            let told = distance_ns(&[&steps(&values)], &[&steps(&shifted)], i64::MIN).unwrap();
-            prop_assert!((told - by.abs() as f64).abs() < 1e-6);
+            let distance = distance_ns(&[&steps(&values)], &[&steps(&shifted)], i64::MIN).unwrap();
+            prop_assert!((distance - by.abs() as f64).abs() < 1e-6);
         }
 
         #[test]

@@ -2,8 +2,8 @@
 //!
 //! A column whose counts are not what its total says is refused.
 //!
-//! Bins are us, ns with `-N`, which the text does not say: us is taken. With `-H` a further column sums the threads; it is told by the
-//! totals, of which there is one less.
+//! Bins are us, or ns with `-N`. The text does not state which: us is assumed. With `-H` a further
+//! column sums the threads; it is recognised by the totals, of which there is one less.
 
 use super::{Facts, Thread, as_many, single};
 use crate::groups::bins::Bins;
@@ -30,14 +30,14 @@ pub(super) fn run(text: &str, name: String) -> Result<MeasuredRun, Error> {
             };
             words.split_whitespace().map(parse).collect()
         };
-        if let Some(told) = line.strip_prefix("# Total:") {
-            totals = numbers(told)?;
-        } else if let Some(told) = line.strip_prefix("# Min Latencies:") {
-            least = numbers(told)?;
-        } else if let Some(told) = line.strip_prefix("# Max Latencies:") {
-            most = numbers(told)?;
-        } else if let Some(told) = line.strip_prefix("# Histogram Overflows:") {
-            over = numbers(told)?;
+        if let Some(rest) = line.strip_prefix("# Total:") {
+            totals = numbers(rest)?;
+        } else if let Some(rest) = line.strip_prefix("# Min Latencies:") {
+            least = numbers(rest)?;
+        } else if let Some(rest) = line.strip_prefix("# Max Latencies:") {
+            most = numbers(rest)?;
+        } else if let Some(rest) = line.strip_prefix("# Histogram Overflows:") {
+            over = numbers(rest)?;
         } else if line.starts_with(|c: char| c.is_ascii_digit()) {
             let row = numbers(line)?;
             let (bin, counts) = row.split_first().unwrap_or((&0, &[]));

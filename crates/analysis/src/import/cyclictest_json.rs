@@ -1,7 +1,7 @@
 //! `cyclictest --json=FILE` (rt-tests, `cyclictest.c`, file version 1): a histogram a thread, in us or, with `-N`, in ns.
 //!
-//! A file is refused that says of itself that it is not whole: a call that failed, fewer threads than it names, bins beyond those it asked
-//! for, more samples in its bins than cycles.
+//! A file is refused if its own fields show that it is incomplete: a failed call, fewer threads
+//! than it names, bins beyond those requested, more samples in its bins than cycles.
 //!
 //! `cycles` counts every sample, the histogram those within its limit (`-h`); the difference lies beyond. The command line is under
 //! `"cmdline:"`, with the colon.
@@ -27,8 +27,8 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
     whole(document)?;
     let mut threads = Vec::new();
     for (number, thread) in document.members("thread")? {
-        let mut told = document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?;
-        let last = told.bins.counts.last().map(|(edge, _)| *edge);
+        let mut parsed = document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?;
+        let last = parsed.bins.counts.last().map(|(edge, _)| *edge);
         if let (Some(last), Some(limit)) = (last, limit_ns.filter(|limit| *limit > 0))
             && last >= limit
         {
@@ -37,9 +37,9 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
             return Err(document.wrong(&format!("thread.{number}.histogram"), &what, &expected));
         }
         // The file does not hold its bins' end; the command line does.
-        told.bins.over_from_ns =
-            told.bins.over_from_ns.map(|least| limit_ns.map_or(least, |limit| limit.max(least)));
-        threads.push(told);
+        parsed.bins.over_from_ns =
+            parsed.bins.over_from_ns.map(|least| limit_ns.map_or(least, |limit| limit.max(least)));
+        threads.push(parsed);
     }
     single(name, Tool::Cyclictest, ProbeKind::Wakeup, threads, facts(document))
 }
@@ -50,13 +50,13 @@ pub(super) fn whole(document: &Document) -> Result<(), Error> {
     if code != 0 {
         return Err(document.wrong("return_code", &format!("is {code}"), "0, of a call that did not fail"));
     }
-    let (told, found) =
+    let (announced, found) =
         (document.get(&["num_threads"]).and_then(Value::as_u64), document.members("thread")?.len());
-    match told {
-        Some(told) if told != found as u64 => Err(document.wrong(
+    match announced {
+        Some(announced) if announced != found as u64 => Err(document.wrong(
             "thread",
             &format!("has {found} threads"),
-            &format!("{told}, as num_threads says"),
+            &format!("{announced}, as num_threads says"),
         )),
         _ => Ok(()),
     }

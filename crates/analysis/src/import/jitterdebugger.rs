@@ -18,9 +18,9 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
     let unit_ns = resolution.filter(|ns| (1..=1_000_000).contains(ns)).unwrap_or(1_000);
     let mut threads = Vec::new();
     for (number, thread) in document.members("cpu")? {
-        let told = document.thread(&format!("cpu.{number}"), thread, unit_ns, Some("count"))?;
+        let parsed = document.thread(&format!("cpu.{number}"), thread, unit_ns, Some("count"))?;
         // The key is the number of the thread, in the order of the CPUs it was given, and not the CPU.
-        threads.push(told);
+        threads.push(parsed);
     }
     let facts = Facts { kernel: document.text(&["sysinfo", "release"]), ..Facts::default() };
     single(name, Tool::Jitterdebugger, ProbeKind::Wakeup, threads, facts)

@@ -1,4 +1,4 @@
-//! JSON of other tools: every value is asked for by its path, and a wrong one is told by it.
+//! JSON of other tools: every value is looked up by its path, and errors name that path.
 
 use super::Thread;
 use crate::groups::bins::Bins;
@@ -87,7 +87,8 @@ impl Document {
             value.checked_mul(unit_ns as i64)
         };
         let last = counts.last().map_or(0, |(edge, _)| *edge);
-        // Where the bins end is not told: behind the last that holds something at the least.
+        // The file does not state where the bins end: at the earliest behind the last non-empty
+        // one.
         let over_from_ns = (over > 0).then_some(last.saturating_add(unit_ns as i64));
         let bins = Bins {
             counts,

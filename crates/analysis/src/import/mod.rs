@@ -1,7 +1,7 @@
-//! Results of other tools as runs, so that what people have can be compared.
+//! Results of other tools as runs, so that existing measurements can be compared.
 //!
-//! What they leave behind are histograms: no times, so nothing is known of chance within a run, and figures are known to the width of a
-//! bin. One format a file; a file is recognised by what is in it, not by its name.
+//! They leave histograms: no times, so chance within a run is unknown, and values are known to the
+//! width of a bin. One format per file; a file is recognised by its content, not by its name.
 
 mod cyclictest;
 mod cyclictest_json;
@@ -21,19 +21,19 @@ use std::path::Path;
 /// Larger files are none of these.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// More samples than this nobody has taken; sums of counts stay far from overflowing.
+/// No run has more samples than this; sums of counts stay far from overflowing.
 const MOST_SAMPLES: u64 = 1 << 60;
 /// Nor so large ones.
 const MOST_NS: u64 = 1_000_000_000_000_000_000;
 
-/// One thread's histogram, as a tool tells it.
+/// One thread's histogram, as a tool reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Thread {
-    /// Its CPU, where told.
+    /// Its CPU, if reported.
     cpu: Option<u32>,
     /// Its histogram.
     bins: Bins,
-    /// How long it measured, ns, where told.
+    /// How long it measured, ns, if reported.
     duration_ns: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ struct Thread {
 struct Facts {
     /// `uname -r`.
     kernel: Option<String>,
-    /// Distance of releases, ns.
+    /// Interval between releases, ns.
     period_ns: Option<u64>,
     /// Policy in words.
     policy: Option<String>,
@@ -133,7 +133,7 @@ fn single(
     })
 }
 
-/// Whether the bins of a thread lie between the least and the largest value that are told of it.
+/// Whether the bins of a thread lie between its reported minimum and maximum.
 fn in_one_piece(bins: &Bins, name: &str) -> Result<(), Error> {
     let edges = bins.counts.first().zip(bins.counts.last()).map(|(first, last)| (first.0, last.0));
     let wrong = |what: String, expected: String| Err(Error::invalid(name, what, expected));

@@ -1,7 +1,8 @@
 //! `oslat --json=FILE` (rt-tests, `oslat.c`, file version 1): every turn of the busy loop by its length in us, a histogram a thread.
 //!
-//! Turns without a gap are in it as well, in its first bins, so it is compared by its rates of long ones and its maximum. The last bin holds
-//! what is longer too: it is told apart where the maximum lies beyond it.
+//! Turns without a gap are in it as well, in its first bins, so it is compared by its rates of long
+//! ones and its maximum. The last bin also holds longer turns: its count is separated where the
+//! maximum lies beyond it.
 
 use super::cyclictest_json::{facts, whole};
 use super::json::Document;
@@ -22,19 +23,20 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
     let mut threads = Vec::new();
     for (number, thread) in document.members("thread")? {
         let key = format!("thread.{number}");
-        let mut told = document.thread(&key, thread, 1_000, None)?;
-        let last = told.bins.counts.last().copied();
-        if let Some((edge, count)) = last.filter(|(edge, _)| told.bins.max_ns.is_some_and(|max| max > *edge))
+        let mut parsed = document.thread(&key, thread, 1_000, None)?;
+        let last = parsed.bins.counts.last().copied();
+        if let Some((edge, count)) =
+            last.filter(|(edge, _)| parsed.bins.max_ns.is_some_and(|max| max > *edge))
         {
-            told.bins.counts.pop();
-            (told.bins.over, told.bins.over_from_ns) = (count, Some(edge));
+            parsed.bins.counts.pop();
+            (parsed.bins.over, parsed.bins.over_from_ns) = (count, Some(edge));
         }
         let seconds =
             thread.get("duration").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
         let seconds = seconds
             .ok_or_else(|| document.wrong(&format!("{key}.duration"), "is no duration", "seconds above 0"))?;
-        told.duration_ns = Some((seconds * 1e9) as u64);
-        threads.push(told);
+        parsed.duration_ns = Some((seconds * 1e9) as u64);
+        threads.push(parsed);
     }
     single(name, Tool::Oslat, ProbeKind::Noise, threads, facts(document))
 }

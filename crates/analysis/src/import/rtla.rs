@@ -1,8 +1,10 @@
 //! The text of `rtla timerlat hist` and `rtla osnoise hist` (the kernel's `tools/tracing/rtla/src/timerlat_hist.c`, `osnoise_hist.c`).
 //!
-//! A head names the columns (`IRQ-001`, `Thr-001`, `Usr-001`, of osnoise `CPU-001`), rows begin with the lower edge of a bin, rows of zeros
-//! are left out, then `over:`, `count:`, `min:`, `avg:`, `max:`; newer versions add `ALL:` with sums. A column of timerlat is a series of its
-//! own: the interrupt's latency, the thread's, the return to user space. Bins of a width above one are told by the smallest distance.
+//! A head names the columns (`IRQ-001`, `Thr-001`, `Usr-001`, of osnoise `CPU-001`), rows begin
+//! with the lower edge of a bin, rows of zeros are left out, then `over:`, `count:`, `min:`,
+//! `avg:`, `max:`; newer versions add `ALL:` with sums. A column of timerlat is a series of its
+//! own: the interrupt's latency, the thread's, the return to user space. The smallest distance
+//! between edges gives the width of the bins.
 
 use super::{Facts, Thread, as_many, single};
 use crate::groups::bins::Bins;
@@ -34,8 +36,8 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
     let mut edges: Vec<i64> = Vec::new();
     let mut has_end = false;
     for (number, line) in text.lines().enumerate() {
-        if let Some(told) = line.strip_prefix("# Duration:") {
-            duration_ns = seconds(told).map(|seconds| seconds.saturating_mul(1_000_000_000));
+        if let Some(duration) = line.strip_prefix("# Duration:") {
+            duration_ns = seconds(duration).map(|seconds| seconds.saturating_mul(1_000_000_000));
             continue;
         }
         let Some((first, rest)) = line.trim_start().split_once(char::is_whitespace) else { continue };
@@ -132,8 +134,8 @@ fn head(text: &str, place: &str) -> Result<Vec<Column>, Error> {
             most: None,
         })
     };
-    let told: Option<Vec<Column>> = text.split_whitespace().map(column).collect();
-    told.ok_or_else(|| Error::invalid(place, text.trim(), "columns such as IRQ-001 or CPU-001"))
+    let columns: Option<Vec<Column>> = text.split_whitespace().map(column).collect();
+    columns.ok_or_else(|| Error::invalid(place, text.trim(), "columns such as IRQ-001 or CPU-001"))
 }
 
 fn chosen(

@@ -1,4 +1,4 @@
-//! What each tool has left behind, and what becomes of it when it is cut or changed.
+//! Captured results of each tool, whole, cut and changed.
 
 use super::{option, parse};
 use crate::groups::measured::{MeasuredRun, Samples, Tool};
@@ -21,7 +21,7 @@ fn captured(name: &str) -> MeasuredRun {
 }
 
 /// Median and p99 in us, largest in us, number.
-fn told(run: &MeasuredRun) -> [i64; 4] {
+fn summary(run: &MeasuredRun) -> [i64; 4] {
     let samples = &run.windows[0].samples;
     let us = |ns: Option<i64>| ns.map_or(-1, |ns| ns / 1000);
     [us(samples.quantile(50_000)), us(samples.quantile(99_000)), us(samples.max()), samples.n() as i64]
@@ -32,13 +32,13 @@ fn cyclictest_says_the_same_in_both_of_its_formats() {
     // The two were written by one call; the tool's own least, largest and totals are in the text.
     let (json, text) = (captured("cyclictest.json"), captured("cyclictest.txt"));
     assert_eq!((json.tool, text.tool), (Tool::Cyclictest, Tool::Cyclictest));
-    assert_eq!(told(&json), told(&text));
-    assert_eq!(told(&text), [23, 120, 950, 4000]);
+    assert_eq!(summary(&json), summary(&text));
+    assert_eq!(summary(&text), [23, 120, 950, 4000]);
     let window = &json.windows[0];
     assert_eq!((window.samples.min(), window.threads, window.period_ns), (Some(12_000), 2, Some(1_000_000)));
     assert_eq!(window.cpus.to_string(), "0,1");
     assert_eq!(window.policy.as_deref(), Some("fifo 80"));
-    // Four samples lie beyond the last bin, at 400 us, of which nobody knows more than the largest.
+    // Four samples lie beyond the last bin, at 400 us; of these only the largest is known.
     let Samples::Binned(bins) = &text.windows[0].samples else { panic!("a histogram") };
     assert_eq!((bins.over, bins.over_from_ns, bins.width_ns), (4, Some(400_000), 1_000));
     assert_eq!(text.windows[0].samples.at_least(500_000), None);
@@ -74,7 +74,7 @@ fn an_oslat_file_of_a_call_that_failed_or_lacks_a_thread_is_refused() {
     }
 }
 
-/// What a tool says twice has to be the same both times.
+/// Totals that a tool states twice must agree.
 #[test]
 fn figures_that_contradict_each_other_are_refused_in_words() {
     for (which, from, to, why) in [
@@ -109,7 +109,7 @@ fn oslat_is_noise_with_its_time() {
 #[test]
 fn jitterdebugger_counts_what_it_says() {
     let run = captured("jitterdebugger.json");
-    assert_eq!((run.tool, told(&run)), (Tool::Jitterdebugger, [17, 42, 167, 2000]));
+    assert_eq!((run.tool, summary(&run)), (Tool::Jitterdebugger, [17, 42, 167, 2000]));
     let beyond = r#"{"cpu": {"0": {"histogram": {"3": 90, "5": 7}, "count": 100, "min": 3, "max": 1700, "avg": 9.5}}}"#;
     let run = parse(beyond, "old".into(), None).unwrap();
     assert_eq!((run.windows[0].samples.n(), run.windows[0].samples.max()), (100, Some(1_700_000)));

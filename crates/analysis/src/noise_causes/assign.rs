@@ -1,4 +1,4 @@
-//! Gives gaps to thieves, interval by interval.
+//! Attributes gaps to thieves, interval by interval.
 
 use super::{Cause, Certainty, Evidence, Thief};
 use model::growth::{Growth, ReadBy};
@@ -14,14 +14,14 @@ const LEAST_AWAY_NS: u64 = 20_000;
 const LEAST_SMI_NS: u64 = 5_000;
 /// An interrupt with its softirqs takes at most so long (`MAX_SOFTIRQ_TIME`, 2 ms, and one round more).
 const LONGEST_INTERRUPT_NS: u64 = 4_000_000;
-/// A gap of which less than one part in so many was counted as waiting is somebody else's.
+/// A gap of which less than one part in so many was counted as waiting has another cause.
 const LEAST_SHARE: u64 = 8;
 /// Steps of the times in `/proc/stat`.
 const TICK_NS: u64 = 10_000_000;
 /// Steal time is posted by the tick, so it may show a look later; over so long it evens out.
 const STEAL_SPAN_NS: i64 = 1_000_000_000;
 
-/// The gaps, and to whom each was given.
+/// The gaps, and the thief of each.
 pub(super) struct Ledger<'a> {
     gaps: &'a [Sample],
     given: Vec<Option<(Thief, Certainty)>>,
@@ -81,8 +81,9 @@ impl<'a> Ledger<'a> {
         self.who_was_it(&away, evidence);
     }
 
-    /// Takes gaps of the span for waiting, as many as the thread was switched away, until as much was waited as the kernel counted. A gap is
-    /// never shorter than the waiting in it, but it may be longer: a hypervisor or an interrupt may have gone on where the wait ended.
+    /// Takes gaps of the span as waiting: at most one per switch of the thread, until they cover
+    /// the waiting that the kernel counted. A gap is never shorter than its waiting, but may be
+    /// longer: a hypervisor or an interrupt may continue where the wait ended.
     fn wait(&mut self, (t0_ns, t1_ns): (i64, i64), here: &mut Waiting, whole: &mut Waiting) -> Vec<usize> {
         let mut taken = Vec::new();
         let mut open = self.open(t0_ns, t1_ns);
@@ -116,7 +117,8 @@ impl<'a> Ledger<'a> {
         taken
     }
 
-    /// Tells throttling and the fair server from other tasks among the gaps that the thread spent waiting.
+    /// Separates throttling and the fair server from other tasks among the gaps that the thread
+    /// spent waiting.
     fn who_was_it(&mut self, away: &[usize], evidence: &Evidence<'_>) {
         if !evidence.real_time {
             return;
@@ -127,8 +129,8 @@ impl<'a> Ledger<'a> {
                 if self.idled(at, evidence.growths) {
                     self.given[at] = Some((Thief::Throttling, Certainty::Counted));
                 } else if throttled(self.length_ns(at), budget) {
-                    let told = evidence.throttling_told;
-                    let sure = if told { Certainty::Counted } else { Certainty::Fits };
+                    let logged = evidence.throttling_logged;
+                    let sure = if logged { Certainty::Counted } else { Certainty::Fits };
                     self.given[at] = Some((Thief::Throttling, sure));
                 }
             }
@@ -152,7 +154,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Whether the CPU idled for most of a gap; of one of a few ticks that cannot be told.
+    /// Whether the CPU idled for most of a gap; unknown for a gap of a few ticks.
     fn idled(&self, at: usize, growths: &[Growth]) -> bool {
         let (t0_ns, t1_ns, length_ns) = (self.gaps[at].t_ns, self.end_ns(at), self.length_ns(at));
         if length_ns < 3 * TICK_NS {
@@ -170,7 +172,7 @@ impl<'a> Ledger<'a> {
         idle_ns.saturating_sub(paused_ns) >= length_ns / 2
     }
 
-    /// Where nobody counts waiting: gaps of throttling's length that come back with its period.
+    /// Without a counter of waiting: gaps of throttling's length that recur with its period.
     fn by_pattern_alone(&mut self, evidence: &Evidence<'_>) {
         let Some(budget) = evidence.throttling.filter(|_| evidence.real_time) else { return };
         let period_ns = budget.period_ns.min(i64::MAX as u64) as i64;
@@ -213,7 +215,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Gaps of an interval that were given to this thief.
+    /// Gaps of an interval that are attributed to this thief.
     fn given_in(&self, t0_ns: i64, t1_ns: i64, thief: Thief) -> usize {
         let first = self.gaps.partition_point(|gap| gap.t_ns.saturating_add(gap.value_ns) <= t0_ns);
         let inside = (first..self.gaps.len()).take_while(|&at| self.gaps[at].t_ns < t1_ns);
@@ -243,7 +245,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Gives the longest gaps that there is steal time for; how long they are together, ns.
+    /// Attributes the longest gaps that steal time covers; returns their total length, ns.
     fn steal(&mut self, (t0_ns, t1_ns): (i64, i64), most_ns: u64) -> u64 {
         let mut left_ns = most_ns;
         for at in self.open(t0_ns, t1_ns) {
@@ -296,7 +298,7 @@ impl<'a> Ledger<'a> {
         lengths.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).sum()
     }
 
-    /// The range of each cause. What no counter names may have been anybody's for whom there is room.
+    /// The range of each cause. A gap that no counter names may belong to any thief with room left.
     fn ranges(&self, causes: &mut [Cause]) {
         let open_ns: u64 =
             causes.iter().filter(|one| one.certainty != Certainty::Counted).map(|one| one.total_ns).sum();
@@ -346,7 +348,7 @@ fn throttled(length_ns: u64, budget: Budget) -> bool {
     (rest_ns / 2..=rest_ns + rest_ns / 20 + SWITCH_NS).contains(&length_ns)
 }
 
-/// What is left of the waiting that the kernel counted.
+/// The rest of the waiting that the kernel counted.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     delay_ns: u64,
@@ -354,7 +356,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// None where there was none, or nobody counted.
+    /// None if there was none, or no counter was read.
     fn of(growth: &Growth) -> Option<Self> {
         // Inside a stretch only who is switched away against its will waits; before one, the thread has also slept.
         let switches = if growth.read_by == ReadBy::Stretch { growth.involuntary } else { None };

@@ -1,5 +1,6 @@
-//! Who took the time that a busy loop lost: gaps, the kernel's counters over the intervals they lie in, and what the machine is set to
-//! take by design → for each thief how many gaps, how long together, and how sure that is.
+//! Causes of the time that a busy loop lost. Input: gaps, the kernel's counters over their
+//! intervals, and the machine's throttling settings. Output: for each thief the number of gaps,
+//! their total length, and its certainty.
 //!
 //! A counter names an interval, never a gap. Within an interval gaps are taken longest first, as many and as long together as the counter
 //! grew, so what is left without a cause is the shorter part. The thieves, in the order in which gaps are given to them:
@@ -23,10 +24,10 @@ use model::run::Budget;
 use model::sample::{ProbeKind, Sample};
 use serde::{Deserialize, Serialize};
 
-/// Everything that is known of the gaps of one busy loop.
+/// All evidence on the gaps of one busy loop.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Evidence<'a> {
-    /// The gaps that figures count, by time.
+    /// The gaps that statistics include, by time.
     pub gaps: &'a [Sample],
     /// How counters grew, in any order.
     pub growths: &'a [Growth],
@@ -36,8 +37,8 @@ pub struct Evidence<'a> {
     pub throttling: Option<Budget>,
     /// What the fair server may take, where it is on.
     pub fair_server: Option<Budget>,
-    /// Whether the kernel wrote to its log that it throttles.
-    pub throttling_told: bool,
+    /// Whether the kernel logged that it throttles.
+    pub throttling_logged: bool,
 }
 
 /// Who takes time.
@@ -60,11 +61,11 @@ pub enum Thief {
     Smi,
     /// Interrupts and softirqs.
     Interrupts,
-    /// Nobody that anything at hand tells of.
+    /// Unknown: no counter or pattern fits.
     Unknown,
 }
 
-/// How a gap came to its cause.
+/// How certain the cause of a gap is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
@@ -76,7 +77,7 @@ pub enum Certainty {
     None,
 }
 
-/// What one thief took.
+/// The time that one thief took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// Who.
@@ -89,13 +90,13 @@ pub struct Cause {
     pub total_ns: u64,
     /// The longest, ns.
     pub max_ns: u64,
-    /// What it took at the least, ns, and at the most: of what is counted the same; else the counters allow more or fewer gaps than the
-    /// pattern fits.
+    /// Least and most time that it took, ns. Both are equal if counted; else the counters allow
+    /// more or fewer gaps than the pattern fits.
     #[serde(default)]
     pub range_ns: [u64; 2],
 }
 
-/// The counters themselves, over all intervals; `None` where nobody read them.
+/// The counters themselves, over all intervals; `None` where they were not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// ns that the thread waited for its CPU inside stretches.
@@ -108,7 +109,8 @@ pub struct Totals {
     pub page_faults: Option<u64>,
     /// System management interrupts inside stretches.
     pub smi: Option<u64>,
-    /// Time inside stretches that the scheduler charged to nobody: interrupts and the hypervisor, on kernels that account for them.
+    /// Time inside stretches that the scheduler charged to no task: interrupts and the hypervisor,
+    /// on kernels that account for them.
     pub not_charged_ns: Option<u64>,
     /// ns that the hypervisor took over the window.
     pub steal_ns: Option<u64>,
@@ -120,7 +122,7 @@ pub struct Totals {
     pub softirqs: Option<u64>,
 }
 
-/// Who took the time of one busy loop.
+/// Causes of the time that one busy loop lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseCauses {
     /// Phase of the window.
@@ -131,11 +133,11 @@ pub struct NoiseCauses {
     pub cpu: u32,
     /// Thieves that took anything. Their gaps are all gaps.
     pub causes: Vec<Cause>,
-    /// What the counters say over all.
+    /// Totals of the counters.
     pub counted: Totals,
 }
 
-/// Gives every gap its cause. The gaps of all causes are all gaps, each once.
+/// Attributes every gap to a cause. The gaps of all causes are all gaps, each once.
 pub fn causes(evidence: &Evidence<'_>) -> Vec<Cause> {
     let mut ledger = Ledger::new(evidence.gaps);
     ledger.stopped(evidence.growths, true);

@@ -48,7 +48,7 @@ fn budget(runtime_ms: u64) -> Budget {
     Budget { runtime_ns: runtime_ms * MS as u64, period_ns: SECOND as u64, assumed: false }
 }
 
-fn told(evidence: &Evidence<'_>) -> Vec<(Thief, Certainty, u64)> {
+fn thieves(evidence: &Evidence<'_>) -> Vec<(Thief, Certainty, u64)> {
     causes(evidence).iter().map(|cause| (cause.thief, cause.certainty, cause.gaps)).collect()
 }
 
@@ -80,20 +80,20 @@ fn throttling_has_its_length_and_leaves_the_cpu_idle() {
         ..Evidence::default()
     };
     assert_eq!(
-        told(&evidence),
+        thieves(&evidence),
         [(Thief::Throttling, Certainty::Counted, 3), (Thief::Unknown, Certainty::None, 1)]
     );
-    // An ordinary task had the CPU instead: the length alone does not say that it was not somebody else's.
+    // An ordinary task had the CPU instead: the length alone does not exclude another cause.
     let (gaps, growths) = waited(50 * MS, 0);
     let busy = Evidence { gaps: &gaps, growths: &growths, ..evidence };
-    assert_eq!(told(&busy), [(Thief::Throttling, Certainty::Fits, 3)]);
+    assert_eq!(thieves(&busy), [(Thief::Throttling, Certainty::Fits, 3)]);
     assert_eq!(
-        told(&Evidence { throttling_told: true, ..busy }),
+        thieves(&Evidence { throttling_logged: true, ..busy }),
         [(Thief::Throttling, Certainty::Counted, 3)]
     );
-    // Under an ordinary policy nothing is throttled, and so it is with throttling off.
+    // Nothing is throttled under an ordinary policy, or with throttling off.
     for evidence in [Evidence { real_time: false, ..busy }, Evidence { throttling: None, ..busy }] {
-        assert_eq!(told(&evidence), [(Thief::Preemption, Certainty::Counted, 3)]);
+        assert_eq!(thieves(&evidence), [(Thief::Preemption, Certainty::Counted, 3)]);
     }
 }
 
@@ -107,22 +107,22 @@ fn the_fair_server_takes_no_more_than_its_runtime_a_period() {
         fair_server: Some(budget(50)),
         ..Evidence::default()
     };
-    assert_eq!(told(&evidence), [(Thief::FairServer, Certainty::Fits, 3)]);
+    assert_eq!(thieves(&evidence), [(Thief::FairServer, Certainty::Fits, 3)]);
     let (gaps, growths) = waited(80 * MS, 0);
     let evidence = Evidence { gaps: &gaps, growths: &growths, ..evidence };
-    assert_eq!(told(&evidence), [(Thief::Preemption, Certainty::Counted, 3)]);
+    assert_eq!(thieves(&evidence), [(Thief::Preemption, Certainty::Counted, 3)]);
     // Three of 40 ms within a period are more than the ends of two periods have.
     let gaps = [gap(100 * MS, 40 * MS), gap(300 * MS, 40 * MS), gap(600 * MS, 40 * MS)];
     let growths = [Growth { run_delay_ns: Some(120 * MS as u64), involuntary: Some(3), ..stretch(0) }];
     let evidence = Evidence { gaps: &gaps, growths: &growths, ..evidence };
     assert_eq!(
-        told(&evidence),
+        thieves(&evidence),
         [(Thief::FairServer, Certainty::Fits, 2), (Thief::Preemption, Certainty::Counted, 1)]
     );
 }
 
 #[test]
-fn looks_tell_which_of_two_gaps_was_spent_waiting() {
+fn readings_show_which_of_two_gaps_was_spent_waiting() {
     // 5 ms waited in the fourth tenth of a second, where the longer gap is not.
     let gaps = [gap(120 * MS, 5 * MS), gap(350 * MS, 5 * MS)];
     let wait = |growth| Growth { run_delay_ns: Some(5 * MS as u64), arrivals: Some(1), ..growth };
@@ -149,24 +149,24 @@ fn a_gap_may_be_longer_than_the_waiting_in_it_but_not_shorter() {
         ..stretch(0)
     };
     let longest = |evidence: &Evidence<'_>, thief| {
-        let told = causes(evidence);
-        let cause = told.iter().find(|cause| cause.thief == thief);
+        let causes = causes(evidence);
+        let cause = causes.iter().find(|cause| cause.thief == thief);
         cause.map(|cause| (cause.gaps, cause.max_ns / MS as u64, cause.certainty))
     };
     let evidence =
         Evidence { gaps: &gaps, real_time: true, throttling: Some(budget(950)), ..Evidence::default() };
     let growths = [wait(60)];
-    let told = longest(&Evidence { growths: &growths, ..evidence }, Thief::Preemption);
-    assert_eq!(told, Some((1, 80, Certainty::Counted)));
+    let found = longest(&Evidence { growths: &growths, ..evidence }, Thief::Preemption);
+    assert_eq!(found, Some((1, 80, Certainty::Counted)));
     // Less than half of the gap was counted.
     let growths = [wait(100)];
-    let told = longest(&Evidence { growths: &growths, ..evidence }, Thief::Preemption);
-    assert_eq!(told, Some((1, 300, Certainty::Fits)));
+    let found = longest(&Evidence { growths: &growths, ..evidence }, Thief::Preemption);
+    assert_eq!(found, Some((1, 300, Certainty::Fits)));
     // Whatever the length: an idle CPU beside a ready real-time thread is a throttled one.
     let idle = (1..6).map(|tenth| Growth { idle_ns: Some(90 * MS as u64), ..look(tenth * 100 * MS) });
     let growths: Vec<_> = idle.chain([wait(290)]).collect();
-    let told = longest(&Evidence { growths: &growths, ..evidence }, Thief::Throttling);
-    assert_eq!(told, Some((1, 300, Certainty::Counted)));
+    let found = longest(&Evidence { growths: &growths, ..evidence }, Thief::Throttling);
+    assert_eq!(found, Some((1, 300, Certainty::Counted)));
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn without_a_counter_throttling_must_come_back() {
     let evidence = Evidence { real_time: true, throttling: Some(budget(950)), ..Evidence::default() };
     let gaps = [gap(950 * MS, 50 * MS), gap(1_951 * MS, 49 * MS), gap(2_300 * MS, 45 * MS)];
     assert_eq!(
-        told(&Evidence { gaps: &gaps, ..evidence }),
+        thieves(&Evidence { gaps: &gaps, ..evidence }),
         [(Thief::Throttling, Certainty::Fits, 2), (Thief::Unknown, Certainty::None, 1)]
     );
-    assert_eq!(told(&Evidence { gaps: &gaps[2..], ..evidence }), [(Thief::Unknown, Certainty::None, 1)]);
+    assert_eq!(thieves(&Evidence { gaps: &gaps[2..], ..evidence }), [(Thief::Unknown, Certainty::None, 1)]);
 }
 
 #[test]
@@ -185,22 +185,22 @@ fn a_loop_that_was_stopped_did_not_wait() {
     let gaps = [gap(100 * MS, 300 * MS), gap(700 * MS, 9_000)];
     let growths = [Growth { voluntary: Some(1), arrivals: Some(1), run_delay_ns: Some(900), ..stretch(0) }];
     let evidence = Evidence { gaps: &gaps, growths: &growths, real_time: true, ..Evidence::default() };
-    // The 900 ns are those after SIGCONT: nobody was preempted.
+    // The 900 ns are those after SIGCONT: no preemption.
     assert_eq!(
-        told(&evidence),
+        thieves(&evidence),
         [(Thief::Stopped, Certainty::Counted, 1), (Thief::Unknown, Certainty::None, 1)]
     );
-    // Nor does it become waiting because others preempted it besides, in the same stretch.
+    // Preemptions in the same stretch do not turn the stop into waiting either.
     let busy = [Growth { involuntary: Some(3), run_delay_ns: Some(30 * MS as u64), ..growths[0] }];
     let evidence = Evidence { growths: &busy, ..evidence };
     assert_eq!(
-        told(&evidence),
+        thieves(&evidence),
         [(Thief::Preemption, Certainty::Counted, 1), (Thief::Stopped, Certainty::Counted, 1)]
     );
     assert_eq!(causes(&evidence)[1].max_ns, 300 * MS as u64);
     let growths = [Growth { major_faults: Some(1), ..growths[0] }];
-    let told = causes(&Evidence { growths: &growths, ..evidence });
-    assert!(told.iter().any(|cause| cause.thief == Thief::Fault && cause.certainty == Certainty::Fits));
+    let causes = causes(&Evidence { growths: &growths, ..evidence });
+    assert!(causes.iter().any(|cause| cause.thief == Thief::Fault && cause.certainty == Certainty::Fits));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn steal_time_takes_the_longest_gaps_it_pays_for() {
     let growths = [Growth { steal_ns: Some(10 * MS as u64), ..look(200 * MS) }, look(0), look(100 * MS)];
     let evidence = Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() };
     assert_eq!(
-        told(&evidence),
+        thieves(&evidence),
         [(Thief::Hypervisor, Certainty::Fits, 2), (Thief::Unknown, Certainty::None, 2)]
     );
     let causes = causes(&evidence);
@@ -222,21 +222,21 @@ fn steal_time_takes_the_longest_gaps_it_pays_for() {
 fn as_many_smis_as_were_counted() {
     let gaps = [gap(10 * MS, 150_000), gap(20 * MS, 7_000), gap(30 * MS, 140_000), gap(40 * MS, 6_000)];
     let growths = [Growth { smi: Some(2), ..stretch(0) }];
-    let told = causes(&Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() });
-    assert_eq!((told[0].thief, told[0].gaps, told[0].total_ns), (Thief::Smi, 2, 290_000));
+    let causes = causes(&Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() });
+    assert_eq!((causes[0].thief, causes[0].gaps, causes[0].total_ns), (Thief::Smi, 2, 290_000));
 }
 
 #[test]
 fn interrupts_explain_no_more_gaps_than_there_were_of_them_and_no_long_ones() {
     let gaps = [gap(MS, 9_000), gap(2 * MS, 4_000), gap(30 * MS, 20 * MS), gap(60 * MS, 5_000)];
     let growths = [Growth { interrupts: Some(2), ..look(0) }];
-    let told = causes(&Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() });
-    assert_eq!((told[0].thief, told[0].gaps, told[0].max_ns), (Thief::Interrupts, 2, 5_000));
-    assert_eq!((told[1].thief, told[1].gaps), (Thief::Unknown, 2));
+    let causes = causes(&Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() });
+    assert_eq!((causes[0].thief, causes[0].gaps, causes[0].max_ns), (Thief::Interrupts, 2, 5_000));
+    assert_eq!((causes[1].thief, causes[1].gaps), (Thief::Unknown, 2));
 }
 
 #[test]
-fn time_that_the_scheduler_charged_to_nobody_is_told() {
+fn time_that_the_scheduler_did_not_charge_is_reported() {
     let growths = [Growth { cpu_ns: Some(990 * MS as u64), run_delay_ns: Some(4 * MS as u64), ..stretch(0) }];
     assert_eq!(totals(&growths).not_charged_ns, Some(6 * MS as u64));
     assert_eq!(totals(&[]), Totals::default());
@@ -284,26 +284,27 @@ proptest! {
             real_time,
             throttling: Some(budget(950)),
             fair_server: None,
-            throttling_told: false,
+            throttling_logged: false,
         };
-        let told = causes(&evidence);
-        prop_assert_eq!(told.iter().map(|cause| cause.gaps).sum::<u64>(), gaps.len() as u64);
+        let causes = causes(&evidence);
+        prop_assert_eq!(causes.iter().map(|cause| cause.gaps).sum::<u64>(), gaps.len() as u64);
         let total: i64 = gaps.iter().map(|gap| gap.value_ns).sum();
-        prop_assert_eq!(told.iter().map(|cause| cause.total_ns).sum::<u64>(), total as u64);
-        prop_assert!(told.iter().all(|cause| (cause.thief == Thief::Unknown) == (cause.certainty == Certainty::None)));
-        prop_assert!(told.iter().all(|cause| cause.max_ns <= cause.total_ns));
-        prop_assert!(told.iter().all(|cause| cause.range_ns[0] <= cause.total_ns && cause.total_ns <= cause.range_ns[1]));
+        prop_assert_eq!(causes.iter().map(|cause| cause.total_ns).sum::<u64>(), total as u64);
+        prop_assert!(causes.iter().all(|cause| (cause.thief == Thief::Unknown) == (cause.certainty == Certainty::None)));
+        prop_assert!(causes.iter().all(|cause| cause.max_ns <= cause.total_ns));
+        prop_assert!(causes.iter().all(|cause| cause.range_ns[0] <= cause.total_ns && cause.total_ns <= cause.range_ns[1]));
     }
 
-    /// What is said to be counted was counted: no more waiting, and no more steal time, than the counters have.
+    /// Gaps with certainty `Counted` are covered by counters: no more waiting, and no more steal
+    /// time, than the counters have.
     #[test]
     fn nothing_is_charged_that_was_not_counted((gaps, growths) in any_evidence()) {
         let evidence = Evidence { gaps: &gaps, growths: &growths, real_time: true, ..Evidence::default() };
-        let told = causes(&evidence);
-        let of = |thief| told.iter().find(|cause| cause.thief == thief).map_or((0, 0), |cause| (cause.gaps, cause.total_ns));
+        let causes = causes(&evidence);
+        let of = |thief| causes.iter().find(|cause| cause.thief == thief).map_or((0, 0), |cause| (cause.gaps, cause.total_ns));
         let own = || growths.iter().filter(|growth| growth.read_by == ReadBy::Stretch);
         let waited = |certainty| {
-            let cause = told.iter().find(|cause| cause.thief == Thief::Preemption && cause.certainty == certainty);
+            let cause = causes.iter().find(|cause| cause.thief == Thief::Preemption && cause.certainty == certainty);
             cause.map_or((0, 0), |cause| (cause.gaps, cause.total_ns))
         };
         let (sure_gaps, sure_ns) = waited(Certainty::Counted);
@@ -321,7 +322,7 @@ proptest! {
     /// Without any counter nothing is known, whatever the gaps look like, but for what comes back as throttling does.
     #[test]
     fn nothing_is_guessed_silently((gaps, _) in any_evidence()) {
-        let told = causes(&Evidence { gaps: &gaps, real_time: true, ..Evidence::default() });
-        prop_assert!(told.iter().all(|cause| cause.thief == Thief::Unknown));
+        let causes = causes(&Evidence { gaps: &gaps, real_time: true, ..Evidence::default() });
+        prop_assert!(causes.iter().all(|cause| cause.thief == Thief::Unknown));
     }
 }

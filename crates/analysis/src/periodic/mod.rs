@@ -1,4 +1,5 @@
-//! What the jobs of a periodic probe say: execution and response times, counters, wake-up drift, periodic peaks.
+//! Results of a periodic probe's jobs: execution and response times, counters, wake-up drift,
+//! periodic peaks.
 //!
 //! The questions are those of the ERTS 2022 paper: how long does a job take and how much of that was it not on its CPU (Fig. 8), what
 //! did it cost in cache refills (Figs. 5, 9), does the date of its wake-ups drift (Figs. 10 to 12), and do disturbances come back with a
@@ -26,7 +27,7 @@ pub struct Process {
     /// Where it might run, if not on one CPU alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
-    /// What its jobs say.
+    /// Results of its jobs.
     pub jobs: Jobs,
     /// How they went over time, for charts: of the first processes only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct Process {
 /// Processes whose course over time is kept: every chart costs kilobytes.
 const DRAWN: u32 = 8;
 
-/// What one file of a periodic probe says.
+/// The results of one file of a periodic probe.
 pub fn process(
     record: &ProbeRecord,
     samples: &[Sample],
@@ -56,7 +57,7 @@ pub fn process(
     })
 }
 
-/// Everything that one file of jobs says. Warm-up is left out.
+/// Analyses one file of jobs. Warm-up is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Jobs {
     /// Jobs that count.
@@ -65,19 +66,20 @@ pub struct Jobs {
     pub execution_ns: Figure,
     /// CPU time of the thread in between, ns.
     pub cpu_ns: Figure,
-    /// The one minus the other (Fig. 8), ns: what the job was kept from its CPU, and the cost of the stamps between the two clocks.
+    /// The one minus the other (Fig. 8), ns: the time that the job was off its CPU, and the cost of
+    /// the stamps between the two clocks.
     pub off_cpu_ns: Figure,
     /// From the intended release to the end, ns.
     pub response_ns: Figure,
     /// From the intended release to the wake-up, ns.
     pub wake_up_ns: Figure,
-    /// One figure a counter, by the name of its column without `counter_`.
+    /// One entry per counter, by the name of its column without `counter_`.
     pub counters: Vec<(String, Figure)>,
     /// Jobs that ended on another CPU than the one before.
     pub moved: u64,
     /// How wake-ups move against the grid of nominal periods.
     pub drift: Option<Drift>,
-    /// Peaks of the execution time that come back with a period.
+    /// Peaks of the execution time that recur with a period.
     pub peaks: Peaks,
 }
 
@@ -159,7 +161,7 @@ fn rows(samples: &[Sample], columns: &[(String, Vec<i64>)]) -> Option<Vec<Row>> 
     Some(rows)
 }
 
-/// What they say. Columns of counters that are short are left out.
+/// Their results. Columns of counters that are short are left out.
 fn conclude(rows: &[Row], samples: &[Sample], columns: &[(String, Vec<i64>)], period_ns: u64) -> Jobs {
     let figure = |value: fn(&Row) -> i64| Figure::of(&rows.iter().map(value).collect::<Vec<_>>(), 0);
     let counters = columns.iter().filter_map(|(name, values)| {
@@ -225,15 +227,15 @@ mod tests {
             column("counter_faults", [99, 3, REFUSED, 5]),
         ];
         let record = ProbeRecord { period_ns: Some(1000), ..record(ProbeKind::Periodic) };
-        let told = process(&record, &samples, &columns).unwrap();
-        let jobs = told.jobs;
+        let result = process(&record, &samples, &columns).unwrap();
+        let jobs = result.jobs;
         assert_eq!((jobs.n, jobs.moved), (3, 1));
         assert_eq!(jobs.execution_ns.observed_max, Some(500));
         assert_eq!((jobs.off_cpu_ns.min, jobs.off_cpu_ns.observed_max), (Some(0), Some(100)));
         assert_eq!((jobs.wake_up_ns.min, jobs.wake_up_ns.observed_max), (Some(10), Some(30)));
         let (name, faults) = &jobs.counters[0];
         assert_eq!((name.as_str(), faults.n, faults.refused, faults.mean), ("faults", 2, 1, Some(4.0)));
-        let over_time = told.over_time.unwrap();
+        let over_time = result.over_time.unwrap();
         assert_eq!(over_time.execution_ns.iter().map(|slot| slot[2]).max(), Some(500));
         assert_eq!(over_time.wake_up_off_ns.iter().map(|slot| slot[2]).max(), Some(20));
         assert_eq!(over_time.difference_ns.len(), 2);

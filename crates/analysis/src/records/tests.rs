@@ -1,6 +1,6 @@
-//! What is read at fixed places is what the fields say, and nobody downstream sees a difference:
-//! on traces of six kernels, by our own recorder and by trace-cmd, lossy ones among them. 6.1-rt
-//! has one common field more, and is read field by field.
+//! Reading at fixed places gives the same as reading the fields, for every user of the events: on
+//! traces of six kernels, by our own recorder and by trace-cmd, lossy ones among them. 6.1-rt has
+//! one common field more, and is read field by field.
 
 use super::*;
 use crate::attribute::paths::{Keep, Paths};

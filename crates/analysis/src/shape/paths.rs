@@ -23,7 +23,7 @@ pub struct PathSection {
     /// Number of its thread in the window.
     #[serde(default)]
     pub thread: u32,
-    /// Samples taken apart: those that figures count and that were not early.
+    /// Samples explained: those that statistics include and that were not early.
     pub samples: u64,
     /// Their latencies together, ns; what the boxes add up to.
     pub total_ns: u64,

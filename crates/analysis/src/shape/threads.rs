@@ -20,7 +20,7 @@ pub struct ThreadPaths {
 pub struct CpuSources {
     /// The CPU.
     pub cpu: u32,
-    /// The thread whose own doings are class `self`; `None` where all is told of everybody.
+    /// The thread whose own activity is class `self`; `None` if all threads are reported alike.
     pub tid: Option<i32>,
     /// Its name.
     pub comm: Option<String>,

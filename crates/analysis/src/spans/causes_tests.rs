@@ -1,4 +1,5 @@
-//! Who is named as the cause, on events made by hand. CPU 2 is measured by thread 77; causes sit on CPUs 0 and 1.
+//! The reported causes, on events made by hand. Thread 77 measures CPU 2; causes are on CPUs 0
+//! and 1.
 
 use super::*;
 use crate::attribute::{Cause, Confidence, Source, Who};
@@ -109,7 +110,7 @@ fn the_stack_behind_an_event_names_the_function_that_matters_and_what_it_was_for
     };
     let by_way = task(0, 5, Some(SITE)).by_way(WAY);
     assert_eq!(answered(stack(asked(Trace::default()), 0, 5, 11)), [[Cause::exact(by_way)]]);
-    // Another CPU's stack, another task's, and one behind another event say nothing about it.
+    // Another CPU's stack, another task's, and one after another event do not belong to it.
     let plain = [[Cause::exact(task(0, 5, Some(SITE)))]];
     assert_eq!(answered(stack(asked(Trace::default()), 1, 5, 11)), plain);
     assert_eq!(answered(stack(asked(Trace::default()), 0, 6, 11)), plain);
@@ -165,7 +166,7 @@ fn irq_work_is_named_by_what_it_runs_and_its_ipi_not_twice() {
         .sent(0, 5, 11, Target::One(2), EventClass::IpiCall)
         .enter(2, 20, CALL, EventClass::IpiCall, 0)
         .exit(2, 30, CALL, 0)
-        // What follows from the same CPU is somebody else's.
+        // What follows on the same CPU has another source.
         .sent(0, 6, 40, Target::One(2), EventClass::IpiCall)
         .enter(2, 50, CALL, EventClass::IpiCall, 0)
         .exit(2, 60, CALL, 0);
@@ -198,7 +199,7 @@ fn a_wake_up_completed_in_an_ipi_names_who_asked_for_it() {
         .on(2, PROBE, 60, 52, What::Switch { prev: who(PROBE), runnable: false, next: who(30) });
     let waker = task(1, 6, None);
     assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::exact(waker)]]);
-    // The second time nobody has woken it.
+    // The second time it was not woken.
     assert_eq!(trace.causes(EventClass::Switch), [vec![Cause::exact(waker)], vec![]]);
 }
 
@@ -267,7 +268,7 @@ fn after_a_loss_nothing_from_before_is_believed() {
     assert!(spans.iter().any(|span| span.class == EventClass::Work));
 }
 
-/// While CPU 0 is not heard, CPU 1 queues work: CPU 0 may have taken it back and queued it anew.
+/// While events of CPU 0 are missing, CPU 1 queues work: CPU 0 may have canceled and requeued it.
 #[test]
 fn what_is_asked_for_while_events_are_missing_is_known_by_order_and_only_so_long() {
     let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];

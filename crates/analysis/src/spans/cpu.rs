@@ -1,6 +1,7 @@
 //! The stack of what runs on one CPU: task, softirq, interrupt, NMI, each inside the one before.
 //!
-//! Every moment belongs to the innermost frame, so the net times of a CPU's spans never add up to more than the window.
+//! Every moment belongs to the innermost frame, so the net times of a CPU's spans never exceed the
+//! window.
 
 use super::frame::{Expired, Frame, Kind};
 use super::hand_over::{Counted, Run};
@@ -18,34 +19,36 @@ pub(super) struct Cpu {
     pub(super) number: u32,
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
-    /// Who runs; unknown until the first event, and after a loss.
+    /// The current task; unknown until the first event, and after a loss.
     pub(super) current: Option<Task>,
-    /// Whether it only goes on where it was preempted, and the probe does not wait.
+    /// Whether it resumes after a preemption, and the probe does not wait.
     pub(super) goes_on: bool,
-    /// Who leaves at the last switch, until something is heard of who comes: the scheduler tells of a switch before it makes it.
+    /// The task that left at the last switch, until an event names the next one: the scheduler
+    /// records a switch before it switches.
     pub(super) leaving: Option<i32>,
-    /// How the probe competes for the CPU, once a switch has told.
+    /// The probe's priority, once a switch has shown it.
     pub(super) probe_prio: Prio,
     pub(super) preempted: Preempted,
-    /// Times that somebody else ran than who was switched to: a switch between them was not recorded.
+    /// Switches that were not recorded: another task ran than the last one switched to.
     pub(super) breaks: u64,
-    /// From when a task counts that is found running: the window's start, or unknown after a loss.
+    /// Start of the run of a task found running: the window's start; unknown after a loss.
     pub(super) running_since_ns: Option<i64>,
     /// The run of a task that is neither the probe nor idle.
     pub(super) run: Option<Run>,
-    /// What runs in, and above, the task.
+    /// The open frames in and above the task.
     pub(super) stack: Vec<Frame>,
-    /// A reschedule IPI that woke nobody in sight: the next switch tells whom it was for.
+    /// A reschedule IPI without a visible wake-up: the next switch shows its target.
     undecided: Option<Span>,
-    /// Who was woken for this CPU since the last switch; of very many the first.
+    /// The first tasks woken for this CPU since the last switch.
     pub(super) woken: Vec<i32>,
     last_ns: i64,
-    /// Where the window began, until something is seen to start: what ends before ran across the edge. With the time of instants
-    /// since.
+    /// The window's start, until something starts: what ends before that ran across the edge. With
+    /// the time of instants since.
     pub(super) edge: Option<(i64, u64)>,
-    /// Handlers seen in the NMI that is going on: each handler of an NMI reports by itself.
+    /// Handlers seen in the open NMI: each handler of an NMI has its own event.
     nmi_handlers: Vec<LabelId>,
-    /// Timers of others that expired in the timer's interrupt that is going on: if it is the tick they are events of their own.
+    /// Timers of others that expired in the open timer interrupt: events of their own if it is the
+    /// tick.
     beside_tick: Vec<Span>,
 }
 
@@ -57,20 +60,20 @@ pub(super) struct Start {
     pub(super) class: EventClass,
     pub(super) context: Context,
     pub(super) label: LabelId,
-    /// Who asked for it.
+    /// Its sources.
     pub(super) causes: Causes,
 }
 
-/// What an instant tells.
+/// An event without an end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct InstantEvent {
     pub(super) class: EventClass,
     pub(super) label: LabelId,
     pub(super) length_ns: u64,
     pub(super) causes: Causes,
 }
 
-/// Timers of others remembered that expired in one interrupt.
+/// The most timers of others kept per interrupt.
 const MOST_BESIDE: usize = 8;
 
 impl Cpu {
@@ -96,7 +99,7 @@ impl Cpu {
         }
     }
 
-    /// Takes note of time and of the task that an event names as current.
+    /// Notes the time and the current task of an event.
     #[inline(always)]
     pub(super) fn arrive(&mut self, ts_ns: i64, who: Task) {
         if self.current.is_none() {
@@ -115,13 +118,13 @@ impl Cpu {
         }
     }
 
-    /// Who runs, as far as is known.
+    /// The current task, as far as known.
     #[inline(always)]
     pub(super) fn current(&self) -> Option<Task> {
         self.current
     }
 
-    /// In what the frame at this place of the stack runs: whatever lies above an interrupt is in it.
+    /// The level of the frame at this place of the stack: all frames above an interrupt are in it.
     fn level(&self, at: usize, class: EventClass, context: Context) -> Level {
         let hard = |frame: &Frame| frame.context == Context::Hard;
         if context == Context::Hard || self.stack[..at].iter().any(hard) {
@@ -138,7 +141,7 @@ impl Cpu {
         }
     }
 
-    /// The task on which something runs now.
+    /// The task that is current now.
     #[inline(always)]
     pub(super) fn on_task(&self) -> Task {
         self.current.unwrap_or(Task::unnamed(0, LabelId::MAX))
@@ -165,7 +168,8 @@ impl Cpu {
         {
             match (around.kind, frame.kind) {
                 (Kind::TimerInterrupt, Kind::Expiry) => frame.absorbed = true,
-                // arm64 delivers IPIs as interrupts: `irq_handler_entry name=IPI`, and inside it `ipi_entry`.
+                // arm64 delivers IPIs as interrupts: `irq_handler_entry name=IPI`, inside it
+                // `ipi_entry`.
                 (Kind::Plain, Kind::Ipi | Kind::TimerInterrupt) if around.class == EventClass::Irq => {
                     (around.class, around.label, around.kind) = (frame.class, frame.label, frame.kind);
                     around.causes = frame.causes;
@@ -183,7 +187,7 @@ impl Cpu {
         self.stack.push(frame);
     }
 
-    /// A frame whose end was never recorded: nothing starts again inside itself, in the same context.
+    /// A frame whose end was never recorded: nothing nests in itself, in the same context.
     fn stale(&self, start: &Start) -> Option<usize> {
         let same = |frame: &Frame| frame.event == start.event;
         match start.context {
@@ -205,7 +209,7 @@ impl Cpu {
             self.cut(at + 1, joins, sink);
             self.pop(ts_ns, joins, sink);
         } else if let Some((edge, nested_ns)) = self.edge {
-            // It ran when recording began: its time counts from there, its number does not.
+            // It ran when recording began: its time counts from there, the event does not.
             let Start { class, label, .. } = start;
             let net_ns = (ts_ns.saturating_sub(edge).max(0) as u64).saturating_sub(nested_ns);
             let (cpu, t0_ns, t1_ns, causes) = (self.number, edge, ts_ns, Causes::default());
@@ -243,7 +247,8 @@ impl Cpu {
             counts: frame.counts,
             causes,
         };
-        // The wake-up of a sleeping probe by a remote CPU shows nothing inside the IPI where the waker itself has done the work.
+        // If the remote waker itself did the work, the IPI that wakes a sleeping probe shows no
+        // wake-up inside.
         let silent = class == EventClass::IpiResched && !frame.woke_probe && !frame.woke_other;
         if silent && self.current.is_some_and(|task| task.pid != self.probe) {
             self.settle(false, sink);
@@ -253,7 +258,7 @@ impl Cpu {
         }
     }
 
-    /// What is known of a frame's causes at its end.
+    /// The known causes of a frame at its end.
     fn causes(&self, frame: &Frame, joins: &mut Joins) -> Causes {
         if frame.class != EventClass::IpiCall {
             return frame.causes;
@@ -290,7 +295,8 @@ impl Cpu {
         }
     }
 
-    /// Gives the timers that expired in the tick's interrupt, each an event with who armed it; how long they took together, ns.
+    /// Emits the timers that expired in the tick's interrupt, each as an event with its source;
+    /// returns their total time, ns.
     fn give_beside(&mut self, sink: &mut impl FnMut(&Span)) -> u64 {
         self.beside_tick
             .drain(..)
@@ -307,7 +313,8 @@ impl Cpu {
         around.into_iter().for_each(|nested_ns| *nested_ns = nested_ns.saturating_add(ns));
     }
 
-    /// Ends frames from `at` upwards whose end was not recorded: they are counted, but how long they took is not known.
+    /// Ends frames from `at` upwards whose end was not recorded: they count, but their duration is
+    /// unknown.
     pub(super) fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         while self.stack.len() > at {
             let Some(frame) = self.stack.pop() else { return };
@@ -334,13 +341,13 @@ impl Cpu {
         }
     }
 
-    /// Whether it is not known yet what a silent reschedule IPI was for.
+    /// Whether the target of a silent reschedule IPI is not known yet.
     #[inline(always)]
     pub(super) fn is_undecided(&self) -> bool {
         self.undecided.is_some()
     }
 
-    /// Decides what a silent reschedule IPI was for.
+    /// Decides the class of a silent reschedule IPI.
     #[inline(never)]
     pub(super) fn settle(&mut self, own: bool, sink: &mut impl FnMut(&Span)) {
         if let Some(mut span) = self.undecided.take() {
@@ -351,12 +358,18 @@ impl Cpu {
         }
     }
 
-    /// Something without an end of its own, told at `ts_ns`; the event before it was at `before_ns`.
-    pub(super) fn instant(&mut self, before_ns: i64, ts_ns: i64, told: Told, sink: &mut impl FnMut(&Span)) {
-        let Told { class, label, length_ns, causes } = told;
+    /// An event without an end, recorded at `ts_ns`; the previous event was at `before_ns`.
+    pub(super) fn instant(
+        &mut self,
+        before_ns: i64,
+        ts_ns: i64,
+        instant: InstantEvent,
+        sink: &mut impl FnMut(&Span),
+    ) {
+        let InstantEvent { class, label, length_ns, causes } = instant;
         let counts = class != EventClass::Nmi || self.first_handler(label);
         let began = ts_ns.saturating_sub_unsigned(length_ns);
-        // Its own length may be read from another clock: it cannot have begun before what was recorded before it.
+        // Its length may come from another clock: it cannot have begun before the previous event.
         let t0_ns = began.max(before_ns).min(ts_ns);
         let net_ns = ts_ns.saturating_sub(t0_ns).max(0) as u64;
         self.nest(net_ns);
@@ -379,7 +392,8 @@ impl Cpu {
         });
     }
 
-    /// Whether a handler is the first of its NMI. Handlers are asked in a fixed order: one that comes again belongs to the next.
+    /// Whether a handler is the first of its NMI. Handlers run in a fixed order: a repeated one
+    /// belongs to the next NMI.
     fn first_handler(&mut self, label: LabelId) -> bool {
         if self.nmi_handlers.contains(&label) {
             self.nmi_handlers.clear();
@@ -393,7 +407,7 @@ impl Cpu {
         self.last_ns
     }
 
-    /// Events are missing here: nothing that was open can be relied on.
+    /// Events are missing here: no open frame is reliable.
     pub(super) fn lost(&mut self, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         self.settle(false, sink);
         self.cut(0, joins, sink);

@@ -1,11 +1,11 @@
-//! One thing that is running on a CPU, between its two ends, and what its class turns out to be.
+//! One thing that runs on a CPU, from start to end, and how its class is decided.
 
 use crate::attribute::Causes;
 use crate::labels::LabelId;
 use crate::view::Context;
 use model::EventClass;
 
-/// What a frame is to the rules.
+/// How the rules treat a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The timer's own interrupt: what expires inside decides.
@@ -49,21 +49,21 @@ pub(super) struct Frame {
     pub(super) t0_ns: i64,
     /// Time inside that belongs to other spans.
     pub(super) nested_ns: u64,
-    /// Its time and its class go to the frame around it; it is no span.
+    /// Its time and class go to the frame around it; it is no span.
     pub(super) absorbed: bool,
-    /// Whether it is an event of its own; false for what goes on after an interruption.
+    /// Whether it is an event of its own; false if it resumes after an interruption.
     pub(super) counts: bool,
-    /// Whether its own name is known: of an IPI by a function that it brought.
+    /// Whether an IPI has the name of a function that it brought.
     pub(super) named: bool,
     pub(super) woke_probe: bool,
     pub(super) woke_other: bool,
     pub(super) expired: Expired,
-    /// Who asked for it.
+    /// Its sources.
     pub(super) causes: Causes,
 }
 
 impl Frame {
-    /// The class and label of a frame that has ended; `own_timer` says whether its key is a timer that the probe armed.
+    /// The class and label of an ended frame; `own_timer`: its key is a timer that the probe armed.
     pub(super) fn verdict(&self, own_timer: bool) -> (EventClass, LabelId) {
         let woke_only_probe = self.woke_probe && !self.woke_other;
         match self.kind {
@@ -85,14 +85,14 @@ impl Frame {
         } else if let Some(label) = own {
             (EventClass::SelfCaused, label)
         } else if woke_only_probe {
-            // A kernel that does not show expiries still shows whom they wake.
+            // A kernel that does not show expiries still shows their wake-ups.
             (EventClass::SelfCaused, self.label)
         } else {
             (self.class, self.label)
         }
     }
 
-    /// Takes note of a timer that expired inside, and of who armed it if that decides what this is.
+    /// Notes a timer that expired inside, and its source if the timer decides the class.
     pub(super) fn note_expiry(&mut self, (class, label): (EventClass, LabelId), causes: &Causes) {
         let decides = match class {
             EventClass::TimerTick => true,

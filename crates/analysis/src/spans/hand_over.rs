@@ -1,4 +1,4 @@
-//! A CPU goes from one task to another: whose run begins, and whether that is an event.
+//! A CPU switches from one task to another: which run begins, and whether that is an event.
 
 use super::cpu::Cpu;
 use super::frame::Frame;
@@ -9,16 +9,16 @@ use crate::prio::Prio;
 use crate::view::{Context, Level, Task};
 use model::EventClass;
 
-/// A CPU goes from one task to another.
+/// A CPU switches from one task to another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandOver {
-    /// Until when the one that ran did, at least.
+    /// The earliest end of the previous task's run.
     pub(super) left_ns: i64,
-    /// From when the next one runs, at the latest.
+    /// The latest start of the next task's run.
     pub(super) came_ns: i64,
-    /// Whether the one that ran would have run on.
+    /// Whether the previous task is runnable.
     pub(super) runnable: bool,
-    /// Who runs then; unnamed unless a switch told it.
+    /// The next task; unnamed unless a switch named it.
     pub(super) next: Task,
     pub(super) named: bool,
 }
@@ -40,7 +40,7 @@ pub(super) struct Run {
     pub(super) nested_ns: u64,
     label: LabelId,
     counted: Counted,
-    /// Who asked for it.
+    /// Its source.
     cause: Option<Cause>,
 }
 
@@ -50,7 +50,7 @@ impl Run {
         Self { t0_ns, nested_ns: 0, label: who.comm, counted, cause }
     }
 
-    /// What it was until `t1_ns`, without what lasted `inside_ns` and has not ended.
+    /// Its span until `t1_ns`, without `inside_ns` of what has not ended.
     #[inline(always)]
     fn span(&self, cpu: u32, task: Task, t1_ns: i64, inside_ns: u64) -> Span {
         let Self { t0_ns, nested_ns, label, counted, cause } = *self;
@@ -79,7 +79,7 @@ impl Cpu {
         }
     }
 
-    /// Gives who is running a name and a priority that were not known when it came.
+    /// Sets name and priority of the running task if they were not known when it came.
     pub(super) fn name(&mut self, who: Task) {
         if let Some(run) = self.run.as_mut().filter(|run| !run.counted.named) {
             (run.label, run.counted.named) = (who.comm, true);
@@ -89,13 +89,13 @@ impl Cpu {
         }
     }
 
-    /// A task inherits a priority, or gives it back: what ran before that is a span of its own, and
-    /// what runs from here on may be in the probe's way, or no more.
+    /// A task inherits a priority or returns it. Its run until now becomes a span of its own; from
+    /// here on it may delay the probe, or no longer does.
     pub(super) fn has_prio(&mut self, at_ns: i64, pid: i32, prio: Prio, sink: &mut impl FnMut(&Span)) {
         let Some(task) = self.current.filter(|task| task.pid == pid && task.prio != prio) else { return };
         self.current = Some(Task { prio, ..task });
         let class = self.run_class(prio);
-        // What is open inside it ends later: its time up to here is none of the task's.
+        // What is open inside it ends later: its time up to here is not the task's.
         let inside_ns = self.stack.first().map_or(0, |inner| at_ns.saturating_sub(inner.t0_ns).max(0) as u64);
         let Some(run) = &mut self.run else { return };
         sink(&run.span(self.number, task, at_ns, inside_ns));
@@ -103,16 +103,15 @@ impl Cpu {
         *run = Run { t0_ns: run.t0_ns.max(at_ns), nested_ns: 0, counted, ..*run };
     }
 
-    /// What a task of this priority is to the probe that runs where it was preempted, or was
-    /// called.
+    /// The class of a run with this priority: harmless if it resumes and may not delay the probe.
     fn run_class(&self, prio: Prio) -> EventClass {
         let known = prio.is_known() && self.probe_prio.is_known();
         let harmless = self.goes_on && known && !prio.may_delay(self.probe_prio);
         if harmless { EventClass::SelfCaused } else { EventClass::Switch }
     }
 
-    /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when
-    /// it comes back.
+    /// The scheduler hands over to `next`. Returns the frames of the task that left, to resume
+    /// when it comes back.
     #[inline(always)]
     pub(super) fn switch(
         &mut self,
@@ -132,9 +131,9 @@ impl Cpu {
         self.leaving = self.current.replace(next).map(|task| task.pid);
         let waits = self.leaves(runnable);
         let resumes = self.comes(next.pid);
-        // A task that goes on was woken long ago, and not for this.
+        // A task that resumes was woken long ago, for another run.
         let cause = if resumes { None } else { joins.links.of_switch(next.pid) };
-        // Beside a probe that sleeps, what was preempted only takes up again what it was doing.
+        // If the probe sleeps, a preempted task only resumes.
         let goes_on = resumes && !waits;
         self.goes_on = goes_on;
         if next.pid == self.probe {
@@ -166,7 +165,7 @@ impl Cpu {
         parked
     }
 
-    /// Ends what is open in the task that leaves. Gives what goes on when it comes back.
+    /// Ends the open frames of the task that leaves. Returns those to resume later.
     #[inline(never)]
     fn park(&mut self, left_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(&Span)) -> Vec<Frame> {
         if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
@@ -184,7 +183,7 @@ impl Cpu {
         self.stack.extend(frames.into_iter().map(goes_on));
     }
 
-    /// The current task leaves. Whether the probe waits for the CPU, then.
+    /// The current task leaves. Returns whether the probe waits for the CPU then.
     #[inline(always)]
     fn leaves(&mut self, runnable: bool) -> bool {
         if let Some(pid) = self.leaving.filter(|pid| runnable && *pid != 0) {
@@ -193,7 +192,7 @@ impl Cpu {
         self.preempted.has(self.probe)
     }
 
-    /// A task comes. Whether it goes on where it was preempted.
+    /// A task comes. Returns whether it resumes after a preemption.
     fn comes(&mut self, pid: i32) -> bool {
         self.preempted.remove(pid)
     }

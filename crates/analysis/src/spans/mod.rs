@@ -1,20 +1,27 @@
-//! Kernel events → spans: who ran on a measured CPU, from when to when, and how long without what interrupted it.
+//! Kernel events → spans: what ran on a measured CPU, its start and end, and its time without
+//! interruptions.
 //!
-//! Works on the merged stream, in memory that grows with CPUs and open spans only. The rules (classes of
-//! `model::EventClass`):
-//! - The local timer's interrupt is one event. It is `timer.tick` if the tick's function expired inside, `self` if nothing but
-//!   the probe's own timer did, `timer.hrtimer` otherwise; the expiries inside are not counted again, but for timers of others that
-//!   expire in the tick's interrupt: whoever armed them did not arm the tick.
-//! - A timer is the probe's own if its expiry woke the probe and nobody else, or if the probe armed it to sleep.
-//! - An IPI that woke the probe and nobody else is `self`. A reschedule IPI that woke nobody in sight is `self` if the probe was
-//!   not running and the next switch is to the probe, with no other reason: no local wake-up of it, no other task woken.
-//! - A switch to the probe or to idle is `self`; a switch to another task is `switch`, and lasts until the next switch.
-//! - A task that was preempted and goes on has no waker. While the probe sleeps it is no event either: the switch back to it is `self`,
-//!   and so is its time if it could not have run before the probe.
-//! - What a switch interrupts (a workqueue item that sleeps) goes on as a second span that does not count as an event.
-//! - A page fault counts only while the probe is current: those of other tasks on the CPU belong to them.
+//! Works on the merged stream, in memory that grows with CPUs and open spans only. The rules
+//! (classes of `model::EventClass`):
+//! - The local timer's interrupt is one event. It is `timer.tick` if the tick's function expired
+//!   inside, `self` if only the probe's own timer did, `timer.hrtimer` otherwise. The expiries
+//!   inside are not counted again, except timers of others in the tick's interrupt: their source
+//!   did not arm the tick.
+//! - A timer is the probe's own if its expiry woke only the probe, or if the probe armed it to
+//!   sleep.
+//! - An IPI that woke only the probe is `self`. A reschedule IPI without a visible wake-up is
+//!   `self` if the probe was not running and the next switch is to the probe, with no other reason:
+//!   no local wake-up of it, no other task woken.
+//! - A switch to the probe or to idle is `self`; a switch to another task is `switch`, and lasts
+//!   until the next switch.
+//! - A preempted task that resumes has no waker. While the probe sleeps it is no event either: the
+//!   switch back to it is `self`, and so is its time if it may not delay the probe.
+//! - What a switch interrupts (a workqueue item that sleeps) resumes as a second span that does not
+//!   count as an event.
+//! - A page fault counts only while the probe is current: those of other tasks on the CPU belong to
+//!   them.
 //! - A migration counts only on a measured CPU that gains or loses the task.
-//! - A switch that must have been and was not recorded counts as one ([`omitted`]).
+//! - An inferred switch that was not recorded counts as one ([`omitted`]).
 //!
 //! Times are lower bounds: the kernel's entry and exit code lies outside its tracepoints.
 
@@ -31,7 +38,7 @@ use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
 use crate::view::{At, KernelEvent, Level, Switch, Task, Wake, What};
-use cpu::{Cpu, Start, Told};
+use cpu::{Cpu, InstantEvent, Start};
 use frame::Frame;
 use hand_over::HandOver;
 use model::EventClass;
@@ -52,13 +59,14 @@ pub struct Span {
     pub net_ns: u64,
     /// What ran.
     pub label: LabelId,
-    /// In what it ran.
+    /// The level it ran at.
     pub level: Level,
     /// The task that was current: of a [`Level::Task`] span the one that ran it.
     pub task: Task,
-    /// Whether it is an event; false where it only goes on, after an interruption or from before the window.
+    /// Whether it is an event; false where one resumes after an interruption or began before the
+    /// window.
     pub counts: bool,
-    /// Who asked for it, as far as that is known.
+    /// Its sources, as far as known.
     pub causes: Causes,
 }
 
@@ -71,26 +79,27 @@ pub struct MeasuredCpu {
     pub tid: i32,
 }
 
-/// What the rules need to know of the traced kernel: texts among its labels, and how it serves softirqs.
+/// What the rules need to know of the traced kernel: labels of texts, and how it serves softirqs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// The function of timers that wake a sleeper (`hrtimer_wakeup`); `None` where functions cannot be named, and any timer that
-    /// the probe armed is taken for its sleep.
+    /// The function of timers that wake a sleeper (`hrtimer_wakeup`); `None` where functions cannot
+    /// be named: then any timer that the probe armed counts as its sleep.
     pub sleeper: Option<LabelId>,
     /// For a task that was running when recording began.
     pub unnamed: LabelId,
-    /// For a task of which neither coming nor leaving was recorded.
+    /// For a task of which no switch was recorded.
     pub unseen: LabelId,
-    /// For time in which the scheduler passed over a task that was ready.
+    /// For time in which the scheduler passed over a ready task.
     pub out_of_budget: LabelId,
-    /// For a system call of which nothing tells the name.
+    /// For a system call without a known name.
     pub system_call: LabelId,
     /// For what is outside the kernel: firmware or a hypervisor.
     pub outside: LabelId,
     /// Whether the trace has the handlers of all interrupts, as far as the kernel has events of
     /// them.
     pub interrupts: bool,
-    /// Whether it is a PREEMPT_RT kernel, which serves softirqs and most interrupts in threads; false where functions cannot be named.
+    /// Whether it is a PREEMPT_RT kernel, which serves softirqs and most interrupts in threads;
+    /// false where functions cannot be named.
     pub rt: bool,
 }
 
@@ -107,7 +116,7 @@ impl Timers {
     }
 }
 
-/// What joins events with what came before them.
+/// Joins events with earlier ones.
 #[derive(Debug)]
 struct Joins {
     timers: Timers,
@@ -147,8 +156,8 @@ impl SpanBuilder {
         self.places.get(cpu as usize).copied().flatten()
     }
 
-    /// Takes the next event of the merged stream; those of CPUs that are not measured matter as causes. Spans come out when they
-    /// end, so nearly in order of their ends. `sets`: what the stream's sets of CPUs hold.
+    /// Takes the next event of the merged stream; events of other CPUs matter as causes. Spans come
+    /// out when they end, so nearly in order of their ends. `sets`: the CPU sets of the stream.
     #[inline]
     pub fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(&Span)) {
         match event.what {
@@ -197,7 +206,7 @@ impl SpanBuilder {
         }
         if let Some(place) = here {
             self.arrive(place, at.ts_ns, (Task::unnamed(at.pid, self.known.unnamed), false), sink);
-            // Only what an IPI brings matters.
+            // Only wake-ups inside an IPI matter.
             if wake.done && !self.cpus[place].is_plain() {
                 self.woken_from_afar(place, at.cpu, wake.pid);
             }
@@ -236,7 +245,7 @@ impl SpanBuilder {
         self.joins.links.note(event, sets);
     }
 
-    /// Takes note of time and of the task that an event names as current; whether it is a switch.
+    /// Notes the time and the current task of an event, and whether it is a switch.
     #[inline(always)]
     fn arrive(
         &mut self,
@@ -262,7 +271,7 @@ impl SpanBuilder {
     #[inline(always)]
     fn hand_over(&mut self, place: usize, from: i32, to: HandOver, sink: &mut impl FnMut(&Span)) {
         let Self { cpus, joins, parked, .. } = self;
-        // Hardly ever is one.
+        // Parked frames are rare.
         let resumed = if parked.is_empty() { None } else { parked.remove(&to.next.pid) };
         let resumed = resumed.unwrap_or_default();
         let left = cpus[place].switch(to, resumed, joins, sink);
@@ -293,7 +302,7 @@ impl SpanBuilder {
                 let (context, causes) = (crate::view::Context::Hard, Causes::default());
                 state.exit(ts_ns, Start { event: of, key, class, context, label, causes }, joins, sink);
             }
-            // The faults of any other task, or of idle, are that task's own: what it costs the probe is its switch.
+            // Faults of another task, or of idle, are its own: the probe only pays the switch.
             What::Instant { class: EventClass::Exception, .. } if pid != state.probe => {}
             What::Instant { class, label, length_ns } => {
                 let causes = match class {
@@ -301,7 +310,7 @@ impl SpanBuilder {
                     EventClass::Exception => Causes::one(joins.links.doer(event)),
                     _ => Causes::default(),
                 };
-                state.instant(before_ns, ts_ns, Told { class, label, length_ns, causes }, sink);
+                state.instant(before_ns, ts_ns, InstantEvent { class, label, length_ns, causes }, sink);
             }
             What::Called { label, csd } => state.called(label, joins.links.of_call(csd)),
             _ => {}
@@ -310,7 +319,7 @@ impl SpanBuilder {
 
     #[inline(never)]
     fn armed(&mut self, event: &KernelEvent, timer: u64) {
-        // In an interrupt, the current task is only who happened to be there.
+        // In an interrupt, the current task did not arm the timer.
         if event.in_task() && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
             self.joins.timers.armed.insert(timer, event.pid);
         } else {
@@ -337,8 +346,8 @@ impl SpanBuilder {
         }
     }
 
-    /// Events of a CPU are missing from here on: its own spans are cut, no cause that was seen before can be relied on, and what is seen
-    /// meanwhile is known by order at best.
+    /// Events of a CPU are missing from here on: its own spans are cut, earlier causes are not
+    /// reliable, and causes seen meanwhile are known by order at best.
     pub fn lost(&mut self, hole: Hole, sink: &mut impl FnMut(&Span)) {
         if hole.cpu > MAX_CPU {
             return;
@@ -349,13 +358,13 @@ impl SpanBuilder {
         self.joins.links.lost(hole);
     }
 
-    /// By CPU, how many switches cannot have been recorded: each one leaves the task that the one before went to. Kernels were seen to
-    /// leave some out without counting them as lost.
+    /// The number of switches that were not recorded, by CPU: each switch must leave the task that
+    /// the one before went to. Some kernels leave switches out without counting them as lost.
     pub fn breaks(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.cpus.iter().map(|cpu| (cpu.number, cpu.breaks))
     }
 
-    /// The window ends then, which was not known before.
+    /// Sets the end of the window, which was not known before.
     pub(crate) fn until(&mut self, t1_ns: i64) {
         self.t1_ns = t1_ns;
     }

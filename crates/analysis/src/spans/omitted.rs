@@ -1,10 +1,13 @@
-//! Switches that the kernel did not record: some kernels leave some out without counting them as lost.
+//! Switches that the kernel did not record: some kernels leave some out without counting them as
+//! lost.
 //!
-//! Every event names the task that was current. Where that is not the one that was switched to last, a switch was left out between this
-//! event and the one before it on the CPU. The one that ran before did so until that event at least; the other runs from this one on at
-//! least. An idle CPU for which the other was woken does nothing else before it switches: there, the other runs from the event before.
+//! Every event names the current task. If that is not the last one switched to, a switch was left
+//! out between this event and the previous one on the CPU. The earlier task ran at least until the
+//! previous event; the other runs at least from this one on. An idle CPU for which the other was
+//! woken does nothing else before it switches: there, the other runs from the previous event on.
 //!
-//! A kernel 6.18 was seen to leave out nearly all switches from idle, in a plain instance with `sched_switch` alone.
+//! A kernel 6.18 was seen to leave out nearly all switches from idle, in a plain instance with
+//! `sched_switch` alone.
 
 use super::cpu::Cpu;
 use super::hand_over::HandOver;
@@ -12,14 +15,15 @@ use crate::labels::LabelId;
 use crate::view::Task;
 
 impl Cpu {
-    /// The hand-over, and from whom, that must have been before an event, the first after `before_ns`, of which `who` is current. `tells`: it is a switch
-    /// from `who` itself. `unseen`: the name of who came without being named.
+    /// The omitted hand-over before an event whose current task is `who`, and the task that left.
+    /// `before_ns`: the CPU's previous event. `leaves`: the event is a switch from `who` itself.
+    /// `unseen`: the name of a task that no switch named.
     #[inline(always)]
     pub(super) fn omitted(
         &mut self,
         [before_ns, ts_ns]: [i64; 2],
         who: i32,
-        tells: bool,
+        leaves: bool,
         unseen: LabelId,
     ) -> Option<(i32, HandOver)> {
         let current = self.current()?.pid;
@@ -27,7 +31,7 @@ impl Cpu {
             self.leaving = None;
             return None;
         }
-        if self.leaving == Some(who) && !tells {
+        if self.leaving == Some(who) && !leaves {
             return None;
         }
         Some(self.left_out(current, [before_ns, ts_ns], who, unseen))

@@ -1,8 +1,8 @@
-//! Tasks that were taken off a CPU though they would have run on, and have not come back.
+//! Runnable tasks that were taken off a CPU and have not come back.
 
-/// So many are remembered, of more the last.
+/// The number of tasks kept, the latest.
 const MOST: usize = 64;
-/// Places: those of tasks that were taken out meanwhile are used again only when all are used up.
+/// Places: those of removed tasks are reused only when all are used up.
 const PLACES: usize = 256;
 /// Sorts of tasks by the low bits of their numbers.
 const SORTS: usize = 1024;
@@ -13,10 +13,10 @@ const NOBODY: i32 = i32::MIN;
 #[derive(Debug)]
 pub(super) struct Preempted {
     places: Box<[i32; PLACES]>,
-    /// From the first to behind the last.
+    /// From the first to one past the last.
     used: std::ops::Range<usize>,
     count: usize,
-    /// How many there are of each sort, and the place of the one that came last.
+    /// The count of each sort, and the place of its latest task.
     sorts: Box<[(u8, u8); SORTS]>,
 }
 
@@ -33,7 +33,7 @@ fn sort(task: i32) -> usize {
 }
 
 impl Preempted {
-    /// One more.
+    /// Adds a task.
     #[inline(always)]
     pub(super) fn add(&mut self, task: i32) {
         if self.count == MOST || self.used.end == PLACES {
@@ -89,7 +89,7 @@ impl Preempted {
         self.place(task).is_some()
     }
 
-    /// Takes a task out; whether it was in.
+    /// Removes a task; returns whether it was there.
     #[inline(always)]
     pub(super) fn remove(&mut self, task: i32) -> bool {
         let mut was_in = false;
@@ -106,7 +106,7 @@ impl Preempted {
         self.count -= 1;
     }
 
-    /// Takes all out.
+    /// Removes all.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -118,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Numbers that share their low bits among them.
+        /// Some numbers share their low bits.
         #[test]
         fn it_is_a_list_of_the_last_ones(steps in prop::collection::vec((0i32..4, 0i32..90), 0..1500)) {
             let (mut ours, mut list) = (Preempted::default(), Vec::new());

@@ -1,6 +1,6 @@
-//! Every rule on events made by hand. CPU 2 is measured by thread 77 unless a test says otherwise.
+//! Every rule on events made by hand. Thread 77 measures CPU 2 unless a test says otherwise.
 //!
-//! Long because: one test a rule, and all share one way of making streams.
+//! Long because: one test per rule, and all build streams alike.
 
 use super::*;
 use crate::prio::Prio;
@@ -31,7 +31,7 @@ const KNOWN: Known =
 
 const HOLE: Hole = Hole { cpu: 2, t0_ns: 0, t1_ns: 0 };
 
-/// Named by its number. The probe goes before the others.
+/// Named by its number. The probe has precedence.
 fn task(pid: i32) -> Task {
     let prio = if pid == PROBE { Prio::new(19) } else { Prio::new(120) };
     Task { pid, prio, comm: 1000 + pid as u32, softirqd: false }
@@ -90,7 +90,7 @@ impl Stream {
         self
     }
 
-    /// Who runs would have run on.
+    /// The current task is runnable.
     fn preempt(self, ts_ns: i64, next: i32) -> Self {
         self.hand_over(ts_ns, true, next)
     }
@@ -316,14 +316,14 @@ fn a_work_item_that_sleeps_goes_on_without_counting_twice() {
 
 #[test]
 fn a_timer_interrupt_inside_a_softirq_timer_is_its_own() {
-    // PREEMPT_RT expires soft timers in a task; the hard interrupt comes on top.
+    // PREEMPT_RT expires soft timers in a task; the hard interrupt nests in it.
     let stream = Stream::new(KTHREAD)
         .enter_key(100, EXPIRE, TimerHrtimer, OTHER_TIMER, 1)
         .timer(150, TimerTick, TICK, None)
         .exit_key(300, EXPIRE, 1);
-    let told: Vec<_> =
+    let events: Vec<_> =
         stream.spans().into_iter().filter(|span| span.counts).map(|span| (span.class, span.net_ns)).collect();
-    assert_eq!(told, [(TimerTick, 40), (TimerHrtimer, 160)]);
+    assert_eq!(events, [(TimerTick, 40), (TimerHrtimer, 160)]);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn an_ipi_that_wakes_the_probe_is_self() {
     assert_eq!(ipi(&[PROBE]), [SelfCaused, SelfCaused]);
     assert_eq!(ipi(&[KTHREAD]), [IpiCall, SelfCaused]);
     assert_eq!(ipi(&[PROBE, KTHREAD]), [IpiCall, SelfCaused]);
-    // A function call that wakes nobody has not woken the probe either.
+    // A function call without a wake-up has not woken the probe either.
     assert_eq!(ipi(&[]), [IpiCall, SelfCaused]);
 }
 
@@ -359,7 +359,7 @@ fn a_silent_reschedule_is_self_if_the_probe_comes_next_for_no_other_reason() {
     // Another task was woken for this CPU.
     let other = Stream::new(0).wake(90, KTHREAD).enter(100, RESCHED, IpiResched, PLAIN).exit(110, RESCHED);
     assert_eq!(other.switch(120, PROBE).classes(), [IpiResched, SelfCaused]);
-    // Of two, only the second can have been the one.
+    // Of two, only the second can be the cause.
     let two = resched(0).enter(150, RESCHED, IpiResched, PLAIN).exit(160, RESCHED).switch(170, PROBE);
     assert_eq!(two.classes(), [IpiResched, SelfCaused, SelfCaused]);
     assert_eq!(resched(0).classes(), [IpiResched]);
@@ -466,14 +466,14 @@ fn behind_a_hole_nothing_is_assumed() {
         .iter()
         .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(*span)));
     builder.finish(&mut |span| out.push(*span));
-    let told: Vec<_> = out.iter().map(|span| (span.class, span.t0_ns, span.t1_ns, span.counts)).collect();
+    let spans: Vec<_> = out.iter().map(|span| (span.class, span.t0_ns, span.t1_ns, span.counts)).collect();
     let expected = [
         (Irq, 200, 200, true),
         (Switch, 100, 200, true),
         (Switch, 900, 1000, false),
         (SelfCaused, 1000, 1000, true),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(spans, expected);
 }
 
 #[test]
@@ -486,16 +486,16 @@ fn cpus_keep_their_own_stacks() {
     let two = two.enter(150, SOFTIRQ, Softirq, 4).exit(250, SOFTIRQ);
     let mut all = [one.events, two.events].concat();
     all.sort_by_key(|event| event.ts_ns);
-    let told = spans(&all, &[MeasuredCpu { cpu: 2, tid: PROBE }, MeasuredCpu { cpu: 3, tid: 78 }]);
+    let spans = spans(&all, &[MeasuredCpu { cpu: 2, tid: PROBE }, MeasuredCpu { cpu: 3, tid: 78 }]);
     assert_eq!(
-        told.iter().map(|span| (span.cpu, span.class, span.net_ns)).collect::<Vec<_>>(),
+        spans.iter().map(|span| (span.cpu, span.class, span.net_ns)).collect::<Vec<_>>(),
         [(2, Irq, 100), (3, Softirq, 100)]
     );
 }
 
-/// The probe preempts a task and sleeps again: that the task goes on is nobody's doing but the probe's.
+/// The probe preempts a task and sleeps again: only the probe causes the task to resume.
 #[test]
-fn what_the_probe_preempted_goes_on_and_that_is_no_event() {
+fn what_the_probe_preempted_resumes_and_that_is_no_event() {
     let stream =
         Stream::new(KTHREAD).wake(100, PROBE).preempt(110, PROBE).switch(200, KTHREAD).switch(300, 0);
     assert_eq!(stream.classes(), [SelfCaused, SelfCaused, SelfCaused]);
@@ -506,12 +506,12 @@ fn what_the_probe_preempted_goes_on_and_that_is_no_event() {
     let woken =
         Stream::new(KTHREAD).preempt(110, PROBE).wake(150, KTHREAD).switch(200, KTHREAD).switch(300, 0);
     assert_eq!(woken.classes(), [SelfCaused, Switch, SelfCaused]);
-    // The probe waits for the CPU: whoever has it meanwhile interferes.
+    // The probe waits for the CPU: a task that has it meanwhile interferes.
     let turns = Stream::new(KTHREAD).preempt(110, PROBE).preempt(200, KTHREAD).preempt(300, PROBE);
     assert_eq!(turns.classes(), [SelfCaused, Switch, SelfCaused]);
 }
 
-/// A task that may run though the probe waits is kept apart from one that may not.
+/// A task that may run while the probe waits is distinguished from one that may not.
 #[test]
 fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe() {
     let equal = |mut stream: Stream| {
@@ -527,8 +527,8 @@ fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe(
         stream.spans().into_iter().find(|span| (span.t0_ns, span.net_ns) == (200, 100)).unwrap().class
     };
     assert_eq!((class(stream()), class(equal(stream()))), (SelfCaused, Switch));
-    // It goes before the probe for a while: somebody whose priority it inherits waits for its lock,
-    // elsewhere.
+    // It has precedence over the probe for a while: it inherits the priority of a task that waits
+    // elsewhere for its lock.
     let inherits = |pid, at: [i64; 2]| {
         let prio = |number| What::Prio { pid, prio: Prio::new(number) };
         let stream = Stream::new(KTHREAD).preempt(110, PROBE).switch(200, KTHREAD);
@@ -539,7 +539,7 @@ fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe(
     let runs: Vec<_> = runs.map(|span| (span.class, span.t0_ns, span.t1_ns, span.task.prio)).collect();
     let [low, high] = [Prio::new(120), Prio::new(4)];
     assert_eq!(runs, [(SelfCaused, 200, 250, low), (Switch, 250, 290, high), (SelfCaused, 290, 300, low)]);
-    // Another one does, which is not here.
+    // A task that is not on this CPU inherits.
     assert_eq!(class(inherits(KTHREAD + 1, [250, 290])), SelfCaused);
 }
 
@@ -579,7 +579,8 @@ fn any_what() -> impl Strategy<Value = (u16, What)> {
 }
 
 proptest! {
-    // Any stream at all: each moment of a CPU is in one span's net time at most, and spans stay inside the window.
+    // Any stream: each moment of a CPU is in at most one span's net time, and spans stay inside
+    // the window.
     #[test]
     fn net_times_never_add_up_to_more_than_the_window(
         steps in proptest::collection::vec((0i64..200, 1u32..4, 0i32..4, any_what(), 0u8..40), 0..200),

@@ -1,4 +1,4 @@
-//! Who is woken on a CPU and for it, and what an IPI brings: who has asked for that.
+//! Wake-ups on a CPU and for it, and the sources of what an IPI brings.
 
 use super::Span;
 use super::cpu::Cpu;
@@ -7,10 +7,10 @@ use crate::attribute::{Cause, Causes};
 use crate::labels::LabelId;
 use crate::view::Context;
 
-/// Tasks woken between two switches that are told apart.
+/// The most tasks kept that were woken between two switches.
 const MOST_WOKEN: usize = 16;
 impl Cpu {
-    /// A wake-up done on this CPU: whoever is running caused it.
+    /// A wake-up done on this CPU, caused by what runs there.
     #[inline(always)]
     pub(super) fn woke(&mut self, pid: i32) {
         let own = pid == self.probe;
@@ -30,7 +30,7 @@ impl Cpu {
         if self.woken.last() != Some(&pid) {
             self.add_woken(pid);
         }
-        // It had slept since it was preempted, elsewhere.
+        // It slept elsewhere after it was preempted.
         self.preempted.remove(pid);
         if pid == self.probe && here && self.is_undecided() {
             // The probe's wake-up has another cause than the IPI that came before.
@@ -50,13 +50,12 @@ impl Cpu {
         self.stack.is_empty()
     }
 
-    /// The IPI that is going on.
+    /// The open IPI.
     fn ipi(&mut self) -> Option<&mut Frame> {
         self.stack.iter_mut().rev().find(|frame| frame.kind == Kind::Ipi && !frame.absorbed)
     }
 
-    /// The first function that an IPI brought names it; whoever asked for any of them has caused
-    /// it.
+    /// The first function that an IPI brought names it; the source of each of them is a cause.
     pub(super) fn called(&mut self, label: LabelId, cause: Option<Cause>) {
         if let Some(ipi) = self.ipi() {
             if !ipi.named {
@@ -66,15 +65,15 @@ impl Cpu {
         }
     }
 
-    /// An IPI completes a wake-up that another CPU asked for.
+    /// An IPI completes a wake-up that another CPU requested.
     pub(super) fn woken_from_afar(&mut self, cause: Cause) {
         if let Some(ipi) = self.ipi() {
             ipi.causes.add(cause);
         }
     }
 
-    /// Who asked for a TLB flush: whoever sent the IPI that brought it, else the last who asked for
-    /// one.
+    /// The source of a TLB flush: the sender of the IPI that brought it, else the last source of
+    /// a flush.
     pub(super) fn flushed(&mut self, last: Option<Cause>) -> Causes {
         let last = last.map_or_else(Causes::default, Causes::one);
         let Some(ipi) = self.ipi() else { return last };

@@ -36,7 +36,7 @@ fn who_was_in_user_space_or_could_be_preempted_held_nothing() {
         "__schedule < schedule < do_notify_resume < el0_interrupt < __el0_irq_handler_common < el0t_64_irq_handler < el0t_64_irq",
         "__schedule < preempt_schedule_irq < asm_sysvec_apic_timer_interrupt < clear_user_erms < read_zero < vfs_read < ksys_read < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
         "__schedule < preempt_schedule_irq < asm_sysvec_apic_timer_interrupt < exit_to_user_mode_prepare < irqentry_exit_to_user_mode < asm_sysvec_reschedule_ipi",
-        // What is not known is not told.
+        // Unknown functions give no reading.
         "__schedule",
         "__schedule < schedule < ?",
     ] {
@@ -156,8 +156,7 @@ fn an_interrupt_names_what_it_found() {
     }
 }
 
-/// What an event was asked for by: what began it, the function that matters, and how many there
-/// are.
+/// What requested an event: what began it, the function that matters, and how many there are.
 fn asked(stack: &str) -> (Option<String>, Option<String>, usize) {
     let Way { began, site, frames } = of(stack).act;
     (began, site, frames.map_or(0, |frames| frames.split(INSIDE).count()))
@@ -178,7 +177,7 @@ fn who_asks_is_the_first_function_that_is_no_helper() {
             "futex_wake",
             4,
         ),
-        // What the interrupt found has not asked for it.
+        // The interrupted task did not request it.
         (
             "trace_event_raw_event_ipi_send_cpu < __traceiter_ipi_send_cpu < native_smp_send_reschedule < kick_ilb < trigger_load_balance < update_process_times < tick_sched_timer < hrtimer_interrupt < sysvec_apic_timer_interrupt < asm_sysvec_apic_timer_interrupt < read_zero < vfs_read < ksys_read < do_syscall_64",
             "interrupt",
@@ -195,7 +194,7 @@ fn who_asks_is_the_first_function_that_is_no_helper() {
         assert_eq!(asked(stack), (Some(began.to_owned()), Some(site.to_owned()), frames), "{stack}");
     }
     assert_eq!(asked("try_to_wake_up < complete"), (None, None, 2), "helpers alone");
-    // The scheduler asks too, on its way: that is no switch.
+    // The scheduler also requests it, on its way: that is no switch.
     let balance = "__traceiter_csd_queue_cpu < __smp_call_single_queue < stop_one_cpu_nowait < __schedule < schedule < do_nanosleep < __x64_sys_nanosleep < do_syscall_64";
     let stop = Some("stop_one_cpu_nowait".to_owned());
     assert_eq!(asked(balance), (Some("system call nanosleep".to_owned()), stop, 5));

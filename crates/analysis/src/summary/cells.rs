@@ -1,4 +1,5 @@
-//! How often limits were reached in each of some hundred cells of consecutive samples, so that dependence can be told at any limit afterwards.
+//! How often limits were reached in each of some hundred cells of consecutive samples, so that
+//! dependence can be computed at any limit afterwards.
 //!
 //! Cells begin with one sample; when there are 1,024, neighbours are joined and cells become twice as long. Limits are known to a 32nd of
 //! an octave, which is near enough for how samples depend on each other there.
@@ -85,8 +86,8 @@ mod tests {
         for limit in [19_968, 20_992, 22_016] {
             let direct = effective::of_reaching(&values, limit).samples;
             assert!((whole.tau(limit).samples - pieces.tau(limit).samples).abs() < 1e-12);
-            let told = whole.tau(limit).samples;
-            assert!((told / direct - 1.0).abs() < 0.3, "{limit}: {told}, not {direct}");
+            let tau = whole.tau(limit).samples;
+            assert!((tau / direct - 1.0).abs() < 0.3, "{limit}: {tau}, not {direct}");
         }
         assert_eq!(Cells::default().tau(5), Tau::ONE);
     }

@@ -1,10 +1,11 @@
 //! One series of samples in bounded memory, however long: a hundred megabytes would hold it all, ten are used.
 //!
-//! The same figures as those of a whole run ([`crate::series`]), in one pass over a samples file: losses and missed releases, quantiles,
-//! exceedances, the largest samples with their times. Quantiles are exact up to a millisecond ([`counts`]). In place of a bootstrap their
-//! intervals are those of ranks: the exact binomial interval of the effective number (C. Woodruff, "Confidence intervals for medians and
-//! other position measures", Journal of the American Statistical Association 47 (1952)), with the autocorrelation time of each level from
-//! [`cells`].
+//! The same statistics as those of a whole run ([`crate::series`]), in one pass over a samples
+//! file: losses and missed releases, quantiles, exceedances, the largest samples with their times.
+//! Quantiles are exact up to a millisecond ([`counts`]). In place of a bootstrap their intervals
+//! are those of ranks: the exact binomial interval of the effective number (C. Woodruff,
+//! "Confidence intervals for medians and other position measures", Journal of the American
+//! Statistical Association 47 (1952)), with the autocorrelation time of each level from [`cells`].
 
 mod cells;
 mod counts;
@@ -28,7 +29,7 @@ pub use stream::{of_file, of_run};
 /// The largest samples that are kept with their times.
 pub const LARGEST: usize = 100;
 
-/// What a samples file says.
+/// The summary of a samples file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Where it is.
@@ -41,13 +42,13 @@ pub struct Summary {
     pub cpu: u32,
     /// Number of the measuring thread in the window.
     pub thread: u32,
-    /// Distance of releases, ns.
+    /// Interval between releases, ns.
     pub period_ns: Option<u64>,
     /// Samples that count.
     pub n: u64,
     /// Samples stored but not counted (first, warm-up, clock step).
     pub excluded: u64,
-    /// Releases that passed unserved, charged in all figures.
+    /// Releases that passed unserved, charged in all statistics.
     pub missed: u64,
     /// Samples lost to a full ring; none where only the samples file is known.
     pub ring_lost: Option<u64>,
@@ -112,7 +113,7 @@ impl Builder {
         }
     }
 
-    /// The figures. `limits_ns`: further thresholds.
+    /// The statistics. `limits_ns`: further thresholds.
     fn finish(self, limits_ns: &[i64], from_ns: Option<u64>) -> Figures {
         let n = self.counts.steps().map(|(_, count)| count).sum::<u64>();
         let quantiles = LEVELS.iter().map(|&parts| self.quantile(parts, n)).collect();
@@ -124,9 +125,9 @@ impl Builder {
         thresholds.dedup();
         let at_least =
             |limit: i64| self.counts.steps().filter(|(value, _)| *value >= limit).map(|(_, n)| n).sum();
-        let told = thresholds.iter().map(|&limit| (limit, at_least(limit), self.cells.tau(limit)));
-        let told: Vec<(i64, u64, crate::effective::Tau)> = told.collect();
-        let exceedances = deepening(&told, n)
+        let counts = thresholds.iter().map(|&limit| (limit, at_least(limit), self.cells.tau(limit)));
+        let counts: Vec<(i64, u64, crate::effective::Tau)> = counts.collect();
+        let exceedances = deepening(&counts, n)
             .into_iter()
             .map(|(limit, count, tau)| exceedance(limit, count, n, tau, span_ns.max(0) as u64))
             .collect();
@@ -146,21 +147,21 @@ impl Builder {
 
     fn quantile(&self, parts: u64, n: u64) -> Quantile {
         let p = parts as f64 / 100_000.0;
-        let mut told = Quantile { p, ..Quantile::default() };
+        let mut quantile = Quantile { p, ..Quantile::default() };
         let rank = crate::distribution::nearest_rank(n as usize, parts) as u64;
-        let Some(value) = self.at_rank(rank) else { return told };
+        let Some(value) = self.at_rank(rank) else { return quantile };
         let above = self.cells.tau(value.saturating_add(1)).samples;
         let tau = above.max(self.cells.tau(value).samples);
         let effective = (n - rank) as f64 / tau;
-        told.effective_above = Some(effective);
+        quantile.effective_above = Some(effective);
         if effective >= ABOVE {
-            told.value_ns = Some(value);
+            quantile.value_ns = Some(value);
             let worth = n as f64 / tau;
             let ends = share_interval(p * worth, worth).map(|share| (share * n as f64).ceil() as u64);
             let at = |rank: u64| self.at_rank(rank.clamp(1, n)).unwrap_or(value);
-            told.interval_ns = Some(ends.map(at));
+            quantile.interval_ns = Some(ends.map(at));
         }
-        told
+        quantile
     }
 
     /// The value of a rank, from 1.

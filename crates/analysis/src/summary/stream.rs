@@ -62,8 +62,8 @@ struct Reading<'r> {
     last: Last,
     /// Rows read, and rows in the file.
     rows: [u64; 2],
-    /// Releases that rows told as missed.
-    told: u64,
+    /// Releases that the rows count as missed.
+    swallowed: u64,
 }
 
 /// The row before a batch.
@@ -101,7 +101,7 @@ impl<'r> Reading<'r> {
             record,
             last: Last::None,
             rows: [0, stream.rows()],
-            told: 0,
+            swallowed: 0,
         }
     }
 
@@ -135,12 +135,12 @@ impl<'r> Reading<'r> {
 
     fn samples(&mut self, samples: &[Sample]) {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return };
-        let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
-        self.told += told;
-        let charged = if self.charges && told > 0 {
+        let swallowed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+        self.swallowed += swallowed;
+        let charged = if self.charges && swallowed > 0 {
             let before = self.last.before(first, self.period_ns);
             let joined: Vec<Sample> = before.into_iter().chain(samples.iter().copied()).collect();
-            missed::charged(&joined, self.period_ns, told)
+            missed::charged(&joined, self.period_ns, swallowed)
         } else {
             Vec::new()
         };
@@ -169,7 +169,7 @@ impl<'r> Reading<'r> {
     /// What passed behind the last sample.
     fn end(&mut self) {
         let (Some(record), Last::Row(last)) = (self.record, self.last) else { return };
-        let left = record.missed.saturating_sub(self.told);
+        let left = record.missed.saturating_sub(self.swallowed);
         if !self.charges || left == 0 {
             return;
         }

@@ -1,4 +1,4 @@
-//! The figures of a stream are those of the whole run, and memory does not grow with it.
+//! The statistics of a stream are those of the whole run, and memory does not grow with it.
 
 use super::{LARGEST, of_file, of_run};
 use crate::distribution::distribution;
@@ -50,18 +50,18 @@ fn a_stream_says_what_the_whole_says() {
     let path = dir.path().join("s.parquet");
     let samples = samples(200_000);
     write(&path, &samples);
-    let told = of_file(&path, &[2_000_000]).unwrap();
+    let summary = of_file(&path, &[2_000_000]).unwrap();
     let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
     let end = samples.last().unwrap().t_ns + 1_000_000;
     let whole = ProbeRecord { missed, t1_ns: end, ..record(ProbeKind::Wakeup) };
     let whole = distribution(&whole, &samples);
-    assert_eq!((told.n, told.excluded, told.missed), (199_999, 1, missed));
+    assert_eq!((summary.n, summary.excluded, summary.missed), (199_999, 1, missed));
     let levels = |list: &[crate::shape::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
-    assert!(levels(&told.quantiles) >= 4 && levels(&whole.corrected_quantiles) >= 4);
-    assert_eq!((told.min_ns, told.observed_max_ns), (whole.min_ns, whole.corrected_max_ns));
-    assert_eq!(told.largest[0], [whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap()]);
-    assert_eq!(told.largest.len(), LARGEST);
-    for (one, other) in told.quantiles.iter().zip(&whole.corrected_quantiles) {
+    assert!(levels(&summary.quantiles) >= 4 && levels(&whole.corrected_quantiles) >= 4);
+    assert_eq!((summary.min_ns, summary.observed_max_ns), (whole.min_ns, whole.corrected_max_ns));
+    assert_eq!(summary.largest[0], [whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap()]);
+    assert_eq!(summary.largest.len(), LARGEST);
+    for (one, other) in summary.quantiles.iter().zip(&whole.corrected_quantiles) {
         let (Some(ours), Some(theirs)) = (one.value_ns, other.value_ns) else {
             // Both know the autocorrelation time from other cells: at the edge one may give what the other does not.
             let near = one.effective_above.unwrap() / other.effective_above.unwrap();
@@ -76,8 +76,8 @@ fn a_stream_says_what_the_whole_says() {
     }
     let at =
         |list: &[crate::shape::Exceedance], ns| list.iter().find(|e| e.threshold_ns == ns).unwrap().count;
-    assert_eq!(at(&told.exceedances, 1_000_000), at(&whole.exceedances, 1_000_000));
-    assert!(at(&told.exceedances, 2_000_000) >= 20);
+    assert_eq!(at(&summary.exceedances, 1_000_000), at(&whole.exceedances, 1_000_000));
+    assert!(at(&summary.exceedances, 2_000_000) >= 20);
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn the_largest_have_their_times_wherever_they_lie() {
     let mut expected: Vec<[i64; 2]> = samples.iter().map(|one| [one.t_ns, one.value_ns]).collect();
     expected.sort_by_key(|[t, value]| (std::cmp::Reverse(*value), *t));
     expected.truncate(LARGEST);
-    let told = of_file(&path, &[]).unwrap();
-    assert_eq!(told.largest, expected);
-    assert_eq!((told.n, told.span_ns), (300_000, 299_999_000));
+    let summary = of_file(&path, &[]).unwrap();
+    assert_eq!(summary.largest, expected);
+    assert_eq!((summary.n, summary.span_ns), (300_000, 299_999_000));
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn what_passed_behind_the_last_sample_counts() {
     let of = ProbeRecord { file: "samples/s.parquet".into(), missed: 4, ..record(ProbeKind::Wakeup) };
     run.probes = vec![of];
     model::store::write_json(&dir.path().join(model::store::RUN), &run).unwrap();
-    let told = &of_run(dir.path(), &[]).unwrap()[0];
-    assert_eq!((told.n, told.missed, told.ring_lost), (50, 4, Some(0)));
-    let from_1ms = told.exceedances.iter().find(|one| one.threshold_ns == 1_000_000).unwrap();
+    let summary = &of_run(dir.path(), &[]).unwrap()[0];
+    assert_eq!((summary.n, summary.missed, summary.ring_lost), (50, 4, Some(0)));
+    let from_1ms = summary.exceedances.iter().find(|one| one.threshold_ns == 1_000_000).unwrap();
     assert_eq!(from_1ms.count, 4, "4.2, 3.2, 2.2 and 1.2 ms");
 }
 
@@ -121,9 +121,9 @@ fn an_empty_file_says_nothing_and_a_damaged_one_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.parquet");
     write(&path, &[]);
-    let told = of_file(&path, &[]).unwrap();
-    assert_eq!((told.n, told.observed_max_ns, told.span_ns), (0, None, 0));
-    assert!(told.quantiles.iter().all(|quantile| quantile.value_ns.is_none()));
+    let summary = of_file(&path, &[]).unwrap();
+    assert_eq!((summary.n, summary.observed_max_ns, summary.span_ns), (0, None, 0));
+    assert!(summary.quantiles.iter().all(|quantile| quantile.value_ns.is_none()));
     std::fs::write(&path, b"PAR1 nothing PAR1").unwrap();
     assert!(of_file(&path, &[]).is_err());
 }

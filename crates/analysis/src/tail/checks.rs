@@ -1,4 +1,5 @@
-//! What must hold before a law of extremes means anything: the series must not change, and what is fitted must be independent.
+//! Preconditions for a law of extremes: the series must not change, and what is fitted must be
+//! independent.
 //!
 //! Level-stationarity by KPSS (D. Kwiatkowski, P. Phillips, P. Schmidt and Y. Shin, Journal of Econometrics 54 (1992)) and by the evenness
 //! of exceedances over time (Kolmogorov–Smirnov against the uniform law); independence by Ljung–Box (Biometrika 65 (1978)) and by the number

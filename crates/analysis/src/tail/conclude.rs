@@ -87,7 +87,7 @@ pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) ->
     tail.hold_out(&values, chosen.peaks.threshold_ns, &blur);
     let maxima = tail.maxima(&values, &blur);
     tail.draw(&chosen);
-    tail.tell_levels(&chosen, &maxima, asked);
+    tail.add_levels(&chosen, &maxima, asked);
     tail.estimated = tail.reasons.is_empty();
     if !tail.estimated {
         tail.levels.clear();
@@ -101,12 +101,12 @@ impl Tail {
         self.reasons.push(reason);
     }
 
-    fn check(&mut self, name: &str, told: Option<(f64, f64)>, reason: &str) {
-        let passed = told.is_none_or(|(_, p)| p > ALPHA);
-        let (statistic, p) = told.unzip();
+    fn check(&mut self, name: &str, result: Option<(f64, f64)>, reason: &str) {
+        let passed = result.is_none_or(|(_, p)| p > ALPHA);
+        let (statistic, p) = result.unzip();
         self.checks.push(Check { name: name.to_owned(), statistic, p, passed });
         // Several checks may have one reason.
-        if !passed && !self.reasons.iter().any(|told| told == reason) {
+        if !passed && !self.reasons.iter().any(|known| known == reason) {
             self.refuse(reason.to_owned());
         }
     }
@@ -122,8 +122,8 @@ impl Tail {
             })
             .collect();
         // The table ends at 0.01, so that is where the level is.
-        let told = kpss(&medians).map(|(statistic, p)| (statistic, if p <= ALPHA { p * 0.999 } else { p }));
-        self.check("KPSS of medians", told, "the latencies drift or change level");
+        let result = kpss(&medians).map(|(statistic, p)| (statistic, if p <= ALPHA { p * 0.999 } else { p }));
+        self.check("KPSS of medians", result, "the latencies drift or change level");
         let n = values.len() as f64;
         let places: Vec<f64> = chosen.peaks.clusters.iter().map(|(place, _)| *place as f64 / n).collect();
         let reason = "large samples come more often at some times than at others";
@@ -177,7 +177,7 @@ impl Tail {
         );
     }
 
-    /// What the first half says of the largest of the second.
+    /// Checks whether the first half predicts the largest sample of the second.
     fn hold_out(&mut self, values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64) {
         let (first, second) = values.split_at(values.len() / 2);
         let peaks = peaks(first, threshold_ns, blur);
@@ -205,10 +205,10 @@ impl Tail {
         };
         self.check("runs of block maxima", runs(&in_time), "maxima of blocks depend on each other");
         let goodness = goodness(&sorted, &law, DRAWS, &mut generator(7, 0));
-        let told = (goodness.anderson_darling, goodness.anderson_darling_p);
+        let result = (goodness.anderson_darling, goodness.anderson_darling_p);
         self.check(
             "Anderson-Darling of block maxima",
-            Some(told),
+            Some(result),
             "no law of extreme values fits maxima of blocks",
         );
         let shape_interval = law.shape_interval(&sorted);
@@ -217,7 +217,7 @@ impl Tail {
         sorted
     }
 
-    fn tell_levels(&mut self, chosen: &Chosen, maxima: &[f64], asked: &[f64]) {
+    fn add_levels(&mut self, chosen: &Chosen, maxima: &[f64], asked: &[f64]) {
         let (n, threshold) = (self.n as f64, chosen.peaks.threshold_ns as f64);
         let rate = chosen.peaks.clusters.len() as f64 / n;
         for &releases in asked.iter().filter(|&&releases| releases > FARTHEST * n * (1.0 + 1e-9)) {
@@ -316,7 +316,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 /// An estimate in words: `once in 1.0e7 releases 135 us (120 us to 170 us)`.
 impl Level {
     /// The farther of both ways, with the widest interval that they give: what a reader should take.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let [low, high] = self.interval_ns();
         let level = self.pareto_ns.max(self.maxima_ns);
         format!("{} ({} to {})", words::time(level), words::time(low), words::time(high))

@@ -1,14 +1,18 @@
-//! What may lie beyond the largest sample: laws of extremes fitted to the tail of one window, with every reason not to believe them.
+//! Bounds beyond the largest sample: laws of extremes fitted to the tail of one window, with every
+//! reason against them.
 //!
-//! Only where asked for. Two ways that should agree: excesses over a threshold, clusters as one, by a generalised Pareto law; maxima of
-//! blocks by a generalised law of extreme values, its shape not forced to Gumbel's (L. Palma Silva, D. Maxim and others, "On using GEV or
-//! Gumbel models when applying EVT for probabilistic WCET estimation", RTSS 2017). What they say is an *estimate under stated assumptions*:
-//! the same mechanisms, at the same rates, as long as this. Mechanisms that are rarer than the window is long are not in it, and no
-//! test can see that they are missing (F. Cazorla and others, WCET 2013; the counter-example of `tests.rs`).
+//! Only on request. Two ways that should agree: excesses over a threshold, clusters as one, by a
+//! generalised Pareto law; maxima of blocks by a generalised law of extreme values, its shape not
+//! forced to Gumbel's (L. Palma Silva, D. Maxim and others, "On using GEV or Gumbel models when
+//! applying EVT for probabilistic WCET estimation", RTSS 2017). What they say is an *estimate under
+//! stated assumptions*: the same mechanisms, at the same rates, as long as this. Mechanisms that
+//! are rarer than the window is long are not in it, and no test can see that they are missing (F.
+//! Cazorla and others, WCET 2013; the counter-example of `tests.rs`).
 //!
-//! The estimate is refused, in words, where the series changes, where what is fitted depends on each other, where no threshold gives a
-//! tail that is Pareto, where the largest sample does not belong to the tail that the others form, where the first half does not foretell
-//! the second, where the two ways disagree, and beyond a hundred times the samples.
+//! The estimate is refused, with a reason, if the series changes, if the fitted values depend on
+//! each other, if no threshold gives a Pareto tail, if the largest sample does not fit the tail of
+//! the others, if the first half does not predict the second, if the two ways disagree, and beyond
+//! a hundred times the samples.
 
 pub mod checks;
 mod conclude;
@@ -47,7 +51,7 @@ pub struct Tail {
     pub n: u64,
     /// The largest of them, ns.
     pub observed_max_ns: Option<i64>,
-    /// What never happened in n releases may happen at this rate for all that is known: 3/n.
+    /// Upper bound of the rate of an event that never occurred in n releases: 3/n.
     pub unseen_rate: f64,
     /// Whether the estimate stands; otherwise `reasons` say why not.
     pub estimated: bool,
@@ -72,11 +76,11 @@ pub struct Tail {
 /// One check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was looked at.
+    /// The checked property.
     pub name: String,
     /// The statistic; none where there was too little to say.
     pub statistic: Option<f64>,
-    /// Probability of one as extreme, were all well.
+    /// Probability of one as extreme under the hypothesis.
     pub p: Option<f64>,
     /// Whether it lets the estimate pass.
     pub passed: bool,

@@ -46,9 +46,9 @@ pub(crate) fn minimise<const N: usize>(
             let contracted = towards(if reflected.1 < worst { -0.5 } else { 0.5 });
             if contracted.1 >= worst.min(reflected.1) {
                 let best = corners[0].0;
-                for (point, told) in &mut corners[1..] {
+                for (point, result) in &mut corners[1..] {
                     (0..N).for_each(|axis| point[axis] = f64::midpoint(point[axis], best[axis]));
-                    *told = value(point);
+                    *result = value(point);
                 }
                 continue;
             }

@@ -1,4 +1,5 @@
-//! Laws come back from what they made; series that bear no estimate are refused; and what no fit can see is shown.
+//! Laws are recovered from their own samples; series without a valid estimate are refused; the
+//! limits of every fit are shown.
 
 use super::law::{Extreme, Law, Pareto};
 use super::{Tail, estimate, forward_stop};
@@ -7,7 +8,7 @@ use crate::resample::generator;
 use crate::testing::{Ar1, record};
 use model::sample::ProbeKind;
 
-fn told(values: &[i64], asked: &[f64]) -> Tail {
+fn tail_of(values: &[i64], asked: &[f64]) -> Tail {
     let releases: Vec<(i64, i64)> =
         values.iter().enumerate().map(|(at, &value)| (at as i64 * 1_000_000, value)).collect();
     estimate(&record(ProbeKind::Wakeup), &releases, asked)
@@ -58,7 +59,7 @@ fn laws_come_back_from_what_they_made() {
 fn a_quiet_tail_is_estimated_and_its_truth_is_inside() {
     // Of the log-normal law: what is exceeded once in 4e5 releases lies 4.565 deviations out.
     let truth = (5_000f64.ln() + 0.15 * 4.565).exp();
-    let tails: Vec<Tail> = (0..3).map(|seed| told(&quiet(40_000, 0.0, seed), &[])).collect();
+    let tails: Vec<Tail> = (0..3).map(|seed| tail_of(&quiet(40_000, 0.0, seed), &[])).collect();
     let good: Vec<&Tail> = tails.iter().filter(|tail| tail.estimated).collect();
     assert!(good.len() >= 2, "{:?}", tails.iter().map(|tail| &tail.reasons).collect::<Vec<_>>());
     let holds = |tail: &&&Tail| {
@@ -68,15 +69,16 @@ fn a_quiet_tail_is_estimated_and_its_truth_is_inside() {
     assert!(good.iter().filter(holds).count() + 1 >= good.len(), "{:?}", good[0].levels);
 }
 
-/// Trap: a rare mixture. A mechanism of 120 us that comes once in 2 million releases was seen in none of these runs of 200,000: every
-/// diagnostic passes, and the level of 1 in 20 million is put at a tenth of what it is. No test of the data can see that; what the
-/// answer says is how often the unseen may happen.
+/// Trap: a rare mixture. A mechanism of 120 us that comes once in 2 million releases was seen in
+/// none of these runs of 200,000: every diagnostic passes, and the level of 1 in 20 million is put
+/// at a tenth of what it is. No test of the data can see that; the answer bounds how often the
+/// unseen may happen.
 #[test]
 fn trap_a_mechanism_that_was_not_seen_is_not_in_the_estimate() {
     let n = 200_000;
     let unseen =
         (0..6).map(|seed| quiet(n, 5e-7, 100 + seed)).find(|run| run.iter().all(|value| *value < 100_000));
-    let tail = told(&unseen.unwrap(), &[2e7]);
+    let tail = tail_of(&unseen.unwrap(), &[2e7]);
     assert!(tail.estimated, "{:?}", tail.reasons);
     let level = tail.levels.last().unwrap();
     assert!((level.releases - 2e7).abs() < 1.0);
@@ -90,16 +92,16 @@ fn trap_a_mechanism_that_was_not_seen_is_not_in_the_estimate() {
 fn one_sample_of_another_mechanism_refuses_the_estimate() {
     let mut run = quiet(100_000, 0.0, 7);
     run[70_000] = 120_000;
-    let tail = told(&run, &[]);
+    let tail = tail_of(&run, &[]);
     assert!(!tail.estimated && tail.levels.is_empty());
     assert!(tail.reasons.iter().any(|why| why.contains("rarer mechanism of its own")), "{:?}", tail.reasons);
     assert!(!tail.curve.is_empty() && !tail.qq_ns.is_empty(), "charts show why");
 }
 
 #[test]
-fn a_level_that_is_asked_for_is_told_or_refused_and_never_left_out() {
+fn a_requested_level_is_reported_or_refused_and_never_left_out() {
     let quiet = quiet(40_000, 0.0, 1);
-    let inside = told(&quiet, &[2_000.0]);
+    let inside = tail_of(&quiet, &[2_000.0]);
     assert!(inside.estimated, "{:?}", inside.reasons);
     let level = inside.levels.iter().find(|level| (level.releases - 2_000.0).abs() < 0.5).unwrap();
     // Twenty of the forty thousand lie above it.
@@ -107,7 +109,7 @@ fn a_level_that_is_asked_for_is_told_or_refused_and_never_left_out() {
     sorted.sort_unstable();
     let observed = sorted[sorted.len() - 20] as f64;
     assert!((level.pareto_ns / observed - 1.0).abs() < 0.02, "{level:?}, observed {observed}");
-    let near = told(&quiet, &[20.0]);
+    let near = tail_of(&quiet, &[20.0]);
     assert!(!near.estimated && near.levels.is_empty());
     assert!(
         near.reasons
@@ -122,28 +124,28 @@ fn a_level_that_is_asked_for_is_told_or_refused_and_never_left_out() {
 fn what_changes_or_depends_is_refused() {
     let mut drifting = quiet(60_000, 0.0, 8);
     drifting.iter_mut().enumerate().for_each(|(at, value)| *value += at as i64 / 20);
-    assert!(told(&drifting, &[]).reasons.iter().any(|why| why.contains("drift")));
+    assert!(tail_of(&drifting, &[]).reasons.iter().any(|why| why.contains("drift")));
     // Large ones only in the second half.
     let mut later = quiet(60_000, 0.0, 9);
     later[30_000..].iter_mut().step_by(50).for_each(|value| *value += 3_000);
     assert!(
-        told(&later, &[]).reasons.iter().any(|why| why.contains("at some times")),
+        tail_of(&later, &[]).reasons.iter().any(|why| why.contains("at some times")),
         "{:?}",
-        told(&later, &[]).reasons
+        tail_of(&later, &[]).reasons
     );
     let wandering = Ar1::new(0.9999, 4).values(60_000);
-    assert!(!told(&wandering, &[]).estimated);
+    assert!(!tail_of(&wandering, &[]).estimated);
 }
 
 #[test]
 fn too_few_too_far_and_too_even_are_refused_in_words() {
-    let few = told(&quiet(9_999, 0.0, 1), &[]);
+    let few = tail_of(&quiet(9_999, 0.0, 1), &[]);
     assert!(few.reasons == ["9999 samples are too few: a tail needs 10000"], "{:?}", few.reasons);
-    let far = told(&quiet(20_000, 0.0, 1), &[1e9]);
+    let far = tail_of(&quiet(20_000, 0.0, 1), &[1e9]);
     assert!(far.reasons.iter().any(|why| why.contains("beyond 100 times")), "{:?}", far.reasons);
-    let even = told(&vec![7; 20_000], &[]);
+    let even = tail_of(&vec![7; 20_000], &[]);
     assert!(even.reasons.iter().any(|why| why.contains("do not vary")), "{:?}", even.reasons);
-    let none = told(&[], &[]);
+    let none = tail_of(&[], &[]);
     assert!(!none.estimated && none.unseen_rate >= 1.0);
 }
 

@@ -79,8 +79,8 @@ pub(crate) fn choose(values: &[i64], sorted: &[i64], blur: &dyn Fn(u64) -> f64) 
     let rejected = forward_stop(&p);
     let tried = candidates
         .iter()
-        .map(|(peaks, law, told)| {
-            [peaks.threshold_ns as f64, peaks.clusters.len() as f64, law.shape, told.anderson_darling_p]
+        .map(|(peaks, law, goodness)| {
+            [peaks.threshold_ns as f64, peaks.clusters.len() as f64, law.shape, goodness.anderson_darling_p]
         })
         .collect();
     let at = rejected.min(candidates.len().checked_sub(1)?);

@@ -1,4 +1,5 @@
-//! Times folded at a frequency: how well they agree, how surprising that is, and the period they tell with its interval.
+//! Times folded at a frequency: how well they agree, how surprising that is, and their period with
+//! its interval.
 //!
 //! Agreement is the mean resultant length R of the phases (N. I. Fisher, "Statistical Analysis of Circular Data", 1993, §2.3), tested
 //! twice: by Rayleigh's statistic in D. Wilkie's approximation (Applied Statistics 32 (1983)), which bears strays among the times, and by
@@ -95,7 +96,7 @@ pub(crate) fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Lin
     let [x, y] = resultant(times, frequency);
     let (mut period, mut start) = (1.0 / frequency, (-y).atan2(x) / TAU / frequency);
     let mut reach = FARTHEST * period;
-    let mut told = None;
+    let mut line = None;
     for _ in 0..8 {
         let turn = |time: f64| ((time - start) / period).round();
         let near = |(_, time): &(usize, f64)| (time - start - turn(*time) * period).abs() <= reach;
@@ -125,9 +126,9 @@ pub(crate) fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Lin
         let t = StudentsT::new(0.0, 1.0, (n - 2.0).max(1.0)).map_or(2.0, |law| law.inverse_cdf(0.975));
         let half_width = (t * jitter / spread.sqrt()).max(resolution / (last - first) as f64);
         reach = (DEVIATIONS * deviation).max(2.0 * resolution).min(FARTHEST * period);
-        told = Some(Line { period, half_width, start, jitter, members: turns });
+        line = Some(Line { period, half_width, start, jitter, members: turns });
     }
-    told
+    line
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! When the events of a source happened, in bounded memory: the first ones without a gap, and the longest of all.
 //!
-//! The first ones tell a fast source its period; the longest one of a source whose every n-th event takes long. Nothing else is needed to
-//! fold a source, and a source of a million events takes no more room than one of a thousand.
+//! The first ones show the period of a fast source; the longest that of a source whose every n-th
+//! event takes long. Nothing else is needed to fold a source, and a source of a million events
+//! takes no more room than one of a thousand.
 
 /// Events kept of each kind.
 const MOST: usize = 512;
@@ -102,9 +103,9 @@ mod tests {
             let mut truth = lengths.clone();
             truth.sort_unstable_by_key(|net| std::cmp::Reverse(*net));
             truth.truncate(100);
-            let mut told: Vec<u64> = instants.longest(100).iter().map(|one| u64::from(one.net_ns)).collect();
-            told.sort_unstable_by_key(|net| std::cmp::Reverse(*net));
-            prop_assert_eq!(told, truth);
+            let mut longest: Vec<u64> = instants.longest(100).iter().map(|one| u64::from(one.net_ns)).collect();
+            longest.sort_unstable_by_key(|net| std::cmp::Reverse(*net));
+            prop_assert_eq!(longest, truth);
         }
     }
 }

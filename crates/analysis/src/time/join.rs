@@ -1,10 +1,12 @@
 //! Who has this period: the sources of a trace against the spikes of the samples, by period, by phase, and by when they ran.
 //!
-//! A source is the class of its events, what ran, and who asked for it. Three things must agree before it is named: its events (or as many
-//! of its longest as there are turns: a source whose every tenth event takes long) come back with the period of the spikes; they ran while
-//! most spikes were taken; and half a period later, where no spike is due, they did so seldom: a source that always runs explains nothing.
-//! A source of the same period that runs at another phase is told, not named.
-//! Of several that agree the one is named that ran longest in the spikes: the timer that woke a task has its period, and took little.
+//! A source is the class of its events, what ran, and who requested it. Three things must agree
+//! before it is named: its events (or as many of its longest as there are turns: a source whose
+//! every tenth event takes long) come back with the period of the spikes; they ran while most
+//! spikes were taken; and half a period later, where no spike is due, they did so seldom: a source
+//! that always runs explains nothing. A source of the same period that runs at another phase is
+//! listed, not named. Of several that agree the one is named that ran longest in the spikes: the
+//! timer that woke a task has its period, and took little.
 //!
 //! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
 //! them, the source is named as what it is and the period of the spikes as its alias.
@@ -21,8 +23,8 @@ use crate::shape::SourceText;
 use model::EventClass;
 use std::collections::BTreeMap;
 
-/// Suspects told of a period.
-const TOLD: usize = 8;
+/// The most suspects of a period.
+const MOST_SUSPECTS: usize = 8;
 /// A source named has run in so many of the spikes.
 const TOUCHED: f64 = 0.6;
 /// Its events agree so well.
@@ -46,7 +48,8 @@ pub(crate) struct Source {
 /// CPU, name and call site.
 type Caller = (u32, String, Option<String>);
 
-/// The sources of one window on one CPU: what ran by who asked for it, and where several asked, once more by what ran alone.
+/// The sources of one window on one CPU: what ran by its requester, and with several requesters
+/// once more by what ran alone.
 pub(crate) fn sources(table: &Table, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<Source> {
     let mut single: BTreeMap<(EventClass, &str, Option<Caller>), Source> = BTreeMap::new();
     let mut shared: BTreeMap<(EventClass, &str), (usize, Source)> = BTreeMap::new();
@@ -115,7 +118,7 @@ pub(crate) fn suspects(sources: &[Source], spiking: &Spiking<'_>) -> (Vec<Suspec
         (!*named, !*named && !one.same_period, std::cmp::Reverse(one.overlap_ns), one.events, callers)
     });
     found.dedup_by(|a, b| (a.1.class, &a.1.label, &a.1.source) == (b.1.class, &b.1.label, &b.1.source));
-    found.truncate(TOLD);
+    found.truncate(MOST_SUSPECTS);
     let named = found.first().is_some_and(|one| one.0);
     (found.into_iter().map(|one| one.1).collect(), named)
 }
@@ -246,7 +249,7 @@ mod tests {
         let own = suspects[0].own_period_ns.unwrap();
         assert!((own[0] - 3e9).abs() <= own[1].max(1.0), "{own:?}");
         assert_eq!(suspects[1].label, "hrtimer_wakeup");
-        // It has the period at another phase: told, behind those that ran.
+        // It has the period at another phase: listed, behind those that ran.
         assert!(suspects[2].label == "other" && suspects[2].same_period && suspects[2].touched == 0);
     }
 

@@ -1,9 +1,11 @@
-//! What happens over time: where figures change for good, whether they drift, what comes back with a period, and who does that.
+//! What happens over time: where statistics change for good, whether they drift, what recurs with a
+//! period, and its source.
 //!
-//! [`windows`] cuts a window into parts, in whose figures [`change`] looks for change-points and [`trend`] for drift. Periods are looked
-//! for in the samples that stand out ([`spikes`], [`search`], [`fold`], [`periods`]) and in all of them ([`waves`]), and may not be chance
-//! ([`shuffle`]). [`instants`] keeps when the events of each source happened while a trace streams by, and [`join`] asks which source has
-//! the period. [`section`] puts it together.
+//! [`windows`] cuts a window into parts, in whose statistics [`change`] looks for change-points and
+//! [`trend`] for drift. Periods are searched in the samples that stand out ([`spikes`], [`search`],
+//! [`fold`], [`periods`]) and in all of them ([`waves`]), and may not be chance ([`shuffle`]).
+//! [`instants`] keeps when the events of each source happened while a trace streams by, and
+//! [`join`] asks which source has the period. [`section`] puts it together.
 
 pub mod change;
 pub(crate) mod fold;

@@ -35,21 +35,21 @@ fn slopes_intervals_and_variances_are_those_of_scipy_and_pymannkendall() {
         let values = numbers(&case["values"]);
         let points: Vec<(i64, f64)> =
             values.iter().enumerate().map(|(k, value)| (k as i64 * SECOND, *value)).collect();
-        let told = trend(&points).unwrap();
+        let trend = trend(&points).unwrap();
         // Values of ns a second: 3.6 µs an hour each.
-        assert!(near(told.us_per_hour / 3.6, number(case, "slope"), 1e-6), "{told:?} {}", case["name"]);
+        assert!(near(trend.us_per_hour / 3.6, number(case, "slope"), 1e-6), "{trend:?} {}", case["name"]);
         assert!(near(kendall_variance(&points), number(case, "variance"), 1e-9), "{}", case["name"]);
-        let factor = hamed_rao(&points, told.us_per_hour / 3.6 / SECOND as f64);
+        let factor = hamed_rao(&points, trend.us_per_hour / 3.6 / SECOND as f64);
         let others = number(case, "hamed_rao_variance") / number(case, "variance");
         assert!(near(factor, others, 1e-3), "{factor} {others} {}", case["name"]);
-        if told.variance_factor > 1.0 {
-            assert!(told.variance_factor >= others && told.p_value > number(case, "p"), "{told:?}");
+        if trend.variance_factor > 1.0 {
+            assert!(trend.variance_factor >= others && trend.p_value > number(case, "p"), "{trend:?}");
             continue;
         }
-        assert!(near(told.interval_us_per_hour[0] / 3.6, number(case, "low"), 1e-6), "{told:?}");
-        assert!(near(told.interval_us_per_hour[1] / 3.6, number(case, "high"), 1e-6), "{told:?}");
-        assert!(near(told.tau, number(case, "tau"), 1e-9), "{told:?}");
-        assert!(near(told.p_value, number(case, "p"), 1e-5), "{told:?}");
+        assert!(near(trend.interval_us_per_hour[0] / 3.6, number(case, "low"), 1e-6), "{trend:?}");
+        assert!(near(trend.interval_us_per_hour[1] / 3.6, number(case, "high"), 1e-6), "{trend:?}");
+        assert!(near(trend.tau, number(case, "tau"), 1e-9), "{trend:?}");
+        assert!(near(trend.p_value, number(case, "p"), 1e-5), "{trend:?}");
     }
 }
 

@@ -290,7 +290,7 @@ mod tests {
         Spike { t_ns: t_ns / MS * MS, value_ns }
     }
 
-    fn told(mut spikes: Vec<Spike>) -> Vec<Period> {
+    fn periods_of(mut spikes: Vec<Spike>) -> Vec<Period> {
         spikes.sort_unstable_by_key(|spike| spike.t_ns);
         periods(&spikes, 0, &WATCH, &|_| false, &mut generator(9, 0))
     }
@@ -305,7 +305,7 @@ mod tests {
             })
             .collect();
         spikes.extend((0..40).map(|_| spike((uniform(&mut random) * 180e9) as i64, 300_000)));
-        let found = told(spikes);
+        let found = periods_of(spikes);
         assert_eq!(found.len(), 2, "{found:#?}");
         assert!((found[0].line.period - 3.0).abs() <= found[0].line.half_width, "{:?}", found[0].line);
         assert!((found[1].line.period - 30.0).abs() <= found[1].line.half_width, "{:?}", found[1].line);
@@ -317,7 +317,7 @@ mod tests {
     fn two_sources_that_do_not_go_together_are_two() {
         let mut spikes: Vec<Spike> = (0..60).map(|k| spike(500 * MS + k * 3 * S, 2 * MS + k)).collect();
         spikes.extend((0..8).map(|k| spike(1_900 * MS + k * 22_700 * MS, 9 * MS + k)));
-        let mut lengths: Vec<f64> = told(spikes).iter().map(|period| period.line.period).collect();
+        let mut lengths: Vec<f64> = periods_of(spikes).iter().map(|period| period.line.period).collect();
         lengths.sort_unstable_by(f64::total_cmp);
         assert!(
             lengths.len() == 2 && (lengths[0] - 3.0).abs() < 0.001 && (lengths[1] - 22.7).abs() < 0.001,
@@ -334,7 +334,7 @@ mod tests {
                 let at = (uniform(&mut random) * 179e9) as i64;
                 spikes.extend((0..4).map(|k| spike(at + k * 7 * MS, 1_000_000 + k)));
             }
-            !told(spikes).is_empty()
+            !periods_of(spikes).is_empty()
         });
         assert!(alarms.count() <= 1);
     }

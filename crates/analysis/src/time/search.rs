@@ -1,4 +1,5 @@
-//! Which frequency do times come back with? A spectrum of the times shows where to look, folding them there says the rest.
+//! With which frequency do times recur? A spectrum of the times shows the candidates; folding
+//! decides.
 //!
 //! The times are put into bins and transformed. What lies half-way between two frequencies of the
 //! transform follows from those around it (S. M. Ransom, S. S. Eikenberry and J. Middleditch,
@@ -12,13 +13,13 @@ use super::phases::Nearer;
 use super::transform::Transform;
 use rustfft::num_complex::Complex;
 
-/// Fewer times have no period worth the name.
+/// Fewer times give no period.
 pub(crate) const LEAST: usize = 5;
 /// Turns of the highest frequency over the stretch that is transformed: 2¹⁷ bins of a third.
 const TURNS: f64 = 43_690.0;
-/// By so much an agreement is seen smaller that lies between two frequencies of a spectrum.
+/// How much a spectrum underestimates an agreement between two of its frequencies.
 const BETWEEN: f64 = 0.17;
-/// And by so much where nine frequencies around a place of it are tried.
+/// The same after nine frequencies around a place of it are tried.
 const MISSED: f64 = 0.01;
 /// Of times without a period a stretch has a frequency of this probability as often as not.
 const LIKELY: f64 = 0.5;
@@ -85,7 +86,7 @@ pub(crate) fn search(times: &[f64], watch: &Watch, at_most: f64, spectra: &mut S
     found.into_iter().min_by(|a, b| a.p_value.total_cmp(&b.p_value))
 }
 
-/// What chance says of a frequency.
+/// The probability of a frequency by chance.
 fn judged(times: &[f64], frequency: f64, watch: &Watch) -> Found {
     let (frequency, agreement) = refined(times, frequency, 0.3 / watch.span);
     let width = arc(times, frequency) + watch.resolution * frequency;
@@ -245,7 +246,7 @@ fn half_way(values: &[Complex<f32>], k: usize) -> Complex<f32> {
     (0..AROUND).map(pair).sum::<Complex<f32>>().scale(std::f32::consts::FRAC_2_PI)
 }
 
-/// What bins of one width keep of each frequency, from 0 on, as far as it was asked for.
+/// What bins of one width keep of each frequency, from 0 on, as far as it was requested.
 struct Kept {
     /// Seconds of a bin, and of all.
     bins: [f64; 2],

@@ -23,9 +23,9 @@ const APART_STEPS: i64 = 4;
 const APART_NS: i64 = 200_000;
 /// Equally spaced values that are searched as a whole, at the most: the first ones.
 const WAVES: usize = 1 << 18;
-/// A period at which the watching itself agrees so well is the watching's.
+/// A period at which the watch itself agrees so well is an artefact of the watch.
 const OWN: f64 = 0.2;
-/// Periods below two steps that are told.
+/// Periods below two steps that are reported.
 const ALIASES: usize = 4;
 
 /// Whether a probe's samples are searched: one value a release or a gap, and all of one kind.
@@ -33,7 +33,8 @@ pub(crate) fn applies(probe: ProbeKind) -> bool {
     matches!(probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Periodic | ProbeKind::Taskset)
 }
 
-/// What the samples of one window, (start, value) by time, say over time; and which of the sources has the periods found.
+/// Analyses the samples of one window over time, (start, value) by time, and which source has the
+/// periods found.
 pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[Source]) -> TimeSection {
     let noise = record.probe == ProbeKind::Noise;
     let span_ns = [record.t0_ns, record.t1_ns];
@@ -66,12 +67,12 @@ pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[S
         refused
     };
     let of_spikes = periods(&found, span_ns[0], &watch, &refused, &mut random);
-    let mut told: Vec<Periodicity> =
+    let mut periods: Vec<Periodicity> =
         of_spikes.iter().map(|period| window.of_spikes(period, &found)).collect();
     if let Some(values) = step_ns.and_then(|step| equally_spaced(samples, step as i64)) {
         looked.waves = true;
         let waves = waves(&values, &mut random);
-        told.extend(
+        periods.extend(
             waves.iter().filter_map(|wave| window.of_values(wave)).filter(|wave| unlike(wave, &of_spikes)),
         );
     }
@@ -90,11 +91,11 @@ pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[S
         }),
         windows: parts,
         looked,
-        periods: told,
+        periods,
     }
 }
 
-/// Whether a period of all values is none that the spikes have told already, or a fraction of one.
+/// Whether a period of all values is neither one that the spikes have shown, nor a fraction of one.
 fn unlike(wave: &Periodicity, of_spikes: &[Period]) -> bool {
     of_spikes.iter().all(|period| {
         let ratio = period.line.period * 1e9 / wave.period_ns;
@@ -118,7 +119,7 @@ fn equally_spaced(samples: &[(i64, i64)], step_ns: i64) -> Option<Vec<f64>> {
     Some(spaced)
 }
 
-/// What a period is told from.
+/// The data that a period is derived from.
 struct Window<'a> {
     record: &'a ProbeRecord,
     samples: &'a [(i64, i64)],
@@ -253,7 +254,7 @@ impl Window<'_> {
     }
 
     fn profile(&self, period_ns: f64) -> Vec<[i64; 3]> {
-        // No more bins than phases that the samples can tell apart.
+        // No more bins than phases that the samples resolve.
         let step = self.step_ns.unwrap_or(1) as f64;
         let bins = ((period_ns / step).floor() as usize).clamp(2, BINS);
         let mut folded: Vec<Vec<i64>> = vec![Vec::new(); bins];
@@ -261,13 +262,13 @@ impl Window<'_> {
             let phase = (t_ns.saturating_sub(self.span_ns[0]) as f64 / period_ns).rem_euclid(1.0);
             folded[((phase * bins as f64) as usize).min(bins - 1)].push(*value);
         }
-        let told = |(at, mut values): (usize, Vec<i64>)| {
+        let bin = |(at, mut values): (usize, Vec<i64>)| {
             let most = values.iter().copied().max()?;
             let middle = values.len() / 2;
             let (_, median, _) = values.select_nth_unstable(middle);
             Some([(at as f64 / bins as f64 * period_ns) as i64, *median, most])
         };
-        folded.into_iter().enumerate().filter_map(told).collect()
+        folded.into_iter().enumerate().filter_map(bin).collect()
     }
 }
 
@@ -286,34 +287,34 @@ mod tests {
         (0..10_000).map(|k| (k * MS, 5_000 + late(k) + noise(&mut random))).collect()
     }
 
-    fn told(samples: &[(i64, i64)]) -> TimeSection {
+    fn section_of(samples: &[(i64, i64)]) -> TimeSection {
         let record = ProbeRecord { t1_ns: 10_000 * MS, ..record(ProbeKind::Wakeup) };
         section(&record, samples, &[])
     }
 
     #[test]
-    fn spikes_with_a_period_are_told_with_their_profile_and_their_aliases() {
-        let told = told(&samples(|k| if k % 300 == 17 { 150_000 } else { 0 }));
-        let period = &told.periods[0];
+    fn spikes_with_a_period_are_reported_with_their_profile_and_their_aliases() {
+        let section = section_of(&samples(|k| if k % 300 == 17 { 150_000 } else { 0 }));
+        let period = &section.periods[0];
         assert!((period.period_ns - 300e6).abs() <= period.half_width_ns, "{period:?}");
         assert_eq!((period.seen, period.turns, period.first_ns), (34, 34, 17 * MS));
         assert!(period.profile_ns.iter().any(|bin| bin[2] > 150_000));
         assert!((period.aliases_ns[0] - 1e6 / (1.0 - 1.0 / 300.0)).abs() < 1.0, "{:?}", period.aliases_ns);
-        assert!(!period.named && told.periods.len() == 1, "{told:?}");
+        assert!(!period.named && section.periods.len() == 1, "{section:?}");
     }
 
     #[test]
-    fn a_slight_period_of_all_values_is_told_where_nothing_stands_out() {
-        let told = told(&samples(|k| if k % 4 == 1 { 500 } else { 0 }));
-        let period = told.periods.iter().find(|one| one.found_in == FoundIn::Values).unwrap();
+    fn a_slight_period_of_all_values_is_reported_where_nothing_stands_out() {
+        let section = section_of(&samples(|k| if k % 4 == 1 { 500 } else { 0 }));
+        let period = section.periods.iter().find(|one| one.found_in == FoundIn::Values).unwrap();
         assert!((period.period_ns - 4e6).abs() < 2_000.0 && period.height_ns > 300, "{period:?}");
     }
 
     #[test]
     fn nothing_is_claimed_of_noise() {
-        let told = told(&samples(|_| 0));
-        assert!(told.periods.is_empty() && told.changes.is_empty(), "{told:?}");
-        assert!(!told.drift.unwrap().drifts());
+        let section = section_of(&samples(|_| 0));
+        assert!(section.periods.is_empty() && section.changes.is_empty(), "{section:?}");
+        assert!(!section.drift.unwrap().drifts());
     }
 
     #[test]
@@ -328,8 +329,8 @@ mod tests {
             .collect();
         gaps.sort_unstable();
         let record = ProbeRecord { t1_ns: 60_000 * MS, slices, period_ns: None, ..record(ProbeKind::Noise) };
-        let told = section(&record, &gaps, &[]);
-        assert!(told.periods.is_empty(), "{:?}", told.periods);
+        let section = section(&record, &gaps, &[]);
+        assert!(section.periods.is_empty(), "{:?}", section.periods);
         let window = |slices| {
             Window {
                 record: &ProbeRecord { slices, ..record.clone() },
@@ -345,7 +346,7 @@ mod tests {
 
     #[test]
     fn nothing_at_all_is_no_error() {
-        let told = told(&[]);
-        assert!(told.windows.is_none() && told.periods.is_empty() && told.drift.is_none());
+        let section = section_of(&[]);
+        assert!(section.windows.is_none() && section.periods.is_empty() && section.drift.is_none());
     }
 }

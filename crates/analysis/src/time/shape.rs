@@ -1,4 +1,4 @@
-//! What is said of one window's samples over time: the section `time` of `analysis.json`.
+//! One window's samples over time: the section `time` of `analysis.json`.
 
 use super::trend::Trend;
 use crate::attribute::Confidence;
@@ -20,7 +20,7 @@ pub struct TimeSection {
     pub thread: u32,
     /// From the first moment that was watched to the last, CLOCK_MONOTONIC ns.
     pub span_ns: [i64; 2],
-    /// Figures of parts of equal length; none where samples are too few for that.
+    /// Statistics of parts of equal length; none where samples are too few for that.
     pub windows: Option<Windows>,
     /// Where these change for good, by time.
     pub changes: Vec<Change>,
@@ -32,7 +32,7 @@ pub struct TimeSection {
     pub periods: Vec<Periodicity>,
 }
 
-/// Figures of parts of a window.
+/// Statistics of parts of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     /// Length of a part, ns.
@@ -41,14 +41,14 @@ pub struct Windows {
     pub rows: Vec<[i64; 5]>,
 }
 
-/// A place where a figure changes for good.
+/// A place where a statistic changes for good.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Which figure: `median`, `p99`, `observed maximum`.
+    /// Which statistic: `median`, `p99`, `observed maximum`.
     pub figure: String,
     /// Start of the first part behind the change, CLOCK_MONOTONIC ns.
     pub t_ns: i64,
-    /// Median of the figure from the change before to this one, ns.
+    /// Median of the statistic from the change before to this one, ns.
     pub before_ns: i64,
     /// From this one to the next, ns.
     pub after_ns: i64,
@@ -67,11 +67,12 @@ pub struct Looked {
     pub spikes: u64,
     /// The shortest and the longest period of spikes that would be claimed, ns; none where nothing can be.
     pub between_ns: Option<[f64; 2]>,
-    /// Distance of equally spaced samples, ns: what is shorter than two of them appears longer than it is.
+    /// Interval between equally spaced samples, ns: what is shorter than two of them appears longer
+    /// than it is.
     pub step_ns: Option<u64>,
     /// Whether the values were searched as a whole, too.
     pub waves: bool,
-    /// Periods found that the watching has itself, and that are no one's: ns.
+    /// Periods found that are artefacts of the watch and have no source, ns.
     pub own_ns: Vec<f64>,
 }
 
@@ -87,7 +88,7 @@ pub enum FoundIn {
     Values,
 }
 
-/// A period that samples come back with.
+/// A period with which samples recur.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Periodicity {
     /// What it was found in.
@@ -137,7 +138,7 @@ pub struct Suspect {
     pub label: String,
     /// Who caused it, most often where there were several; absent where that is not known.
     pub source: Option<SourceText>,
-    /// How that is known.
+    /// How the source is known.
     pub confidence: Option<Confidence>,
     /// Its events in the window.
     pub events: u64,
@@ -157,6 +158,6 @@ pub struct Suspect {
     pub overlap_ns: u64,
     /// Whether its own period is that of the samples, within both intervals.
     pub same_period: bool,
-    /// Whether its own period lies below what the samples can tell, and they see it slower.
+    /// Whether its own period is too short for the samples, so that they see it slower.
     pub alias: bool,
 }

@@ -84,7 +84,7 @@ mod tests {
         assert!(
             shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, 1.0, &mut random, &mut Spectra::default()) > 0.05
         );
-        // It ends as soon as it is more than was asked.
+        // It ends as soon as it exceeds `most`.
         let more = shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, 0.02, &mut random, &mut Spectra::default());
         assert!((more - 0.03).abs() < 1e-12, "{more}");
     }

@@ -24,7 +24,7 @@ const GAPS: usize = 3;
 /// Fewer are not looked at.
 const LEAST: usize = super::search::LEAST;
 
-/// From which value on samples stand out.
+/// The value at which samples stand out.
 pub(crate) fn threshold(samples: &[(i64, i64)], all_stand_out: bool) -> i64 {
     if all_stand_out { i64::MIN } else { stands_out_from(samples.iter().map(|one| one.1)) }
 }

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 /// ns in an hour.
 const HOUR_NS: f64 = 3.6e12;
-/// Fewer points have no trend worth the name.
+/// Fewer points give no trend.
 const LEAST: usize = 10;
 /// Of more points as many are taken, evenly: pairs grow with the square.
 const MOST: usize = 800;
@@ -25,7 +25,7 @@ const Z95: f64 = 1.959_963_984_540_054;
 pub struct Trend {
     /// Points.
     pub n: usize,
-    /// Median of the slopes of all pairs, µs an hour.
+    /// Median of the slopes of all pairs, µs per hour.
     pub us_per_hour: f64,
     /// 95 % interval of it, for values as dependent as these are.
     pub interval_us_per_hour: [f64; 2],
@@ -128,8 +128,9 @@ pub(super) fn hamed_rao(points: &[(i64, f64)], slope: f64) -> f64 {
     1.0 + 2.0 / (n * (n - 1.0) * (n - 2.0)) * sum
 }
 
-/// The same for values of which each resembles the one before only: (1 + ρ)/(1 − ρ), where ρ is significant (S. Yue and C. Wang, Water
-/// Resources Management 18 (2004)), what the line has taken of ρ given back (M. Kendall, Biometrika 41 (1954)). Sums over significant lags
+/// The same for values of which each resembles the one before only: (1 + ρ)/(1 − ρ), where ρ is
+/// significant (S. Yue and C. Wang, Water Resources Management 18 (2004)), corrected for the bias
+/// that fitting the line gives ρ (M. Kendall, Biometrika 41 (1954)). Sums over significant lags
 /// alone leave out what lies below significance, and a fifth of such series seem to drift.
 fn first_order_factor(ranks: &[f64]) -> f64 {
     let n = ranks.len() as f64;
@@ -171,18 +172,18 @@ mod tests {
                 5_000.0 + f64::from(k) * 10_000.0 / 3_600.0 + 50.0 * normal(&mut random) + outlier
             })
             .collect();
-        let told = trend(&series(&values)).unwrap();
-        assert!(told.drifts(), "{told:?}");
-        let [low, high] = told.interval_us_per_hour;
-        assert!(low < 10.0 && 10.0 < high && high - low < 1.0, "{told:?}");
+        let trend = trend(&series(&values)).unwrap();
+        assert!(trend.drifts(), "{trend:?}");
+        let [low, high] = trend.interval_us_per_hour;
+        assert!(low < 10.0 && 10.0 < high && high - low < 1.0, "{trend:?}");
     }
 
     /// 400 series without trend in which neighbours resemble each other by `rho`: how many are said to drift at the 5 % level, and how
     /// many intervals miss 0.
     fn wrong(rho: f64, seed: u64) -> (usize, usize) {
         let mut random = generator(seed, 0);
-        let told = (0..400).map(|_| trend(&series(&autoregressive(&mut random, rho, 200))).unwrap());
-        told.fold((0, 0), |(p, missed), one| {
+        let trends = (0..400).map(|_| trend(&series(&autoregressive(&mut random, rho, 200))).unwrap());
+        trends.fold((0, 0), |(p, missed), one| {
             let [low, high] = one.interval_us_per_hour;
             (p + usize::from(one.p_value < 0.05), missed + usize::from(low > 0.0 || high < 0.0))
         })

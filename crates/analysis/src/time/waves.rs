@@ -96,7 +96,8 @@ fn welch(values: &[f64], length: usize) -> (Vec<f64>, f64) {
         parts += 1.0;
     }
     powers.iter_mut().for_each(|power| *power /= parts);
-    // Neighbours that overlap by half tell 9/11 of what as many apart would (Welch 1967, §4).
+    // Neighbours that overlap by half carry 9/11 of the information of as many apart (Welch 1967,
+    // §4).
     (powers, (parts * 9.0 / 11.0f64).max(1.0))
 }
 

@@ -13,7 +13,7 @@ const MOST: i64 = 400;
 const LEAST: i64 = 20;
 /// Samples of a part on average, at least.
 const SAMPLES: i64 = 20;
-/// The figures, by their places in a row.
+/// The statistics, by their places in a row.
 const FIGURES: [(&str, usize); 3] = [("median", 2), ("p99", 3), ("observed maximum", 4)];
 
 /// The parts; none where there is not enough for twenty. Samples are (start, value), by time.
@@ -37,7 +37,7 @@ pub(crate) fn windows(samples: &[(i64, i64)], [t0_ns, t1_ns]: [i64; 2]) -> Optio
     Some(Windows { length_ns, rows: rows.collect() })
 }
 
-/// Where the figures of the parts change for good.
+/// Where the statistics of the parts change for good.
 pub(crate) fn changes(windows: &Windows, seed: u64) -> Vec<Change> {
     let mut found = Vec::new();
     for (name, column) in FIGURES {
@@ -69,7 +69,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn a_step_of_the_medians_is_told_with_both_levels() {
+    fn a_step_of_the_medians_is_reported_with_both_levels() {
         let mut random = generator(1, 0);
         let samples: Vec<(i64, i64)> = (0..60_000)
             .map(|k| (k * MS, if k < 40_000 { 5_000 } else { 5_600 } + (300.0 * normal(&mut random)) as i64))
@@ -77,8 +77,8 @@ mod tests {
         let windows = windows(&samples, [0, 60_000 * MS]).unwrap();
         assert_eq!((windows.rows.len(), windows.length_ns), (60, 1_000 * MS));
         assert_eq!(windows.rows.iter().map(|row| row[1]).sum::<i64>(), 60_000);
-        let told = changes(&windows, 1);
-        let first = told.iter().find(|change| change.figure == "median").unwrap();
+        let changes = changes(&windows, 1);
+        let first = changes.iter().find(|change| change.figure == "median").unwrap();
         assert_eq!(first.t_ns, 40_000 * MS);
         assert!((first.before_ns - 5_000).abs() < 20 && (first.after_ns - 5_600).abs() < 20, "{first:?}");
     }

@@ -1,4 +1,5 @@
-//! Our own account of the time of timerlat's latest samples: who caused what the kernel calls noise, and the way of the wake-up.
+//! Our own account of the time of timerlat's latest samples: the sources of what the kernel calls
+//! noise, and the path of the wake-up.
 
 use super::{Noise, NoiseKind, TimerlatSample};
 use crate::Error;
@@ -13,7 +14,7 @@ use model::EventClass;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 
-/// Adds sources and ways to samples. `threads`: timerlat's thread by CPU.
+/// Adds sources and paths to samples. `threads`: timerlat's thread by CPU.
 pub(super) fn take_apart(
     file: &TraceFile,
     catalogue: &EventCatalogue,
@@ -25,7 +26,7 @@ pub(super) fn take_apart(
     let mut cpus: Vec<u32> = samples.iter().map(|sample| sample.cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    // Where only the handler was late no thread is known, and nothing is its own.
+    // If only the handler was late, no thread is known, and nothing is its own.
     let tid = |cpu: u32| threads.get(&cpu).copied().unwrap_or(-1);
     let measured: Vec<MeasuredCpu> = cpus.iter().map(|&cpu| MeasuredCpu { cpu, tid: tid(cpu) }).collect();
     let mut paths = Paths::default();
@@ -61,16 +62,17 @@ pub(super) fn take_apart(
         found.span(span, &decoder);
     });
     let comm = |pid: i32| decoder.comm(pid).or_else(|| file.comm(pid)).map(str::to_owned);
-    found.tell(samples, &decoder, &comm);
+    found.annotate(samples, &decoder, &comm);
     for (cpu, sums) in paths.finish() {
-        let Some(told) = sums.told(("", ProbeKind::Wakeup), [cpu as u32, 0], decoder.labels(), &comm) else {
+        let Some(section) = sums.section(("", ProbeKind::Wakeup), [cpu as u32, 0], decoder.labels(), &comm)
+        else {
             continue;
         };
         for sample in samples.iter_mut().filter(|sample| sample.cpu as usize == cpu) {
             let mine = |path: &&crate::shape::SamplePath| {
                 release(sample, sample.cpu) == Some((path.t_ns, path.value_ns))
             };
-            sample.path = told.worst.iter().find(mine).cloned();
+            sample.path = section.worst.iter().find(mine).cloned();
         }
     }
     Ok(())
@@ -82,14 +84,14 @@ fn release(sample: &TimerlatSample, cpu: u32) -> Option<(i64, i64)> {
     Some((sample.release_ns, i64::try_from(latency_ns).unwrap_or(i64::MAX)))
 }
 
-/// Where a noise event is, and what it says.
+/// The place and content of a noise event.
 struct Wanted {
     /// Place among the samples, and in the sample's noise.
     at: (usize, usize),
     cpu: u32,
     kind: NoiseKind,
     comm: String,
-    /// The end of the one before of its kind, and its own.
+    /// The end of the previous one of its kind, and its own.
     between_ns: [i64; 2],
 }
 
@@ -120,8 +122,9 @@ impl Found {
         Self { nearest: vec![None; wanted.len()], wanted }
     }
 
-    /// The kernel counts noise in the same exit, or switch, in which our event is recorded: before or after it, but with nothing of its
-    /// kind between them. So a noise event belongs to what ended last, or is about to end.
+    /// The kernel counts noise in the same exit, or switch, in which our event is recorded: before
+    /// or after it, but with nothing of its kind between them. So a noise event belongs to what
+    /// ended last, or is about to end.
     fn span(&mut self, span: &Span, decoder: &Decoder) {
         for (wanted, nearest) in self.wanted.iter().zip(&mut self.nearest) {
             let ([after_ns, end_ns], far) = (wanted.between_ns, span.t1_ns.abs_diff(wanted.between_ns[1]));
@@ -138,7 +141,12 @@ impl Found {
         }
     }
 
-    fn tell(&self, samples: &mut [TimerlatSample], decoder: &Decoder, comm: &dyn Fn(i32) -> Option<String>) {
+    fn annotate(
+        &self,
+        samples: &mut [TimerlatSample],
+        decoder: &Decoder,
+        comm: &dyn Fn(i32) -> Option<String>,
+    ) {
         for (wanted, nearest) in self.wanted.iter().zip(&self.nearest) {
             let (at, n) = wanted.at;
             let (Some(noise), Some((_, span))) =

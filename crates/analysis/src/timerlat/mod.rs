@@ -1,10 +1,13 @@
-//! What the kernel's own latency tracers have measured, read from a trace that somebody recorded with them: timerlat's samples, the noise
-//! that osnoise counted between release and sample, and beside it our account of the same time.
+//! The results of the kernel's own latency tracers, read from a trace recorded with them:
+//! timerlat's samples, the noise that osnoise counted between release and sample, and our account
+//! of the same time.
 //!
-//! timerlat's thread sleeps until its timer; the handler notes how late it runs (context 0), then the thread (1), then its user side (2).
-//! Noise events give the net length of what ran; they come at its end. Where the trace has the events of interrupts and the scheduler as
-//! well, each noise event gets its source, and the sample its way.
-//! Source: Documentation/trace/timerlat-tracer.rst, osnoise-tracer.rst; kernel/trace/trace_osnoise.c.
+//! timerlat's thread sleeps until its timer; the handler notes its latency (context 0), then the
+//! thread (1), then its user side (2). Noise events give the net length of what ran, at its end. If
+//! the trace also has the events of interrupts and the scheduler, each noise event gets its source,
+//! and the sample its path.
+//! Source: Documentation/trace/timerlat-tracer.rst, osnoise-tracer.rst;
+//! kernel/trace/trace_osnoise.c.
 
 mod apart;
 mod read;
@@ -34,7 +37,7 @@ pub struct KernelResults {
 /// timerlat on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TimerlatCpu {
-    /// Where.
+    /// The CPU.
     pub cpu: u32,
     /// Samples of the timer's handler.
     pub irq_samples: u64,
@@ -44,18 +47,18 @@ pub struct TimerlatCpu {
     pub irq_max_ns: u64,
     /// The observed maximum of the thread, ns.
     pub thread_max_ns: u64,
-    /// Samples whose later latency is at least the one asked for.
+    /// Samples whose latest latency is at or above the threshold.
     pub over: u64,
 }
 
 /// One sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TimerlatSample {
-    /// Where.
+    /// The CPU.
     pub cpu: u32,
     /// Its number.
     pub seq: u64,
-    /// When it was due, ns of the trace clock: when it was recorded less its latency.
+    /// When it was due, ns of the trace clock: time of recording minus latency.
     pub release_ns: i64,
     /// Until the timer's handler ran, ns.
     pub irq_latency_ns: Option<u64>,
@@ -63,9 +66,9 @@ pub struct TimerlatSample {
     pub thread_latency_ns: Option<u64>,
     /// Until it was back in user space, ns.
     pub user_latency_ns: Option<u64>,
-    /// What the kernel counted as noise from the release to the last of these, in order of their ends.
+    /// What the kernel counted as noise from the release to the last of these, by end.
     pub noise: Vec<Noise>,
-    /// The way of the thread, where the trace has the events for it.
+    /// The path of the thread, if the trace has the events for it.
     pub path: Option<SamplePath>,
 }
 
@@ -101,24 +104,24 @@ pub struct Noise {
     pub end_ns: i64,
     /// Its length without what interrupted it, ns.
     pub net_ns: u64,
-    /// What our own account calls it.
+    /// Its name in our own account.
     pub ours: Option<String>,
     /// Who caused it.
     pub source: Option<SourceText>,
-    /// How that is known.
+    /// The confidence of the source.
     pub confidence: Option<Confidence>,
 }
 
 /// osnoise on one CPU, over all its periods.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OsnoiseCpu {
-    /// Where.
+    /// The CPU.
     pub cpu: u32,
     /// Periods.
     pub periods: u64,
     /// Time in the loop, ns.
     pub runtime_ns: u64,
-    /// Time that was taken from it, ns.
+    /// Noise in that time, ns.
     pub noise_ns: u64,
     /// The longest single noise, ns.
     pub max_ns: u64,
@@ -141,12 +144,12 @@ pub struct Wanted {
     pub over_ns: u64,
     /// Only what was due at this time.
     pub release_ns: Option<i64>,
-    /// So many, the latest first.
+    /// How many, latest first.
     pub keep: usize,
 }
 
-/// The tracers' results in some buffers of a trace; the wanted ones of timerlat's samples are taken apart as far as the trace's other
-/// events allow. `None` where no tracer has left any.
+/// The tracers' results in some buffers of a trace; the wanted samples of timerlat are taken apart
+/// as far as the trace's other events allow. `None` where no tracer has left any.
 pub fn kernel_results(
     file: &TraceFile,
     buffers: &[&str],

@@ -7,7 +7,7 @@ use crate::hash::FastMap;
 use ftrace::{Endian, Event, EventFormat, Field, Item, TraceFile};
 use std::collections::VecDeque;
 
-/// The most noise that is remembered of a CPU: a sample with more has lost its earliest.
+/// The most noise events kept per CPU: a sample with more loses its earliest.
 const MOST: usize = 4096;
 
 /// What was read.
@@ -42,7 +42,7 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
             Item::Event(event) => event,
             Item::Lost { cpu, .. } => {
                 read.results.holes += 1;
-                // Its noise has a hole too.
+                // Its noise is incomplete, too.
                 cpus.remove(&cpu).into_iter().for_each(|one| worst.close(one, &mut cpus, cpu));
                 continue;
             }
@@ -80,7 +80,7 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
     Ok(read)
 }
 
-/// By number, whether an event is one of these tracers; empty where the kernel has neither.
+/// By number, whether an event is of these tracers; empty where the kernel has neither.
 pub(crate) fn of_tracers(file: &TraceFile) -> Vec<bool> {
     let mut tracers = Vec::new();
     for format in file.formats().iter() {
@@ -129,7 +129,7 @@ impl Cpu {
         let release_ns = fields.ts_ns().saturating_sub_unsigned(latency_ns);
         if self.open.as_ref().is_none_or(|open| open.seq != seq) {
             worst.take(self.open.take(), &mut self.timerlat);
-            // What ended before the release is over for this sample and all later ones.
+            // What ended before the release does not touch this sample or a later one.
             while self.noise.front().is_some_and(|noise| noise.end_ns <= release_ns) {
                 self.noise.pop_front();
             }

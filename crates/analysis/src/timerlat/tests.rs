@@ -1,4 +1,4 @@
-//! Against the text that the kernel itself wrote of the same trace.
+//! Against the text that the kernel itself printed for the same trace.
 
 use super::*;
 use std::path::Path;
@@ -26,10 +26,10 @@ fn printed() -> Vec<(u64, String, u64)> {
 
 #[test]
 fn every_sample_is_read_as_the_kernel_prints_it() {
-    let (told, printed) = (results(0, 1000), printed());
+    let (results, printed) = (results(0, 1000), printed());
     assert!(printed.len() > 50);
     let mut ours = Vec::new();
-    for sample in &told.worst {
+    for sample in &results.worst {
         assert_eq!(sample.cpu, 2);
         ours.extend(sample.irq_latency_ns.map(|ns| (sample.seq, "irq".to_owned(), ns)));
         ours.extend(sample.thread_latency_ns.map(|ns| (sample.seq, "thread".to_owned(), ns)));
@@ -39,17 +39,20 @@ fn every_sample_is_read_as_the_kernel_prints_it() {
     theirs.sort();
     assert_eq!(ours, theirs);
     let most = |context: &str| printed.iter().filter(|one| one.1 == context).map(|one| one.2).max().unwrap();
-    assert_eq!((told.timerlat[0].irq_max_ns, told.timerlat[0].thread_max_ns), (most("irq"), most("thread")));
-    assert!(told.worst.is_sorted_by_key(|sample| std::cmp::Reverse(sample.latency_ns())));
+    assert_eq!(
+        (results.timerlat[0].irq_max_ns, results.timerlat[0].thread_max_ns),
+        (most("irq"), most("thread"))
+    );
+    assert!(results.worst.is_sorted_by_key(|sample| std::cmp::Reverse(sample.latency_ns())));
 }
 
 #[test]
 fn a_sample_is_taken_apart_to_the_nanosecond_and_its_noise_lies_inside() {
-    let told = results(0, 1000);
-    assert_eq!(told.timerlat[0].thread_samples, told.worst.len() as u64);
-    for sample in &told.worst {
+    let results = results(0, 1000);
+    assert_eq!(results.timerlat[0].thread_samples, results.worst.len() as u64);
+    for sample in &results.worst {
         let latency_ns = sample.thread_latency_ns.unwrap();
-        // Ways are kept of the twenty latest of a CPU.
+        // Only the twenty latest samples of a CPU keep paths.
         let Some(path) = sample.path.as_ref() else { continue };
         assert_eq!(path.parts.iter().map(|part| part.ns).sum::<u64>(), latency_ns, "{}", sample.seq);
         assert!(path.parts.len() > 2, "{path:?}");
@@ -64,8 +67,8 @@ fn a_sample_is_taken_apart_to_the_nanosecond_and_its_noise_lies_inside() {
             "{timer:?}"
         );
     }
-    assert_eq!(told.worst.iter().filter(|sample| sample.path.is_some()).count(), 20);
-    assert!(told.worst.iter().flat_map(|sample| &sample.noise).any(|noise| noise.source.is_some()));
+    assert_eq!(results.worst.iter().filter(|sample| sample.path.is_some()).count(), 20);
+    assert!(results.worst.iter().flat_map(|sample| &sample.noise).any(|noise| noise.source.is_some()));
 }
 
 #[test]
@@ -73,14 +76,14 @@ fn the_threshold_keeps_what_is_at_least_as_late_and_counts_it() {
     let all = results(0, 1000);
     let over_ns = all.worst[all.worst.len() / 2].latency_ns();
     let late = all.worst.iter().filter(|sample| sample.latency_ns() >= over_ns).count();
-    let told = results(over_ns, 1000);
-    assert_eq!((told.worst.len(), told.timerlat[0].over), (late, late as u64));
+    let results = results(over_ns, 1000);
+    assert_eq!((results.worst.len(), results.timerlat[0].over), (late, late as u64));
     assert!(late < all.worst.len());
     let one = all.worst[all.worst.len() - 1].clone();
     let wanted = Wanted { over_ns: 0, keep: 3, release_ns: Some(one.release_ns) };
     let file = TraceFile::open(&fixture("trace.dat")).unwrap();
-    let told = kernel_results(&file, &[""], &wanted).unwrap().unwrap();
-    assert_eq!((told.worst.len(), told.worst[0].seq, told.timerlat), (1, one.seq, all.timerlat));
+    let results = kernel_results(&file, &[""], &wanted).unwrap().unwrap();
+    assert_eq!((results.worst.len(), results.worst[0].seq, results.timerlat), (1, one.seq, all.timerlat));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Fewer executions of a run say little; on a slow machine the test goes on until then.
+/// Fewer executions of a run say little; on a slow machine the test continues until then.
 const FEWEST: u64 = 4;
 const LONG: Duration = Duration::from_secs(2);
 

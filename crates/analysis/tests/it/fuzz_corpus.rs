@@ -6,7 +6,8 @@ use crate::common::mutate::{Rng, mutate};
 use model::events::EventCatalogue;
 use std::time::{Duration, Instant};
 
-/// Enough to see that most damage is told; on a slow machine the test goes on beyond its time until then.
+/// Enough to see that most damage is reported; on a slow machine the test exceeds its time until
+/// then.
 const FEWEST: u64 = 500;
 const LONG: Duration = Duration::from_secs(20);
 

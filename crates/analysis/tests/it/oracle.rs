@@ -1,4 +1,5 @@
-//! Our figures beside those of scipy, arch, statsmodels and lmoments3 (`fixtures/statistics/`, with the script that made them).
+//! Our results beside those of scipy, arch, statsmodels and lmoments3 (`fixtures/statistics/`, with
+//! the script that made them).
 //!
 //! Series are made anew here, by the generator that the script describes.
 

@@ -171,7 +171,7 @@ fn accounts_balance_and_counters_agree() {
 }
 
 #[test]
-fn what_was_done_is_told_apart_and_what_was_not_is_not() {
+fn what_was_done_is_detected_and_what_was_not_is_not() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
     let analysis = analyse(dir.path()).unwrap();
@@ -255,9 +255,9 @@ fn assert_refused(dir: &Path, run: &mut Run, words: &[&str]) {
     assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{error}");
     (run.complete, run.incomplete_reason) = (false, Some("interrupted".into()));
     let analysis = rewrite(dir, run);
-    let told = |s: &&String| words.iter().all(|word| s.contains(word));
+    let mentions_all = |s: &&String| words.iter().all(|word| s.contains(word));
     assert_eq!(
-        analysis.losses.statements.iter().filter(told).count(),
+        analysis.losses.statements.iter().filter(mentions_all).count(),
         1,
         "{:#?}",
         analysis.losses.statements
@@ -363,7 +363,7 @@ fn damaged_bytes_are_errors_or_remarks_and_never_a_panic() {
         let whole = std::fs::read(&path).unwrap();
         let mut bytes = whole.clone();
         for _ in 0..=next(4) {
-            // The head of a trace holds its formats, which is where damage tells most.
+            // The head of a trace holds its formats, where damage has the most effect.
             let reach = if round % 2 == 0 { bytes.len().min(20_000) } else { bytes.len() };
             let at = next(reach);
             bytes[at] = next(256) as u8;

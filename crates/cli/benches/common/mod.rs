@@ -1,5 +1,5 @@
-//! What the benches share: errors, options, rows for `--rows FILE`, medians, cyclictest's histogram; tools in turns, what a
-//! process costs, and programs that keep the machine busy.
+//! Shared parts of the benches: errors, options, rows for `--rows FILE`, medians, cyclictest's
+//! histogram; tools in turns, what a process costs, and programs that keep the machine busy.
 
 #![allow(dead_code, reason = "each bench uses its own part")]
 
@@ -11,7 +11,7 @@ use result::Sink;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Why a bench cannot go on.
+/// Why a bench cannot continue.
 #[derive(Debug)]
 pub(crate) struct Failed(pub(crate) String);
 
@@ -24,7 +24,7 @@ impl Display for Failed {
 impl std::error::Error for Failed {}
 
 impl Failed {
-    /// From whatever says why.
+    /// From any error.
     pub(crate) fn because(what: impl Display) -> Self {
         Self(what.to_string())
     }
@@ -36,7 +36,7 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// The value after `name` on the command line; the default where it is absent or no such value.
+/// The value after `name` on the command line; the default where it is absent or invalid.
 pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
     let arguments: Vec<String> = std::env::args().collect();
     let value =
@@ -45,7 +45,7 @@ pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
 }
 
 /// Runs the bench, which puts its rows into the sink; prints them where no file takes them. An error ends the process with 1.
-/// What a run prints on its way goes to standard error.
+/// Progress of a run goes to standard error.
 pub(crate) fn run(name: &str, bench: impl FnOnce(&mut Sink) -> Result<(), Failed>) {
     let mut sink = Sink::of_arguments();
     let done = bench(&mut sink);

@@ -1,4 +1,4 @@
-//! Running a tool and looking at what it costs: CPU time and peak memory of its process.
+//! Runs a tool and measures its cost: CPU time and peak memory of its process.
 
 use super::{Failed, option};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(crate) struct Ran {
 
 /// Runs a tool of the package rt-tests.
 pub(crate) fn rt_tests(tool: &str, arguments: &str) -> Result<Ran, Failed> {
-    // A file, because nobody reads a pipe while it runs.
+    // A file, because a pipe would not be read while the tool runs.
     let mut out = tempfile::tempfile().map_err(Failed::because)?;
     let mut command = Command::new(tool);
     command.args(arguments.split_whitespace()).stdout(out.try_clone().map_err(Failed::because)?);
@@ -51,7 +51,7 @@ pub(crate) fn program() -> PathBuf {
     option("--program", PathBuf::from(env!("CARGO_BIN_EXE_stillcore")))
 }
 
-/// Runs this program's own command and gives its JSON; the run directory is `place`/run.
+/// Runs this program's own command and returns its JSON; the run directory is `place`/run.
 pub(crate) fn stillcore(place: &Path, arguments: &str) -> Result<Value, Failed> {
     let mut command = Command::new(program());
     command.args(arguments.split_whitespace()).args(["--json", "--quiet", "--out"]).arg(place.join("run"));

@@ -40,17 +40,17 @@ pub(crate) fn turns(
 }
 
 impl Turns {
-    /// The median of a figure over a tool's runs; NaN where it has none.
+    /// The median of a value over a tool's runs; NaN where it has none.
     pub(crate) fn median(&self, tool: &str, figure: &str) -> f64 {
         median(self.all((tool, figure)))
     }
 
-    /// What a tool's first run said under this name.
+    /// The value of this name in a tool's first run.
     pub(crate) fn first(&self, tool: &str, name: &str) -> Option<&Value> {
         self.0.get(tool)?.first()?.get(name)
     }
 
-    /// The sum of a figure over a tool's runs.
+    /// The sum of a value over a tool's runs.
     pub(crate) fn sum(&self, tool: &str, figure: &str) -> u64 {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_u64()).sum()
     }

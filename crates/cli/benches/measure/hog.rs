@@ -1,5 +1,6 @@
-//! Releases under a hog: a thread of higher priority takes the CPU for forty periods, again and again. Served and missed releases must
-//! be those asked for; cyclictest moves on to the next release in the future without a count (`timerthread()` of cyclictest.c).
+//! Releases under a hog: a thread of higher priority takes the CPU for forty periods, again and
+//! again. Served and missed releases must add up to those requested; cyclictest moves on to the
+//! next release in the future without a count (`timerthread()` of cyclictest.c).
 
 use super::common::process::{rt_tests, stillcore};
 use super::common::{Failed, histogram, median, quantile};
@@ -50,7 +51,8 @@ fn ours(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     rows.push(count("samples lost", lost).budget(Of::Value, Limit::AtMost(0.0)))?;
     let file = place.path().join("run").join(thread["record"]["file"].as_str().unwrap_or_default());
     let (_, samples) = model::samples_file::read(&file).map_err(Failed::because)?;
-    // Neighbours of this machine take CPUs, too: what passed while a hog ran is the hog's.
+    // Neighbours of this machine take CPUs, too: releases that passed while a hog ran are
+    // attributed to the hog.
     let within: Vec<f64> = hogs.iter().map(|hog| swallowed(&samples, *hog) as f64).collect();
     let [least, most] =
         [f64::min, f64::max].map(|pick| within.iter().copied().reduce(pick).unwrap_or(f64::NAN));

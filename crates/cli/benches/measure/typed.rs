@@ -7,7 +7,7 @@ use super::common::{Failed, histogram, quantile};
 use result::{Limit, Of, Sink};
 use serde_json::{Value, json};
 
-/// As both take them where nothing else is asked for.
+/// The default of both.
 const PERIOD_US: u64 = 1000;
 /// Wide enough for a crowded machine; what lies above is in cyclictest's overflow count.
 const BINS_NS: usize = 900_000;

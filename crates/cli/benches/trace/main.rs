@@ -151,7 +151,7 @@ fn kernels_word(trace: &TraceFile, ours: &Counts) -> String {
     }
 }
 
-/// The median of some runs, and between what it lies.
+/// The median of some runs, and its range.
 fn rate_row(name: &str, what: &str, unit: &str, mut rates: Vec<f64>) -> Row {
     rates.sort_by(f64::total_cmp);
     let row = Row::new(format!("{name}: {what}"), median(rates.clone()), unit).n(rates.len() as u64);

@@ -1,4 +1,5 @@
-//! What trace-cmd says of a trace: the lines of `trace-cmd report`, counted by CPU and event, and the losses it prints.
+//! The counts of trace-cmd for a trace: the lines of `trace-cmd report`, counted by CPU and event,
+//! and the losses it prints.
 //!
 //! A line is "task-pid [cpu] time: name: fields"; a loss "CPU:n [m EVENTS DROPPED]" or, where the page had no room for a number,
 //! "CPU:n [EVENTS DROPPED]".

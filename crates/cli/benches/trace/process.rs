@@ -1,4 +1,4 @@
-//! What a process used: time of the clock, time of the CPU, and its highest resident size, by proc(5).
+//! The cost of a process: wall time, CPU time, and its highest resident size, by proc(5).
 //!
 //! The peak is `VmHWM`, which is looked up while the process runs; the CPU time, the sum of user and system time, when it has ended
 //! and is not yet reaped.
@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(4);
 /// `USER_HZ`, the unit of times in proc(5) on every architecture this runs on.
 const TICKS_PER_S: f64 = 100.0;
 
-/// What one run used.
+/// The cost of one run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Used {
     pub(crate) clock_s: f64,

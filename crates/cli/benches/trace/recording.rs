@@ -1,7 +1,7 @@
 //! The input: a recording of this machine under load, made by the recorder of a run with every CPU measured.
 //!
-//! Scheduler events alone are recorded with `cyclictest` beside the load: somebody whose wake-ups are
-//! asked for.
+//! Scheduler events alone are recorded with `cyclictest` beside the load: a program whose wake-ups
+//! are analysed.
 //!
 //! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs (page faults, TLB shootdowns, work
 //! items), so that most classes occur; it ends with the recording, after a minute at most. What the buffers could not hold is lost, as on
@@ -63,13 +63,13 @@ pub(crate) fn cached_run(program: &Path) -> Result<PathBuf, Failed> {
     Ok(run)
 }
 
-/// What keeps the machine busy.
+/// The load of the machine.
 const LOAD: [&[&str]; 2] = [
     &["hackbench", "-T", "-g", "4", "-l", "10000000"],
-    // It ends by itself, should nobody end it.
+    // It ends by itself if it is not ended.
     &["sh", "-c", "end=$(($(date +%s) + 70)); while test $(date +%s) -lt $end; do /bin/true; done"],
 ];
-/// What it keeps waiting: a thread of SCHED_FIFO a CPU, woken every millisecond.
+/// The delayed threads: one of SCHED_FIFO per CPU, woken every millisecond.
 const CYCLICTEST: &[&str] = &["cyclictest", "-q", "-m", "-p", "90", "-i", "1000", "-a", "-t", "-D", "70"];
 
 fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool, load: &[&[&str]]) -> Result<(), Failed> {

@@ -33,11 +33,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use watch::Slot;
 
-/// A reader, and what it is given.
+/// A reader, and its inputs.
 struct Target {
     name: &'static str,
     given: Given,
-    /// Where what is found goes.
+    /// The folder of findings.
     found: &'static str,
 }
 
@@ -191,7 +191,7 @@ fn main() {
     let kept: Option<u64> = option("--keep", String::new()).parse().ok();
     let (only, found): (String, String) = (only, option("--found", String::new()));
     let is_wanted = |target: &&Target| only.is_empty() || only.split(',').any(|name| name == target.name);
-    // Panics are what is looked for; their messages come by the hundred.
+    // Panics are the aim, and their messages come by the hundred.
     std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
     let (mut failures, mut total) = (0, 0);
     let mut rows = Sink::of_arguments();
@@ -247,7 +247,7 @@ fn main() {
     std::process::exit(i32::from(failures > 0));
 }
 
-/// The value after `name` on the command line; the default where it is absent or no such value.
+/// The value after `name` on the command line; the default where it is absent or invalid.
 fn option<T: FromStr>(name: &str, default: T) -> T {
     let arguments: Vec<String> = std::env::args().collect();
     let value =

@@ -1,4 +1,5 @@
-//! The watch over the fuzzer's threads: how long each execution has been going on, and how much memory the process has.
+//! The watch over the fuzzer's threads: how long each execution has been running, and how much
+//! memory the process has.
 
 use super::Campaign;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ impl Slot {
 
 /// Looks every half second, until every thread rests. A hang or too much memory ends the process: threads cannot be ended.
 pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot], line: impl Fn()) {
-    let mut told = Instant::now();
+    let mut last_line = Instant::now();
     while slots.iter().any(|slot| slot.since_ms.load(Ordering::Relaxed) != u64::MAX) {
         std::thread::sleep(Duration::from_millis(500));
         let now = now_ms();
@@ -50,15 +51,15 @@ pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot], line: impl
             line();
             std::process::exit(1);
         }
-        if told.elapsed() > BETWEEN_LINES {
+        if last_line.elapsed() > BETWEEN_LINES {
             line();
-            told = Instant::now();
+            last_line = Instant::now();
         }
     }
 }
 
 /// Time this thread has had a CPU, by the first number of its schedstat (Documentation/scheduler/sched-stats.rst): what neighbours take
-/// is not in it. 0 where the kernel does not tell.
+/// is not in it. 0 where the kernel does not report it.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)

@@ -1,7 +1,7 @@
 //! The run itself: machine, audit, recorder, three phases of two windows, recorder's end, machine again.
 //!
-//! Facts go into the run directory as they come, so that an interrupted run keeps what it has. Whatever happens, the session takes
-//! back every change before this returns.
+//! Facts are written to the run directory as they come, so that an interrupted run keeps them. In
+//! every case, the session undoes every change before this returns.
 
 use super::plan::Plan;
 use crate::args::TraceMode;
@@ -9,7 +9,7 @@ use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::RunOutput;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use crate::run::recording;
 use linux::record::recorder::Recorder;
 use linux::session::Session;
@@ -31,11 +31,11 @@ pub(crate) fn execute(
     signals: &EndSignals,
     mut session: Session,
 ) -> anyhow::Result<()> {
-    let teller = Teller::new(false);
-    let result = measure(plan, output, signals, &teller, &mut session);
+    let reporter = Reporter::new(false);
+    let result = measure(plan, output, signals, &reporter, &mut session);
     let failed = session.close();
     for what in &failed {
-        Teller::say(&format!("not restored: {what}"));
+        Reporter::say(&format!("not restored: {what}"));
         output.run.limits.push(format!("not restored: {what}"));
     }
     output.release_latency();
@@ -50,10 +50,10 @@ fn measure(
     plan: &Plan,
     output: &mut RunOutput,
     signals: &EndSignals,
-    teller: &Teller,
+    reporter: &Reporter,
     session: &mut Session,
 ) -> anyhow::Result<()> {
-    Teller::say(&format!(
+    Reporter::say(&format!(
         "measuring CPUs {}, housekeeping on {}; run directory {}",
         plan.place.measured,
         plan.place.housekeeping,
@@ -65,7 +65,7 @@ fn measure(
     output.run.observer = own_cost();
     let groups = Groups::make(&plan.orders(), &plan.place.measured, session, &mut output.run.limits)?;
     let mut recorder = recorder(plan, output, session)?;
-    let stage = Stage { plan, signals, teller, groups };
+    let stage = Stage { plan, signals, reporter, groups };
     let result = phases(&stage, recorder.as_mut(), output, session);
     stage.groups.remove(session)?;
     // An interrupted run keeps its trace; a failed one keeps what it can.
@@ -113,7 +113,7 @@ fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyho
 struct Stage<'a> {
     plan: &'a Plan,
     signals: &'a EndSignals,
-    teller: &'a Teller,
+    reporter: &'a Reporter,
     groups: Groups,
 }
 
@@ -149,9 +149,9 @@ fn windows(
     session: &mut Session,
     phase: &str,
 ) -> anyhow::Result<()> {
-    let Stage { plan, signals, teller, .. } = stage;
+    let Stage { plan, signals, reporter, .. } = stage;
     for kind in [ProbeKind::Wakeup, ProbeKind::Noise] {
-        let step = teller.step(&format!("{phase}: {}", kind.name()), plan.window);
+        let step = reporter.step(&format!("{phase}: {}", kind.name()), plan.window);
         let signal = Cell::new(None);
         let mut watch = |progress: Progress<'_>| {
             step.show(progress);
@@ -167,7 +167,7 @@ fn windows(
         output.run.probes.extend(measured.probes);
         for limit in measured.limits {
             if !output.run.limits.contains(&limit) {
-                Teller::say(&format!("note: {limit}"));
+                Reporter::say(&format!("note: {limit}"));
                 output.run.limits.push(limit);
             }
         }

@@ -1,7 +1,8 @@
 //! `stillcore assess`: read the machine, audit it, measure it idle, disturbed and idle again, and say what that means.
 //!
-//! `plan` turns arguments into what will be done, and refuses here what cannot be done; `execute` does it, with what `crate::run` has
-//! for every verb that measures. The conclusions are drawn by `crate::conclude`, as for any run.
+//! `plan` resolves the arguments and refuses what cannot be done; `execute` carries the plan out
+//! with the parts of `crate::run` that all measuring verbs share. `crate::conclude` draws the
+//! conclusions, as for any run.
 
 mod execute;
 mod plan;

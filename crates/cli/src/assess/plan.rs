@@ -1,5 +1,5 @@
-//! What an assessment will do: arguments resolved against this machine. Everything that can be refused is refused here, before
-//! anything is written or changed.
+//! What an assessment will do: arguments resolved against this machine. It refuses everything that
+//! can be refused before anything is written or changed.
 
 use crate::args::{AssessArgs, TraceMode};
 use crate::run::place::{Asked, Place, default_out};
@@ -15,7 +15,8 @@ use std::time::Duration;
 
 /// Half of the shortest phase must hold at least this many releases.
 const LEAST_RELEASES: u128 = 20;
-/// How long the noise loop runs at a stretch, and pauses then: four fifths of the CPU, below the 95 % at which RT throttling begins.
+/// How long the noise loop runs before it pauses: four fifths of the CPU, below the 95 % at which
+/// RT throttling begins.
 const SPIN_NS: i64 = 800_000_000;
 const PAUSE_NS: i64 = 200_000_000;
 /// Samples of the wake-up probe that only warm it up.
@@ -27,15 +28,15 @@ pub(crate) struct Plan {
     pub(crate) place: Place,
     /// Length of a window: half a phase.
     pub(crate) window: Duration,
-    /// Distance of wake-up releases.
+    /// Interval between wake-up releases.
     pub(crate) period: Duration,
-    /// Shortest gap stored, if asked for.
+    /// Shortest gap stored, if the user gave one.
     pub(crate) threshold: Option<Duration>,
     /// SCHED_FIFO priority, 0 for SCHED_OTHER.
     pub(crate) priority: u32,
     /// The stressors.
     pub(crate) stressors: Vec<&'static str>,
-    /// What to hold on `/dev/cpu_dma_latency` while it measures, us.
+    /// Value to hold in `/dev/cpu_dma_latency` while it measures, us.
     pub(crate) dma_latency: Option<i32>,
     /// Whether to trace.
     pub(crate) trace: TraceMode,
@@ -48,7 +49,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Resolves arguments against the machine, after taking back what a killed stillcore may have left.
+    /// Resolves arguments against the machine, after undoing what a killed stillcore may have left.
     pub(crate) fn resolve(args: &AssessArgs) -> anyhow::Result<Self> {
         let place = Place::resolve(&Asked {
             cpus: args.cpus.as_ref(),
@@ -81,7 +82,7 @@ impl Plan {
         self.stressors.iter().map(|name| Order::plain(name, &self.place.housekeeping)).collect()
     }
 
-    /// The probes of one window, one a measured CPU.
+    /// The probes of one window, one per measured CPU.
     pub(crate) fn probes(&self, kind: ProbeKind) -> Vec<ProbeSpec> {
         let nanos = |time: Duration| time.as_nanos() as i64;
         let task = || match kind {

@@ -1,6 +1,7 @@
 //! An audit against an earlier one: what has become worse, better, new or gone.
 //!
-//! From good to bad: ok and not applicable, unknown, immovable, boot, fixable. What could be put right at once is the worst to leave.
+//! States from best to worst: ok and not applicable, unknown, immovable, boot, fixable. A fixable
+//! finding is the worst to leave.
 
 use super::{Audited, SCHEMA};
 use model::{Cpus, Error, Finding, FindingState};

@@ -1,11 +1,12 @@
-//! An audit as a SARIF 2.1.0 log (OASIS, Static Analysis Results Interchange Format), which CI systems show beside a change.
+//! An audit as a SARIF 2.1.0 log (OASIS, Static Analysis Results Interchange Format), which CI
+//! systems show beside a change.
 
 use super::Audited;
 use linux::isolate::Catalogue;
 use model::{Finding, FindingState};
 use serde_json::{Value, json};
 
-/// The log: one rule a mechanism, one result a finding.
+/// The log: one rule per mechanism, one result per finding.
 pub(crate) fn log(catalogue: &Catalogue, audited: &Audited) -> Value {
     let rules: Vec<_> = catalogue
         .mechanisms

@@ -78,7 +78,7 @@ fn one(page: &mut String, finding: &Finding) {
     }
 }
 
-/// Interference that this kernel is known to have still.
+/// Known interference that this kernel still has.
 fn kernel(page: &mut String, fixes: &[FixFinding], all: bool) {
     let has = |fix: &&FixFinding| all || (fix.state == FixState::Unfixed && !fix.interference.is_empty());
     let mut known = fixes.iter().filter(has).peekable();

@@ -1,4 +1,4 @@
-//! What the published chi-square selection says, and what that is worth.
+//! The result of the published chi-square selection, and how far to trust it.
 
 use super::Selected;
 use super::text::{exchanged, folded};
@@ -6,7 +6,7 @@ use crate::measure::table::table;
 use analysis::groups::chi2::Test;
 use report::format;
 
-/// Nothing where the method was not asked for.
+/// Empty without `--method chi2`.
 pub(super) fn page(selected: &[Selected]) -> String {
     let Some(first) = selected.first() else { return String::new() };
     let mut text = folded(

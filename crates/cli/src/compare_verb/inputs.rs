@@ -1,4 +1,5 @@
-//! Which runs are meant: a run directory, a result file of another tool, a directory of these, or `NAME=` before any of them.
+//! Resolves arguments to runs: a run directory, a result file of another tool, a directory of
+//! these, or `NAME=` before any of them.
 
 use analysis::groups::measured::{self, MeasuredRun};
 use analysis::import;

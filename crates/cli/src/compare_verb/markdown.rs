@@ -8,7 +8,7 @@ use analysis::groups::{FigureComparison, GroupComparison};
 use std::fmt::Write;
 
 /// Two groups.
-pub(super) fn comparison(told: &GroupComparison, judged: &[Judged]) -> String {
+pub(super) fn comparison(comparison: &GroupComparison, judged: &[Judged]) -> String {
     let failed = judged.iter().any(|one| one.holds == Some(true));
     let open = judged.iter().any(|one| one.holds.is_none());
     let head = match (judged.is_empty(), failed, open) {
@@ -22,33 +22,34 @@ pub(super) fn comparison(told: &GroupComparison, judged: &[Judged]) -> String {
         let word = one.holds.map_or("cannot be judged", |holds| if holds { "**failed**" } else { "passed" });
         let _ = writeln!(text, "- `{}`: {word}: {}", code(&one.condition), escaped(&one.sentence));
     }
-    for window in &told.windows {
+    for window in &comparison.windows {
         let _ = write!(
             text,
             "\n### {}, phase {}: {} and {} runs\n\n| figure | base | other | difference | 95 % interval | verdict |\n|---|--:|--:|--:|--:|---|\n",
             window.probe.name(),
             escaped(&window.phase),
-            told.base.len(),
-            told.other.len()
+            comparison.base.len(),
+            comparison.other.len()
         );
         window.figures.iter().for_each(|figure| text.push_str(&row(figure)));
     }
-    for (name, runs, kernel) in
-        [("base", &told.base, &told.kernels[0]), ("other", &told.other, &told.kernels[1])]
-    {
+    for (name, runs, kernel) in [
+        ("base", &comparison.base, &comparison.kernels[0]),
+        ("other", &comparison.other, &comparison.kernels[1]),
+    ] {
         let kernel =
             kernel.as_deref().map(|kernel| format!(", kernel {}", escaped(kernel))).unwrap_or_default();
         let runs: Vec<String> = runs.iter().map(|run| format!("`{}`", code(run))).collect();
         let _ = write!(text, "\n{name}{kernel}: {}\n", runs.join(", "));
     }
-    for warning in &told.warnings {
+    for warning in &comparison.warnings {
         let _ = write!(text, "\n> {}\n", escaped(warning));
     }
     text
 }
 
 fn row(figure: &FigureComparison) -> String {
-    let say = |told: Option<f64>| told.map_or("-".to_owned(), |told| value(told, figure.unit));
+    let say = |number: Option<f64>| number.map_or("-".to_owned(), |number| value(number, figure.unit));
     let interval = figure
         .interval
         .map(|[low, high]| format!("{} to {}", signed(low, figure.unit), signed(high, figure.unit)));
@@ -68,14 +69,14 @@ fn row(figure: &FigureComparison) -> String {
 }
 
 /// Configurations by their loss.
-pub(super) fn ranking(told: &Ranking) -> String {
-    let name = told.loss.name();
+pub(super) fn ranking(ranking: &Ranking) -> String {
+    let name = ranking.loss.name();
     let mut text = format!(
         "## stillcore compare: best by {name} of {}\n\n{}\n\n| configuration | runs | {name} | best with | verdict |\n|---|--:|--:|--:|---|\n",
-        told.probe.name(),
-        escaped(&verdict(told))
+        ranking.probe.name(),
+        escaped(&verdict(ranking))
     );
-    for one in &told.groups {
+    for one in &ranking.groups {
         let p = one.p_best.map_or("-".to_owned(), |p| format!("{:.1} %", p * 100.0));
         let word = if one.p_best.is_none() {
             "not judged"
@@ -89,10 +90,10 @@ pub(super) fn ranking(told: &Ranking) -> String {
             "| {} | {} | {} | {p} | {word} |",
             escaped(&one.name),
             one.runs.len(),
-            value(one.value, told.unit)
+            value(one.value, ranking.unit)
         );
     }
-    for warning in &told.warnings {
+    for warning in &ranking.warnings {
         let _ = write!(text, "\n> {}\n", escaped(warning));
     }
     text

@@ -90,7 +90,7 @@ enum Method {
     Chi2,
 }
 
-/// What the published method says of one group.
+/// Result of the published method for one group.
 #[derive(Debug, Serialize)]
 struct Selected {
     /// Its name.
@@ -235,7 +235,7 @@ fn ranking_answer(ranking: &Ranking, selected: &[Selected]) -> anyhow::Result<se
     Ok(answer)
 }
 
-/// Writes the Q-Q plots, where asked for.
+/// Writes the Q-Q plots, if the user asked for them.
 fn plots(args: &CompareArgs, selected: &[Selected]) -> anyhow::Result<()> {
     let Some(dir) = &args.qq else { return Ok(()) };
     if args.method != Method::Chi2 {
@@ -263,12 +263,12 @@ fn selected(groups: &[Group], question: &Question) -> anyhow::Result<Vec<Selecte
     let mut selected = Vec::new();
     for one in matched.iter().filter(|one| one.probe != ProbeKind::Noise) {
         for (windows, (name, _)) in one.groups.iter().zip(groups).skip(1) {
-            let told = chi2(&one.groups[0], windows).ok_or_else(|| {
+            let fit = chi2(&one.groups[0], windows).ok_or_else(|| {
                 anyhow::anyhow!(
                     "--method chi2: {name} or its reference has no samples, or spans more than a second"
                 )
             })?;
-            selected.push(Selected { name: name.clone(), probe: one.probe, chi2: told });
+            selected.push(Selected { name: name.clone(), probe: one.probe, chi2: fit });
         }
     }
     if selected.is_empty() {

@@ -11,21 +11,21 @@ use report::format;
 use std::fmt::Write;
 
 /// Everything that the comparison says.
-pub(super) fn comparison(told: &GroupComparison) -> String {
+pub(super) fn comparison(comparison: &GroupComparison) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "base:  {}", side(&told.base, told.kernels[0].as_deref()));
-    let _ = writeln!(text, "other: {}\n", side(&told.other, told.kernels[1].as_deref()));
-    for window in &told.windows {
+    let _ = writeln!(text, "base:  {}", side(&comparison.base, comparison.kernels[0].as_deref()));
+    let _ = writeln!(text, "other: {}\n", side(&comparison.other, comparison.kernels[1].as_deref()));
+    for window in &comparison.windows {
         text.push_str(&window_text(window));
     }
-    if told.family > 1 {
+    if comparison.family > 1 {
         text.push_str(&folded(&format!(
             "Differences are other less base; lower is better. Intervals hold 95 % each; verdicts allow for all {} figures together \
              (Holm).",
-            told.family
+            comparison.family
         )));
     }
-    told.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
+    comparison.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
     text
 }
 
@@ -91,7 +91,7 @@ fn row(figure: &FigureComparison) -> Vec<String> {
     ]
 }
 
-/// What stands beside a verdict.
+/// Text beside a verdict.
 fn beside(figure: &FigureComparison) -> Option<String> {
     let name = figure.figure.name();
     match figure.verdict {
@@ -109,7 +109,7 @@ fn beside(figure: &FigureComparison) -> Option<String> {
     }
 }
 
-/// A figure in its unit.
+/// A value in its unit.
 pub(super) fn value(value: f64, unit: &str) -> String {
     match unit {
         "ns" => format::ns_f(value),
@@ -141,10 +141,10 @@ fn distance_text(distance: &Distance) -> String {
     )
 }
 
-/// What exchanging the labels of runs says.
-pub(super) fn exchanged(told: Option<Exchanged>) -> String {
-    told.map_or(String::new(), |told| {
-        format!("; were the runs' labels exchanged, as much would come with probability {:.3} ({:.3} at the least)", told.p, told.least)
+/// Result of exchanging the labels of runs.
+pub(super) fn exchanged(exchange: Option<Exchanged>) -> String {
+    exchange.map_or(String::new(), |exchange| {
+        format!("; were the runs' labels exchanged, as much would come with probability {:.3} ({:.3} at the least)", exchange.p, exchange.least)
     })
 }
 
@@ -176,7 +176,7 @@ fn shift_text(shift: &[Shift]) -> String {
     table(&["level", "base", "shift", "95 % interval", "better | worse"], shift.iter().map(row).collect())
 }
 
-/// What became of the conditions.
+/// The result of each condition.
 pub(super) fn gate(judged: &[Judged]) -> String {
     let mut text = String::new();
     for one in judged {
@@ -191,17 +191,21 @@ pub(super) fn gate(judged: &[Judged]) -> String {
 }
 
 /// Groups by their loss.
-pub(super) fn ranking(told: &Ranking) -> String {
-    let mut text =
-        format!("{} of {}, phase {}; lower is better\n\n", told.loss.name(), told.probe.name(), told.phase);
+pub(super) fn ranking(ranking: &Ranking) -> String {
+    let mut text = format!(
+        "{} of {}, phase {}; lower is better\n\n",
+        ranking.loss.name(),
+        ranking.probe.name(),
+        ranking.phase
+    );
     let row = |one: &analysis::groups::best::Ranked| {
         let interval = one
             .interval
-            .map(|[low, high]| format!("{} to {}", value(low, told.unit), value(high, told.unit)));
+            .map(|[low, high]| format!("{} to {}", value(low, ranking.unit), value(high, ranking.unit)));
         vec![
             one.name.clone(),
             one.runs.len().to_string(),
-            value(one.value, told.unit),
+            value(one.value, ranking.unit),
             interval.unwrap_or_else(|| "-".to_owned()),
             one.p_best.map_or("-".to_owned(), |p| format!("{:.1} %", p * 100.0)),
             if one.p_best.is_none() {
@@ -215,35 +219,38 @@ pub(super) fn ranking(told: &Ranking) -> String {
             one.letters.clone(),
         ]
     };
-    let head = ["configuration", "runs", &told.loss.name(), "95 % interval", "best with", "verdict", "alike"];
-    text.push_str(&table(&head, told.groups.iter().map(row).collect()));
+    let head =
+        ["configuration", "runs", &ranking.loss.name(), "95 % interval", "best with", "verdict", "alike"];
+    text.push_str(&table(&head, ranking.groups.iter().map(row).collect()));
     text.push('\n');
-    text.push_str(&folded(&verdict(told)));
-    if told.groups.iter().any(|one| !one.letters.is_empty()) {
+    text.push_str(&folded(&verdict(ranking)));
+    if ranking.groups.iter().any(|one| !one.letters.is_empty()) {
         text.push_str(&folded(
             "Configurations that share a letter cannot be told apart, allowing for all pairs.",
         ));
     }
-    told.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
+    ranking.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
     text
 }
 
 /// The ranking in a sentence.
-pub(super) fn verdict(told: &Ranking) -> String {
-    let Some(first) = told.groups.first() else { return String::new() };
+pub(super) fn verdict(ranking: &Ranking) -> String {
+    let Some(first) = ranking.groups.first() else { return String::new() };
     if first.p_best.is_none() {
         return "With one run of a configuration nothing is concluded about configurations: the order is that of these runs.".to_owned();
     }
     let able: Vec<&str> =
-        told.groups.iter().filter(|one| one.may_be_best).map(|one| one.name.as_str()).collect();
+        ranking.groups.iter().filter(|one| one.may_be_best).map(|one| one.name.as_str()).collect();
     match able[..] {
-        [one] if told.family == 1 => format!("{one} is the best: the other is worse."),
-        [one] => format!("{one} is the best: every other is worse, allowing for all {} pairs.", told.family),
+        [one] if ranking.family == 1 => format!("{one} is the best: the other is worse."),
+        [one] => {
+            format!("{one} is the best: every other is worse, allowing for all {} pairs.", ranking.family)
+        }
         _ => format!(
             "{} cannot be told apart; {} has the lowest {} of these runs.",
             able.join(", "),
             first.name,
-            told.loss.name()
+            ranking.loss.name()
         ),
     }
 }

@@ -1,13 +1,14 @@
 //! `stillcore disturb`: workloads that provoke interference, confined, counted, and proven to have worked.
 //!
-//! `text` is what it prints. Placing is `linux::disturb::suite`'s, running `crate::run::disturbed`'s.
+//! `text` renders the output; `linux::disturb::suite` places the stressors, `crate::run::disturbed`
+//! runs them.
 
 pub(crate) mod text;
 
 use crate::args::{self, duration};
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::{Asked, Place};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
 use linux::disturb::suite::{self, Member, Placing, Suite};
 use linux::disturb::{Order, StressorSpec, catalogue};
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const SCHEMA: &str = "stillcore.disturb/1";
-/// Between two looks.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Arguments of `disturb`.
@@ -146,14 +147,14 @@ pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8
     Ok(code(&records))
 }
 
-/// Absent is not failed, but where nothing at all could be run nothing was disturbed.
+/// An absent stressor has not failed, but if none could run, nothing was disturbed.
 fn code(records: &[StressorRecord]) -> u8 {
     let broken = |record: &StressorRecord| matches!(record.state, StressorState::Void | StressorState::Stuck);
     let none = records.iter().all(|record| record.state == StressorState::Absent);
     if none || records.iter().any(broken) { 2 } else { 0 }
 }
 
-/// The suite asked for, or one made of the names given.
+/// The suite that the user named, or one made of the stressors named.
 fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
     let mut suite = match (&args.suite, args.stressors.is_empty()) {
         (Some(id), true) => suite::find(id)?,
@@ -195,7 +196,7 @@ fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
     })
 }
 
-/// What fits into a line.
+/// A title that fits into one line.
 fn title(names: &[String]) -> String {
     if names.len() <= 4 { names.join(", ") } else { format!("{} stressors", names.len()) }
 }
@@ -229,16 +230,16 @@ fn disturb(
     signals: &EndSignals,
 ) -> anyhow::Result<Disturbances> {
     let groups = Groups::make(orders, measured, session, limits)?;
-    let teller = Teller::new(args.json);
+    let reporter = Reporter::new(args.json);
     let disturbed = Disturbed::start(orders, args.duration, measured, &groups, session, signals)?;
-    let step = teller.step("disturbing", args.duration);
+    let step = reporter.step("disturbing", args.duration);
     let (begun, mut interrupted) = (Instant::now(), None);
     while begun.elapsed() < args.duration && !disturbed.over() {
         interrupted = signals.arrived();
         if interrupted.is_some() {
             break;
         }
-        step.tell(begun.elapsed(), || text::live(&disturbed.status(), begun.elapsed()));
+        step.update(begun.elapsed(), || text::live(&disturbed.status(), begun.elapsed()));
         std::thread::sleep(LOOK);
     }
     step.done();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What there is to tell.
+/// Everything that the answer reports.
 pub(super) struct Answer<'a> {
     pub(super) suite: &'a Suite,
     pub(super) cpus: &'a Cpus,
@@ -21,7 +21,7 @@ pub(super) struct Answer<'a> {
     pub(super) interrupted: Option<&'static str>,
 }
 
-/// Successful operations a second.
+/// Successful operations per second.
 fn per_s(record: &StressorRecord) -> f64 {
     let seconds = (record.t1_ns - record.t0_ns).max(1) as f64 / 1e9;
     record.ops_ok as f64 / seconds
@@ -44,7 +44,7 @@ fn word(state: StressorState) -> &'static str {
     }
 }
 
-/// The line that is seen while it runs: who has done how much so far, a second, and who has not begun.
+/// Live status line: operations per second of each stressor so far, and which have not begun.
 pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
     const SHOWN: usize = 3;
     let seconds = elapsed.as_secs_f64().max(0.1);
@@ -60,8 +60,9 @@ pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
     words.join(", ")
 }
 
-/// What of the confinement a reader of the table has to know: what did not hold, and what the traffic went over.
-fn is_told(word: &str) -> bool {
+/// Whether a reader of the table has to know this of the confinement: what did not hold, and what
+/// the traffic went over.
+fn is_noteworthy(word: &str) -> bool {
     word.starts_with("not ") || word.starts_with("traffic over ")
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn stressors(records: &[StressorRecord]) -> String {
             let _ =
                 writeln!(page, "{} on CPU {}: {}: {reason}", record.name, record.cpus, word(record.state));
         }
-        for word in record.confined_by.iter().filter(|word| is_told(word)) {
+        for word in record.confined_by.iter().filter(|word| is_noteworthy(word)) {
             let _ = writeln!(page, "{} on CPU {}: {word}", record.name, record.cpus);
         }
         if record.stalls > 0 {
@@ -114,7 +115,7 @@ pub(crate) fn stressors(records: &[StressorRecord]) -> String {
 
 impl Answer<'_> {
     pub(super) fn json(&self) -> Value {
-        let told = |record: &StressorRecord| {
+        let with_rate = |record: &StressorRecord| {
             let mut value = json!(record);
             value["ops_per_s"] = json!(per_s(record));
             value
@@ -126,7 +127,7 @@ impl Answer<'_> {
             "cpus": self.cpus,
             "measured": self.measured,
             "colocated": !self.cpus.and(self.measured).is_empty(),
-            "stressors": self.records.iter().map(told).collect::<Vec<_>>(),
+            "stressors": self.records.iter().map(with_rate).collect::<Vec<_>>(),
             "limits": self.limits,
             "interrupted": self.interrupted,
         })

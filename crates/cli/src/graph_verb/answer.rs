@@ -19,11 +19,11 @@ use std::path::Path;
 pub(super) const FILE: &str = "graph.json";
 const TOPOLOGY: &str = "graph.toml";
 
-/// What was found.
+/// The results of a run.
 pub(super) struct Ran {
     /// The answer in JSON.
     pub(super) answer: Value,
-    /// What came of each edge.
+    /// The result of each edge.
     pub(super) edges: Vec<EdgeRun>,
     /// All of them together.
     pub(super) account: Account,
@@ -39,11 +39,11 @@ pub(super) struct Ran {
     pub(super) used: [u64; 2],
 }
 
-/// What a run was made under, and how it is to be told.
+/// The conditions of a run, and the options of its answer.
 pub(super) struct Conditions<'a> {
     /// When a message is late.
     pub(super) bounds: Bounds,
-    /// The limits to hold it against.
+    /// The limits to compare it with.
     pub(super) target: Option<&'a Target>,
     /// Headers of the result files.
     pub(super) generation: Generation,

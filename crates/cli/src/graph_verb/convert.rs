@@ -1,7 +1,7 @@
 //! `stillcore graph convert`: any graph as TOML.
 
 use super::load::load;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use clap::Args;
 use graph::topology::file;
 use model::store;
@@ -21,7 +21,7 @@ pub(crate) struct ConvertArgs {
 /// Writes it.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<u8> {
     let loaded = load(&args.files)?;
-    loaded.warnings.iter().for_each(|warning| Teller::say(&format!("warning: {warning}")));
+    loaded.warnings.iter().for_each(|warning| Reporter::say(&format!("warning: {warning}")));
     let text = file::write(&loaded.graph)?;
     match &args.out {
         Some(path) => store::write_whole(path, text.as_bytes())?,

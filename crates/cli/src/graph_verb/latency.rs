@@ -1,4 +1,5 @@
-//! `stillcore graph latency`: one publisher, one subscriber, every transport and size asked for, one after the other.
+//! `stillcore graph latency`: one publisher, one subscriber, each of the given transports and sizes
+//! in turn.
 
 use crate::args::{self, duration};
 use crate::measure::table::table;
@@ -120,7 +121,7 @@ fn pair(text: &str) -> Result<[u32; 2], String> {
 struct Row {
     kind: Kind,
     bytes: usize,
-    /// Nothing where it cannot carry such messages, with the reason.
+    /// The reason where the transport cannot carry such messages.
     outcome: Result<Outcome, String>,
 }
 
@@ -165,7 +166,7 @@ fn rows(program: &Path, plans: &[Plan], signals: &EndSignals) -> anyhow::Result<
     Ok(rows)
 }
 
-/// Gives the machine the limits that the links need, in a session that takes them back.
+/// Raises the machine's limits to what the links need, in a session that restores them.
 fn raise(args: &LatencyArgs, program: &Path, plans: &[Plan]) -> anyhow::Result<Session> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let state = args.state.clone().or_else(|| default_state(home.as_deref()));
@@ -210,7 +211,7 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
         policies: policies.clone(),
         threads: args.threads,
     };
-    // Nobody can wait for himself without sleeping.
+    // On one CPU, a subscriber that never sleeps leaves its publisher no time.
     let polls_itself = cpus[0] == cpus[1] && args.policy != PolicyName::Other;
     if polls_itself && kinds.clone().any(|kind| *kind == Kind::ShmPoll) {
         let expected = "two CPUs: a subscriber that never sleeps leaves its publisher none".to_owned();
@@ -221,7 +222,7 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
     Ok(kinds.flat_map(|kind| args.size.iter().map(|&bytes| plan(kind, bytes))).collect())
 }
 
-/// Those asked for; else the two highest this process may use, or the only one.
+/// The CPUs that the user named; else the two highest this process may use, or the only one.
 fn cpus(args: &LatencyArgs) -> anyhow::Result<[u32; 2]> {
     if let Some(cpus) = args.cpus {
         machine::check_online(&machine::read(&Root::live())?, &cpus.into_iter().collect())?;

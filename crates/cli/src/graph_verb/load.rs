@@ -5,7 +5,7 @@ use graph::topology::{Graph, builtin, file, irobot};
 use model::Error;
 use std::path::Path;
 
-/// A graph and what of its files means nothing.
+/// A graph, and what in its files has no effect.
 pub(super) struct Loaded {
     /// The graph.
     pub(super) graph: Graph,

@@ -12,7 +12,7 @@ use crate::measure::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
 use crate::run::place::{Asked, Place};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
 use graph::results::Generation;
 use graph::results::target::Target;
@@ -270,12 +270,13 @@ fn measure(
     output.run.observer = own_cost();
     let files = job_files(place, plan)?;
     let mut recorder = args.tracing.prepare(place, snapshots, output, session)?;
-    let teller = Teller::new(args.common.quiet);
-    let step = teller.step(&format!("running {} on CPUs {}", plan.graph.name, place.measured), args.duration);
+    let reporter = Reporter::new(args.common.quiet);
+    let step =
+        reporter.step(&format!("running {} on CPUs {}", plan.graph.name, place.measured), args.duration);
     let mut signal = None;
     let mut watch = |progress: Progress| {
         let elapsed = Duration::from_nanos(progress.elapsed_ns.max(0) as u64);
-        step.tell(elapsed, || {
+        step.update(elapsed, || {
             let worst = report::format::ns(progress.worst_ns);
             format!("{} messages, observed max {worst}", report::format::count(progress.received))
         });

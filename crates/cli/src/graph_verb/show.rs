@@ -2,7 +2,7 @@
 
 use super::load::load;
 use crate::measure::table::table;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use clap::Args;
 use graph::topology::edges::{Counts, Edge, EdgeKind, counts, edges};
 use graph::topology::{Graph, Node};
@@ -25,18 +25,24 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
     let loaded = load(&args.files)?;
     let graph = &loaded.graph;
-    let (edges, told) = edges(graph);
+    let (edges, unmatched) = edges(graph);
     let counted = counts(graph, &edges);
     if args.json {
-        println!("{}", answer(graph, &edges, &counted, &told, &loaded.warnings));
+        println!("{}", answer(graph, &edges, &counted, &unmatched, &loaded.warnings));
         return Ok(0);
     }
-    loaded.warnings.iter().for_each(|warning| Teller::say(&format!("warning: {warning}")));
-    print!("{}", text(graph, &edges, &counted, &told));
+    loaded.warnings.iter().for_each(|warning| Reporter::say(&format!("warning: {warning}")));
+    print!("{}", text(graph, &edges, &counted, &unmatched));
     Ok(0)
 }
 
-fn answer(graph: &Graph, edges: &[Edge], counted: &Counts, told: &[String], warnings: &[String]) -> Value {
+fn answer(
+    graph: &Graph,
+    edges: &[Edge],
+    counted: &Counts,
+    unmatched: &[String],
+    warnings: &[String],
+) -> Value {
     let executors = graph.executors.iter().map(|one| {
         let process = &graph.processes[one.process].name;
         json!({"name": one.name, "process": process, "policy": one.policy, "cpus": one.cpus, "threads": one.threads})
@@ -50,7 +56,7 @@ fn answer(graph: &Graph, edges: &[Edge], counted: &Counts, told: &[String], warn
         "executors": executors.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
         "chains": graph.chains,
-        "unmatched": told,
+        "unmatched": unmatched,
         "warnings": warnings,
     })
 }
@@ -69,7 +75,7 @@ pub(super) fn edge_answer(graph: &Graph, number: usize, edge: &Edge) -> Value {
     })
 }
 
-fn text(graph: &Graph, edges: &[Edge], counted: &Counts, told: &[String]) -> String {
+fn text(graph: &Graph, edges: &[Edge], counted: &Counts, unmatched: &[String]) -> String {
     let mut text = graph.name.clone();
     if !graph.about.is_empty() {
         let _ = write!(text, ": {}", graph.about);
@@ -108,7 +114,7 @@ fn text(graph: &Graph, edges: &[Edge], counted: &Counts, told: &[String]) -> Str
     for chain in &graph.chains {
         let _ = writeln!(text, "\nchain {}: {}", chain.name, chain.topics.join(" -> "));
     }
-    for line in told {
+    for line in unmatched {
         let _ = writeln!(text, "note: {line}");
     }
     text

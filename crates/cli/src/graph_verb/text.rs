@@ -1,4 +1,4 @@
-//! What `graph run` prints: an edge a row, the accounts, what the target says.
+//! What `graph run` prints: one row per edge, the accounts, what the target says.
 
 use super::answer::Ran;
 use super::judge::verdict_table;
@@ -83,7 +83,7 @@ fn spread(spread: &Spread) -> String {
     format!("n {}, p50 {p50}, p99 {p99}, observed max {max}", format::count(n))
 }
 
-/// Where everything went.
+/// Where all messages went.
 fn accounts(ran: &Ran) -> String {
     let all = &ran.account;
     let wheres = [
@@ -93,15 +93,15 @@ fn accounts(ran: &Ran) -> String {
         ("vanished with a killed process or in the kernel", all.vanished),
         ("received and not stored", all.unstored),
     ];
-    let told: Vec<_> = wheres
+    let losses: Vec<_> = wheres
         .iter()
         .filter(|(_, n)| *n > 0)
         .map(|(what, n)| format!("{} {what}", format::count(*n)))
         .collect();
-    let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) };
+    let breakdown = if losses.is_empty() { String::new() } else { format!(" ({})", losses.join(", ")) };
     let count = format::count;
     let mut text = format!(
-        "messages: sent {} = received {} + lost {}{told}\n",
+        "messages: sent {} = received {} + lost {}{breakdown}\n",
         count(all.sent),
         count(all.received),
         count(all.lost())

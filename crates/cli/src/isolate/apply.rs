@@ -1,4 +1,4 @@
-//! `stillcore isolate apply`: carries a plan out. Stopped or failing, it takes back what it has changed.
+//! `stillcore isolate apply`: carries out a plan. Stopped or failing, it undoes its changes.
 
 use super::State;
 use super::crash::Crashing;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     Ok(exit_code(&applied, args.target.placement.is_some()))
 }
 
-/// What to carry out, and how to tell of it.
+/// What to carry out, and how to report it.
 pub(crate) struct Order<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) deployment: Option<&'a str>,
@@ -56,13 +56,13 @@ pub(crate) struct Order<'a> {
     pub(crate) crash_at: Option<u64>,
 }
 
-/// Applies over the journal; on an error or a signal everything is taken back.
+/// Applies over the journal; an error or a signal undoes everything.
 pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> anyhow::Result<Applied> {
     let plan = order.plan;
     let state = state.path()?;
     let mut standing = Standing::open(&state)?;
-    // What is not understood may be about what this call is to change, unless it went with its
-    // boot.
+    // An entry that is not understood may concern what this call changes, unless it is of an
+    // earlier boot.
     let of_now = standing.found()?.is_none_or(|found| found.this_boot);
     if let Some(line) = standing.refused().first().filter(|_| of_now) {
         anyhow::bail!(
@@ -89,13 +89,13 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let mut live = Live::new(&std::env::current_exe()?);
     let mut settings = Crashing::new(&mut live, order.crash_at);
     let first = standing.next();
-    let mut told = |change: &Change| {
+    let mut print_change = |change: &Change| {
         if !order.json {
             stdout::progress(format_args!("{}\n", line(change)));
         }
     };
     let mut stop = || signals.arrived().map(str::to_owned);
-    let mut observer = Observer { stop: &mut stop, told: &mut told };
+    let mut observer = Observer { stop: &mut stop, on_change: &mut print_change };
     let catalogue = Catalogue::embedded()?;
     let done = apply(plan, &head, &mut standing, &mut settings, &mut observer).and_then(|applied| {
         watch::begin(&Root::live(), &catalogue, &head, &mut standing)?;
@@ -116,8 +116,8 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     }
 }
 
-/// Whether the journal's changes are of the same order and boot, so that this call completes them. A journal of another boot has
-/// nothing left to say.
+/// Whether the journal's changes are of the same order and boot, so that this call completes them.
+/// A journal of another boot no longer applies.
 fn may_go_on(standing: &mut Standing, head: &Head) -> anyhow::Result<bool> {
     let Some(found) = standing.found()? else { return Ok(true) };
     if !found.this_boot {
@@ -196,7 +196,7 @@ pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Re
     value["cpus"] = serde_json::to_value(&plan.cpus)?;
     value["isolated"] = serde_json::to_value(&plan.isolated)?;
     value["housekeeping"] = serde_json::to_value(&plan.housekeeping)?;
-    // What was refused is not what keeps tasks away.
+    // A refused placement does not keep tasks away.
     let placement = if applied.fallback.is_empty() { plan.placement } else { Placement::Affinity };
     value["placement"] = serde_json::to_value(placement)?;
     value["boot"] = serde_json::to_value(&plan.boot)?;
@@ -207,7 +207,8 @@ pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Re
     Ok(value)
 }
 
-/// 2 where the kernel refused something or tasks stayed. That it refused a placement counts where this very one was asked for.
+/// 2 where the kernel refused something or tasks stayed. A refused placement counts only where the
+/// user asked for that one.
 pub(crate) fn exit_code(applied: &Applied, placement_asked: bool) -> u8 {
     let placed = applied.fallback.is_empty() || !placement_asked;
     if applied.refused.is_empty() && applied.stray.is_empty() && placed { 0 } else { 2 }

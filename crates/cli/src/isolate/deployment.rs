@@ -62,7 +62,7 @@ pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result
         add(args, &deployed, &mut value);
         println!("{value}");
     } else {
-        print!("{}{}", summary(&deployed.plan, &applied), told(args, &deployed));
+        print!("{}{}", summary(&deployed.plan, &applied), describe(args, &deployed));
     }
     Ok(exit_code(&applied, false))
 }
@@ -74,7 +74,7 @@ fn show(args: &DeploymentArgs, deployed: &Deployed) -> anyhow::Result<u8> {
         add(args, deployed, &mut value);
         println!("{value}");
     } else {
-        print!("{}{}", text(&deployed.plan), told(args, deployed));
+        print!("{}{}", text(&deployed.plan), describe(args, deployed));
     }
     Ok(0)
 }
@@ -85,7 +85,7 @@ fn add(args: &DeploymentArgs, deployed: &Deployed, value: &mut serde_json::Value
     value["not_applicable"] = deployed.not_applicable.clone().into();
 }
 
-fn told(args: &DeploymentArgs, deployed: &Deployed) -> String {
+fn describe(args: &DeploymentArgs, deployed: &Deployed) -> String {
     let not_applicable = deployed.not_applicable.iter().map(|reason| format!("not applicable: {reason}\n"));
     let measure = format!("deployment {}: measure CPU {}\n", args.name.name, deployed.measure);
     not_applicable.chain([measure]).collect()

@@ -1,4 +1,4 @@
-//! `stillcore isolate`: one file a verb.
+//! `stillcore isolate`: one file per verb.
 
 pub(crate) mod apply;
 pub(crate) mod boot_line;
@@ -47,20 +47,21 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Where to look for what stands: without root the system's place first, since only root can have isolated anything.
+    /// Where to look for a journal: without root the system's place first, since only root can have
+    /// isolated anything.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let default = || linux::session::states_to_read(home.as_deref());
         self.dir.clone().map_or_else(default, |dir| vec![dir])
     }
 
-    /// What stands, and where its journal is.
+    /// The isolation in force, and where its journal is.
     pub(crate) fn standing(&self) -> anyhow::Result<Option<(PathBuf, Found)>> {
         let found = standing::find_first(&self.places())?;
         Ok(found.map(|(state, found)| (standing::path(&state), found)))
     }
 
-    /// Nothing stands, and where that was looked for if there is more than one place.
+    /// The message that nothing is isolated; it names the places searched if there are several.
     pub(crate) fn nothing(&self) -> String {
         let places: Vec<_> = self.places().iter().map(|place| place.display().to_string()).collect();
         let looked = if places.len() == 1 {

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
             "--keep {keep}: a number does not outlive a boot; name it by its task, group or policy"
         );
     }
-    // A trial is of the line alone.
+    // A trial changes the line alone.
     let program = if args.once { None } else { Some(program_of(args, &root)?) };
     let image = (!root.is_live()).then(|| root.clone());
     let live = Root::open(Path::new("/"))?;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
             let _ = boot::undo(&root);
         })?;
         if root.is_live() {
-            // Where the loader keeps the line by a command, nothing stands if that fails.
+            // Where the loader keeps the line by a command that fails, nothing is in force.
             let kept = line.commands.iter().try_for_each(|command| make_effective(command));
             kept.inspect_err(|_| {
                 if line.files.is_empty() {
@@ -149,7 +149,7 @@ fn program_of(args: &PersistArgs, root: &Root) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// What the unit calls with: the same order as given here.
+/// Arguments of the unit's call: the same order as given here.
 fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
     let target = &args.target;
     let mut words = vec!["--cpus".to_owned(), cpus.to_string()];

@@ -139,7 +139,7 @@ fn grouped(steps: &[Step]) -> Vec<(&str, Vec<&Step>)> {
     groups
 }
 
-/// A line a change; tasks that make the same change are told together.
+/// One line per change; tasks that make the same change share a line.
 fn lines(steps: &[&Step]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut tasks = BTreeMap::<(&str, &str, &str), Vec<&str>>::new();

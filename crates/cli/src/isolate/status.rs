@@ -1,4 +1,4 @@
-//! `stillcore isolate status`: what stands.
+//! `stillcore isolate status`: the isolation in force.
 
 use super::State;
 use clap::Args;
@@ -18,7 +18,7 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-/// Tells.
+/// Prints the status.
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
     let standing = args.state.standing()?;
     match &standing {

@@ -67,8 +67,8 @@ impl From<How> for Placement {
     }
 }
 
-/// Who is on the isolated CPUs of this machine on purpose; a captured one tells nothing of it, nor
-/// does a journal that may not be read.
+/// Who is on the isolated CPUs of this machine on purpose; unknown for a captured machine, and for
+/// a journal that may not be read.
 pub(crate) fn purpose(root: &Root, state: &State, keep: &[Keep]) -> anyhow::Result<Purpose> {
     let standing = || state.standing().ok().flatten();
     let found = root.is_live().then(standing).flatten().filter(|(_, found)| found.this_boot);
@@ -82,10 +82,10 @@ pub(crate) fn purpose(root: &Root, state: &State, keep: &[Keep]) -> anyhow::Resu
     Ok(purpose)
 }
 
-/// How many of those that would be thrown off are named.
+/// How many of the tasks and interrupts that would move are named.
 const SHOWN: usize = 5;
 
-/// Refuses to throw off its CPUs what somebody has put there.
+/// Refuses to move away what somebody has put on these CPUs.
 pub(crate) fn leaves_residents(plan: &Plan, move_pinned: bool) -> anyhow::Result<()> {
     let thrown = plan.residents.iter().filter(|one| one.deliberate && one.fate == Fate::Moves);
     let thrown: Vec<_> = thrown.collect();

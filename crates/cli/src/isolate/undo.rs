@@ -1,4 +1,5 @@
-//! `stillcore isolate undo`: gives every changed value back, newest first. A value that somebody else has set meanwhile is left alone.
+//! `stillcore isolate undo`: restores every changed value, newest first. A value that somebody else
+//! has set meanwhile is left alone.
 
 use super::State;
 use super::apply::need_root;
@@ -27,7 +28,7 @@ pub(crate) struct UndoArgs {
 
 /// Undoes.
 pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
-    // What lasts as long as a run, left there by one that was killed.
+    // Changes for the length of a run, left by one that was killed.
     let left = args.state.path().map_or(Ok(Vec::new()), |state| crate::restore_what_was_left_in(&state))?;
     let code = undo_what_stands(args)?;
     anyhow::ensure!(left.is_empty(), "left by a killed run and still there: {}", left.join("; "));
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
 fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
     if !args.state.places().iter().any(|state| standing::exists(state)) {
         let what = format!("{}: nothing to undo", args.state.nothing());
-        return tell(args, &Reverted::default(), &what);
+        return print_result(args, &Reverted::default(), &what);
     }
     need_root()?;
     let state = args.state.path()?;
@@ -49,7 +50,7 @@ fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
     let reverted = undo(standing, &mut settings)?;
     if reverted.other_boot {
         let what = "the machine has been booted since, and what was changed went with the old boot";
-        return tell(args, &reverted, what);
+        return print_result(args, &reverted, what);
     }
     let what = format!(
         "{} values given back, {} had their old value or are gone, {} tasks started meanwhile followed",
@@ -58,13 +59,15 @@ fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
         reverted.heirs
     );
     if !reverted.failed.is_empty() {
-        let told = reverted.failed.join("; ");
-        anyhow::bail!("{what}; not given back, and still in {journal}: {told}; undo --forget gives that up");
+        let failures = reverted.failed.join("; ");
+        anyhow::bail!(
+            "{what}; not given back, and still in {journal}: {failures}; undo --forget gives that up"
+        );
     }
-    tell(args, &reverted, &what)
+    print_result(args, &reverted, &what)
 }
 
-fn tell(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Result<u8> {
+fn print_result(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Result<u8> {
     if args.json {
         let mut value = serde_json::to_value(reverted)?;
         value["schema"] = "stillcore.isolate-undo/1".into();

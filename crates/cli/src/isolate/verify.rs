@@ -48,19 +48,19 @@ pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8>
     }
     let look =
         Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, state: &args.state };
-    let mut told = Told::new(args);
+    let mut report = DriftReport::new(args);
     let first = look.once(&found)?;
     let mut drifted = !first.drifted.is_empty();
-    told.tell(&first)?;
-    while args.watch && !told.over() && !wait(args.interval, signals) {
+    report.print_changes(&first)?;
+    while args.watch && !report.over() && !wait(args.interval, signals) {
         match look.again() {
             Next::Seen(seen) => {
                 drifted |= !seen.drifted.is_empty();
-                told.tell(&seen)?;
+                report.print_changes(&seen)?;
             }
             Next::Changing => {}
             Next::Undone => {
-                told.end();
+                report.end();
                 break;
             }
         }
@@ -68,10 +68,10 @@ pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8>
     Ok(if drifted { 2 } else { 0 })
 }
 
-/// What a later look comes to.
+/// The result of a later check.
 enum Next {
     Seen(Verified),
-    /// Another call is just changing what stands: it is no drift.
+    /// Another call is changing the isolation: that is no drift.
     Changing,
     Undone,
 }
@@ -88,7 +88,8 @@ impl Look<'_> {
         Ok(verify(&self.root, &self.catalogue, found, &mut live)?)
     }
 
-    /// Against what stands by now. What cannot be read now may be readable at the next look.
+    /// Checks against the current journal. What cannot be read now may be readable at the next
+    /// check.
     fn again(&self) -> Next {
         let found = match self.state.standing() {
             Ok(Some((_, found))) if found.this_boot => found,
@@ -101,12 +102,12 @@ impl Look<'_> {
     }
 }
 
-/// A look that showed nothing.
+/// The result of a check that failed.
 fn unreadable(error: &anyhow::Error) -> Verified {
     Verified { drifted: vec![format!("{error:#}")], ..Verified::default() }
 }
 
-/// Waits for the next look; true when asked to stop.
+/// Waits for the next check; true when asked to stop.
 fn wait(interval: Duration, signals: &EndSignals) -> bool {
     let until = Instant::now() + interval;
     while Instant::now() < until {
@@ -118,8 +119,8 @@ fn wait(interval: Duration, signals: &EndSignals) -> bool {
     false
 }
 
-/// Tells of each look what the one before did not show.
-struct Told<'a> {
+/// Prints of each check what the one before did not show.
+struct DriftReport<'a> {
     args: &'a VerifyArgs,
     begin: Instant,
     looks: u64,
@@ -127,17 +128,17 @@ struct Told<'a> {
     vanished: BTreeSet<String>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> DriftReport<'a> {
     fn new(args: &'a VerifyArgs) -> Self {
         Self { args, begin: Instant::now(), looks: 0, shown: BTreeSet::new(), vanished: BTreeSet::new() }
     }
 
-    /// Whether there is no time for another look.
+    /// Whether there is no time for another check.
     fn over(&self) -> bool {
         self.args.duration.is_some_and(|duration| self.begin.elapsed() + self.args.interval > duration)
     }
 
-    fn tell(&mut self, verified: &Verified) -> anyhow::Result<()> {
+    fn print_changes(&mut self, verified: &Verified) -> anyhow::Result<()> {
         self.looks += 1;
         if self.args.json {
             let mut value = serde_json::to_value(verified)?;
@@ -167,7 +168,7 @@ impl<'a> Told<'a> {
         Ok(())
     }
 
-    /// Somebody has undone it.
+    /// Reports that somebody has undone the isolation.
     fn end(&self) {
         if self.args.json {
             let t_s = self.begin.elapsed().as_secs_f64();
@@ -186,7 +187,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// What a look has to say; only what drifted fails.
+/// The sentences of a check; only what drifted fails.
 fn sentences(verified: &Verified) -> BTreeSet<String> {
     let lists = [
         ("", &verified.drifted),

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use study::{Attempted, Store};
 
-/// What each kernel was built with, a file a kernel.
+/// What each kernel was built with, one file per kernel.
 const KERNELS: &str = "kernels";
 
 /// A kernel as it is kept in the matrix's directory.
@@ -26,11 +26,11 @@ struct Kept {
     arch: String,
     release: String,
     package: Option<String>,
-    /// Absent where the kernel does not tell.
+    /// Absent where the kernel does not provide it.
     config: Option<BTreeMap<String, String>>,
 }
 
-/// Writes down what each kernel is: the table tells configuration from version by it.
+/// Stores what each kernel is, so that the table can separate configuration from version.
 pub(super) fn keep_kernels(asking: &Asking<'_>) -> anyhow::Result<()> {
     let dir = asking.out.join(KERNELS);
     fs::create_dir_all(&dir).map_err(|source| Error::io("create", &dir, source))?;
@@ -57,7 +57,8 @@ fn kept_kernels(out: &Path) -> anyhow::Result<Vec<Kept>> {
             found.push(store::read_json::<Kept>(&path)?);
         }
     }
-    // Oldest first, PREEMPT_RT after stock; kernels by path, whose names are no versions, where their release puts them.
+    // Oldest first, PREEMPT_RT after stock. The name of a kernel given by path is no version: its
+    // release decides.
     found.sort_by(|a, b| {
         let series = |kept: &Kept| kept.release.split('-').next().unwrap_or_default().to_owned();
         version::compare(&series(a), &series(b)).then_with(|| a.name.cmp(&b.name))
@@ -77,7 +78,7 @@ fn exposure_of(measured: &Measured) -> Option<Exposure> {
     serde_json::from_value(measured.exposure.clone()).ok()
 }
 
-/// Why the profile cannot be had.
+/// Why this kernel cannot have the profile.
 fn refused(measured: &Measured) -> String {
     let fallback = measured.isolation["fallback"].as_array().into_iter().flatten();
     let reasons: Vec<&str> = fallback.filter_map(|one| one["reason"].as_str()).collect();
@@ -89,7 +90,7 @@ fn refused(measured: &Measured) -> String {
 }
 
 /// Writes the conclusions and prints them. A failed guest is no failure of the call where others have a result.
-pub(super) fn tell(
+pub(super) fn write_and_print(
     args: &MatrixArgs,
     store: &Store,
     done: &Attempted<String>,
@@ -120,7 +121,7 @@ pub(super) fn gather(args: &MatrixArgs, store: &Store, done: &Attempted<String>)
     let kernels = kept_kernels(&args.out)?;
     let mut found: Vec<(String, Profile, Result<Measured, String>)> = Vec::new();
     for entry in store.all()? {
-        // What is no checkpoint is nobody's result.
+        // A file that is no checkpoint is no result.
         let Ok(checkpoint) = entry.checkpoint else { continue };
         let (kernel, profile) = factors(&checkpoint.cell)?;
         let measured = serde_json::from_value(checkpoint.result)
@@ -154,8 +155,8 @@ pub(super) fn gather(args: &MatrixArgs, store: &Store, done: &Attempted<String>)
 /// The ways of isolating that columns have, and what they are.
 pub(super) fn profiles_of(columns: &[Column]) -> Vec<(String, String)> {
     let used = |profile: &&Profile| columns.iter().any(|column| column.profile == profile.name());
-    let told = |profile: &Profile| (profile.name().to_owned(), profile.title().to_owned());
-    Profile::value_variants().iter().filter(used).map(told).collect()
+    let name_and_title = |profile: &Profile| (profile.name().to_owned(), profile.title().to_owned());
+    Profile::value_variants().iter().filter(used).map(name_and_title).collect()
 }
 
 fn kernel(kept: Kept) -> MatrixKernel {
@@ -185,7 +186,7 @@ fn column(kernel: &str, profile: Profile, result: &Result<Measured, String>, ker
     }
 }
 
-/// What is the same for all cells, in words.
+/// The conditions that all cells share, in words.
 fn conditions(measured: &Measured) -> Vec<(String, String)> {
     let of = &measured.conditions;
     let pairs = [

@@ -1,9 +1,10 @@
-//! One cell of the matrix on the host's side: a guest booted, given its order, and what it brings back read; up to three times.
+//! One cell of the matrix on the host's side: boots a guest, gives it its order and reads its
+//! results; up to three times.
 
 use super::inside::{self, Ended, Order};
 use super::profile::Profile;
 use crate::lab_verb;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use anyhow::Context;
 use lab::kernels::Kernel;
 use lab::{Accel, Arch, Event, Smp, Spec, Stop, modules};
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// Emulated CPUs of a crowded host hang now and then; such a guest is booted again.
 const TRIES: u32 = 3;
 
-/// What is the same for all cells of a call.
+/// What all cells of a call share.
 pub(super) struct Asking<'a> {
     pub(super) arch: Arch,
     pub(super) smp: Smp,
@@ -34,7 +35,7 @@ pub(super) struct Asking<'a> {
     pub(super) stop: &'a Stop,
 }
 
-/// What a cell is measured under: a result of other conditions is not this cell's.
+/// The conditions of a cell: a result of other conditions is not this cell's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Conditions {
     pub(super) tool_version: String,
@@ -49,7 +50,7 @@ pub(super) struct Conditions {
     pub(super) stressors: Vec<String>,
 }
 
-/// What is stored of a cell.
+/// The stored result of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// What it was measured under.
@@ -58,13 +59,13 @@ pub(super) struct Measured {
     pub(super) ended: Ended,
     /// What `isolate apply` said; null where nothing was to be applied.
     pub(super) isolation: Value,
-    /// The object of `exposure.json`; null where the profile cannot be had on this kernel.
+    /// The object of `exposure.json`; null where this kernel cannot have the profile.
     pub(super) exposure: Value,
     /// Guests that were booted for it, the last one included.
     pub(super) tries: u32,
     /// Why the others failed.
     pub(super) failed: Vec<String>,
-    /// From the start of QEMU to its end, s: of this machine, and no result.
+    /// From the start of QEMU to its end, s: depends on this machine and is no result.
     pub(super) wall_s: f64,
     /// First line of `qemu-system-... --version`.
     pub(super) qemu: String,
@@ -103,13 +104,13 @@ pub(super) fn measure(asking: &Asking<'_>, kernel: &str, profile: Profile) -> an
     let name = format!("{kernel} {}", profile.name());
     let mut failed = Vec::new();
     for tries in 1..=TRIES {
-        Teller::say(&format!("{name}: booting, try {tries} of {TRIES}"));
+        Reporter::say(&format!("{name}: booting, try {tries} of {TRIES}"));
         match try_once(asking, kernel, profile, tries) {
             Ok(result) => return Ok(Measured { tries, failed, ..result }),
             Err(error) if asking.stop.is_asked() => return Err(error),
             Err(error) => {
                 let why = crate::failure::sentence(&error);
-                Teller::say(&format!("{name}: {why}"));
+                Reporter::say(&format!("{name}: {why}"));
                 failed.push(why);
             }
         }
@@ -127,9 +128,9 @@ fn try_once(asking: &Asking<'_>, kernel: &str, profile: Profile, tries: u32) -> 
     }
     let spec = spec(asking, kernel, profile, out)?;
     let mut notes = |event: Event<'_>| {
-        // Guests run side by side: each console is in its own file, and only notes are told.
+        // Guests run side by side: each console has its own file, and only notes are printed.
         if let Event::Note(text) = event {
-            Teller::say(&format!("{kernel} {}: {text}", profile.name()));
+            Reporter::say(&format!("{kernel} {}: {text}", profile.name()));
         }
     };
     let outcome = lab::run(&spec, Path::new("/etc/apt"), asking.stop, &mut notes)?;
@@ -174,7 +175,7 @@ fn spec(asking: &Asking<'_>, kernel: &str, profile: Profile, out: PathBuf) -> an
     let mut loaded = Vec::new();
     for name in &asking.stressors {
         for module in linux::disturb::catalogue::find(name)?.modules {
-            // One that this kernel lacks makes its stressor absent, and no failure.
+            // A module that this kernel lacks makes its stressor absent, not failed.
             if !loaded.iter().any(|one| one == module) && modules::has(found, module)? {
                 loaded.push((*module).to_owned());
             }

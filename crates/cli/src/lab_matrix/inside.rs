@@ -1,4 +1,5 @@
-//! The guest's side of a cell: isolate as the profile says, then the study; what both said is left beside their results.
+//! The guest's side of a cell: isolates as the profile says, then runs the study; stores the output
+//! of both beside their results.
 //!
 //! Both are the command's own verbs, called as a user would, so that the matrix measures what a user gets.
 
@@ -15,7 +16,7 @@ pub(crate) const VERB: &str = "lab-cell";
 pub(crate) const STUDY: &str = "exposure";
 /// What `isolate apply --json` printed.
 pub(crate) const ISOLATION: &str = "isolation.json";
-/// What both calls said.
+/// The messages of both calls.
 pub(crate) const LOG: &str = "cell.log";
 /// How both ended.
 pub(crate) const ENDED: &str = "cell.json";
@@ -36,13 +37,13 @@ pub(crate) struct Order {
 pub(crate) struct Ended {
     /// Exit code of `isolate apply`; absent where nothing was to be applied.
     pub(crate) isolation: Option<i32>,
-    /// The placement that `isolate apply` was left with; absent where it failed.
+    /// The placement that `isolate apply` reached; absent where it failed.
     pub(crate) placement: Option<String>,
     /// Exit code of the study; absent where it was not run.
     pub(crate) study: Option<i32>,
 }
 
-/// Carries the order out. The study is not run where another isolation than the one asked for was reached.
+/// Carries the order out. Skips the study where the isolation reached is not the one required.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let text = words.first().and_then(|word| word.to_str()).unwrap_or_default();
     let order: Order = serde_json::from_str(text).context("the order of the cell")?;
@@ -50,11 +51,11 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     if let Some(placement) = &order.placement {
         let arguments = ["isolate", "apply", "--cpus", &order.cpus, "--placement", placement, "--json"];
         ended.isolation = Some(call(&arguments, Path::new(ISOLATION))?);
-        let told: serde_json::Value = std::fs::read(ISOLATION)
+        let answer: serde_json::Value = std::fs::read(ISOLATION)
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        ended.placement = told["placement"].as_str().map(str::to_owned);
+        ended.placement = answer["placement"].as_str().map(str::to_owned);
     }
     if ended.placement == order.placement {
         let fixed = ["study", "run", "exposure", "--cpus", &order.cpus, "--out", STUDY, "--json"];

@@ -1,7 +1,8 @@
 //! `stillcore lab matrix`: kernels × ways of isolating, one guest each, and in each the study `exposure`.
 //!
-//! `profile` is what is compared, `cell` one guest, `inside` what it does, `answer` the table of all that has a result, `onto` an older
-//! table in which some rows are made anew. The engine is the crate `study`; a cell is a boot, so that what a stressor leaves behind reaches no other cell.
+//! `profile` is what is compared, `cell` one guest, `inside` its side, `answer` the table of all
+//! results. `onto` replaces rows of an older table. The engine is the crate `study`. A cell is a
+//! boot, so that no stressor can affect another cell.
 
 mod answer;
 mod cell;
@@ -14,7 +15,7 @@ mod tests;
 use crate::args::duration;
 use crate::failure;
 use crate::lab_verb;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use anyhow::Context;
 use cell::Asking;
 use clap::Args;
@@ -86,7 +87,7 @@ pub(crate) struct MatrixArgs {
     pub(crate) json: bool,
 }
 
-/// Runs what has no result yet, and tells all that has.
+/// Runs the cells without a result, then reports all results.
 pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
     let stressors = stressors(args)?;
     let names = kernel_names(args);
@@ -128,19 +129,19 @@ pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
     let done = study::run_parallel(&cells, &store, jobs, |cell| {
         let (kernel, profile) = factors(cell).map_err(|error| failure::sentence(&error))?;
         let result = cell::measure(&asking, &kernel, profile).map_err(|error| failure::sentence(&error))?;
-        Teller::say(&format!("{kernel} {}: {}", profile.name(), answer::in_short(&result)));
+        Reporter::say(&format!("{kernel} {}: {}", profile.name(), answer::in_short(&result)));
         serde_json::to_value(result).map_err(|error| error.to_string())
     })?;
     if stop.is_asked() {
         anyhow::bail!("stopped; the matrix can be gone on with: --out {}", args.out.display());
     }
     for (cell, why) in &done.stale {
-        Teller::say(&format!("note: cell {} was run anew: {why}", cell.id));
+        Reporter::say(&format!("note: cell {} was run anew: {why}", cell.id));
     }
-    answer::tell(args, &store, &done, &cpus.parse()?)
+    answer::write_and_print(args, &store, &done, &cpus.parse()?)
 }
 
-/// Those of the suites, and those named.
+/// The stressors of the suites, and those named.
 fn asked(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for id in &args.suite {
@@ -150,7 +151,7 @@ fn asked(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Those that are asked for, and the controls.
+/// The stressors that the user asked for, and the controls.
 fn stressors(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
     let mut names = asked(args)?;
     if names.is_empty() {
@@ -198,7 +199,7 @@ fn study(kernels: &[String], profiles: &[Profile]) -> Study {
     }
 }
 
-/// What a cell is.
+/// The kernel and the profile of a cell.
 fn factors(cell: &Cell) -> anyhow::Result<(String, Profile)> {
     let text = |name: &str| cell.factors.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
     let profile =
@@ -206,7 +207,8 @@ fn factors(cell: &Cell) -> anyhow::Result<(String, Profile)> {
     Ok((text("kernel").to_owned(), profile))
 }
 
-/// How long a guest may take: an emulated one beside others needs ten times what the windows are long.
+/// How long a guest may take: an emulated one beside others needs ten times the length of the
+/// windows.
 fn patience(stressors: usize, window: Duration) -> Duration {
     Duration::from_secs(180) + (Duration::from_secs(30) + 6 * window) * stressors as u32
 }
@@ -216,12 +218,12 @@ pub(crate) fn spare() -> NonZeroUsize {
     NonZeroUsize::new(cpus.saturating_sub(1).clamp(1, MOST_JOBS)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Every kernel, before the first guest is booted: one that cannot be had is known at once.
+/// Fetches every kernel before the first guest is booted, so that a missing one is known at once.
 pub(crate) fn fetch(names: &[String], arch: Arch, stop: &Stop) -> anyhow::Result<BTreeMap<String, Kernel>> {
     let cache = lab_verb::cache()?;
     let mut found = BTreeMap::new();
     for name in names {
-        let mut note = |text: &str| Teller::say(&format!("lab: {text}"));
+        let mut note = |text: &str| Reporter::say(&format!("lab: {text}"));
         let kernel = match name.parse() {
             Ok(known) => kernels::fetch(&cache, Path::new("/etc/apt"), known, arch, stop, &mut note)?,
             Err(_) => kernels::given(Path::new(name), Path::new("/"))?,

@@ -1,5 +1,5 @@
-//! `lab matrix --onto`: the stressors and ways of isolating that this call asks for go into a table that was measured before, in place
-//! of its rows there.
+//! `lab matrix --onto`: the rows of this call's stressors and profiles replace those of a table
+//! that was measured before.
 
 use super::answer::profiles_of;
 use analysis::exposure::{Change, Column, graft};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What of `matrix.json` is kept.
+/// The parts of `matrix.json` that are kept.
 #[derive(Debug, Deserialize)]
 struct Stored {
     schema: String,
@@ -64,7 +64,7 @@ pub(super) fn onto(
         }
         conditions.push((name, there));
     }
-    // What a table was mended with before stays said.
+    // Earlier replacements in the table stay recorded.
     let known: Vec<String> = conditions.iter().map(|(name, _)| name.clone()).collect();
     conditions.extend(stored.conditions.into_iter().filter(|(name, _)| !known.contains(name)));
     conditions.retain(|(name, _)| command.as_ref().is_none_or(|(ours, _)| ours != name));

@@ -109,7 +109,7 @@ fn a_result_of_other_conditions_is_refused_and_named() {
         .save(&cells[0], measured(asking_.conditions("6.1", Profile::Boot), exposure(), Value::Null))
         .unwrap();
     check(&asking_, &cells, &store).unwrap();
-    for (more, told) in [
+    for (more, expected) in [
         (["--duration", "3s"], "window_ns was 2000000000 there and is 3000000000 now"),
         (["--smp", "4"], "smp was \"3\" there and is \"4\" now"),
         (["--suite", "rtss24"], "stressors was"),
@@ -117,7 +117,7 @@ fn a_result_of_other_conditions_is_refused_and_named() {
         let words = ["--kernels", "6.1", "--profiles", "boot", "--stressors", "perf_sys"];
         let other = args(place.path(), &words.into_iter().chain(more).collect::<Vec<_>>());
         let error = check(&asking(&other, &stop), &cells, &store).unwrap_err().to_string();
-        assert!(error.contains(told) && error.contains(&cells[0].id), "{error}");
+        assert!(error.contains(expected) && error.contains(&cells[0].id), "{error}");
     }
 }
 
@@ -144,14 +144,14 @@ fn the_table_has_all_results_what_failed_and_what_a_kernel_refuses() {
         }
     });
     let matrix = answer::gather(&args, &store, &done.unwrap()).unwrap();
-    let told: Vec<_> = matrix
+    let columns: Vec<_> = matrix
         .columns
         .iter()
         .map(|column| (column.kernel.as_str(), column.profile.as_str(), column.absent.as_deref()))
         .collect();
     let refused = "this kernel does not hold this placement: Invalid argument";
     assert_eq!(
-        told,
+        columns,
         [
             ("5.10", "partition", Some(refused)),
             ("6.1", "partition", Some("3 guests failed: no time")),
@@ -161,13 +161,13 @@ fn the_table_has_all_results_what_failed_and_what_a_kernel_refuses() {
     );
     assert_eq!(matrix.profiles.len(), 2);
 
-    // A later call for one kernel more tells of all that is there, and of what failed in it.
+    // A later call for one more kernel reports all results, and what failed in that call.
     let none = Attempted { cells: Vec::new(), ran: 0, resumed: 0, stale: Vec::new() };
     let later = answer::gather(&args, &store, &none).unwrap();
     assert_eq!(later.columns.len(), 3);
 }
 
-/// A result of a cell in which one stressor, and the control, were seen so often in 100 operations.
+/// The result of a cell that saw one stressor, and the control, this often in 100 operations.
 fn exposure_of(stressor: &str, events: u64) -> Value {
     let coefficient = |per_operation: f64| {
         json!({ "events": events, "background": 0.0, "per_operation": per_operation, "low": 0.9 * per_operation,
@@ -213,7 +213,7 @@ fn rows_measured_anew_go_into_a_table_of_the_same_conditions_only() {
         .collect();
     assert_eq!(rows, [("perf_sys", 800), ("timer", 50)]);
     assert_eq!(merged.conditions.last().unwrap().0, "rows of timer (boot)");
-    // Once more: the row is replaced, and what is said of it too.
+    // Once more: the row is replaced, and its condition too.
     model::store::write_json(&file, &merged.json()).unwrap();
     let again = onto::onto(table_of(new.path(), &[], "timer", 60), &file, &asked, &cpus).unwrap();
     assert_eq!(again.columns[0].rows[1].classes[0].coefficient.events, 60);

@@ -1,5 +1,5 @@
-//! One window of probes as a run of its own: machine, audit, probes, machine again; then its conclusions. Stopped by a signal it keeps
-//! what it has and says so.
+//! One window of probes as a run of its own: machine, audit, probes, machine again; then its
+//! conclusions. A run that a signal stops keeps what it has and says so.
 
 use super::Common;
 use super::disturbing::Running;
@@ -8,7 +8,7 @@ use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use crate::{conclude, failure};
 use linux::disturb::Order as Stressor;
 use linux::measure::spec::ProbeSpec;
@@ -33,14 +33,14 @@ const PHASE: &str = "measured";
 pub(crate) struct Outcome {
     /// The run directory.
     pub(crate) dir: PathBuf,
-    /// What it says of itself, and what was concluded from that.
+    /// The facts of the run, and the conclusions from them.
     pub(crate) document: Document,
     /// The signal that ended it early.
     pub(crate) interrupted: Option<&'static str>,
 }
 
 impl Outcome {
-    /// The exit status of a measurement that judges nothing: 1 where it did not come to its end.
+    /// The exit status of a measurement without a criterion: 1 where it is incomplete.
     pub(crate) fn status(&self) -> u8 {
         u8::from(!self.document.run.complete)
     }
@@ -62,7 +62,7 @@ pub(crate) fn place(common: &Common, all_cpus: bool) -> anyhow::Result<Place> {
     Place::resolve(&asked)
 }
 
-/// What comes after the window, in the same run; gives the signal that ended it.
+/// What comes after the window, in the same run; returns the signal that ended it.
 pub(crate) type After<'a> =
     &'a mut dyn FnMut(&mut RunOutput, &mut Session) -> anyhow::Result<Option<&'static str>>;
 
@@ -72,19 +72,20 @@ pub(crate) struct Course<'a> {
     pub(crate) probes: Vec<ProbeSpec>,
     /// The clock whose next full second the window starts at; none starts it at once.
     pub(crate) align: Option<ClockId>,
-    /// Whether only a signal ends it, so that one does not make the run partial.
+    /// Whether only a signal ends it; then the signal does not make the run partial.
     pub(crate) endless: bool,
     /// What to keep besides samples, if anything.
     pub(crate) keep: Option<Watch>,
     /// Which events to record.
     pub(crate) tracing: Tracing,
-    /// Sees what is stored, some fifty times a second, and may end the window, which does not make the run partial.
+    /// Called with what is stored, some fifty times per second. It may end the window, which does
+    /// not make the run partial.
     pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
     /// What comes behind it.
     pub(crate) after: After<'a>,
 }
 
-/// Measures and concludes, with events recorded where they are asked for.
+/// Measures and concludes; records events where `tracing` says so.
 pub(crate) fn carry_out(
     place: &Place,
     common: &Common,
@@ -142,7 +143,7 @@ pub(crate) fn open_session(place: &Place) -> anyhow::Result<Session> {
     Ok(Session::open(&place.program, &place.state)?)
 }
 
-/// The same in a session that was opened before, whose guardian takes back what was made since.
+/// The same in a session that is already open, whose guardian undoes what was made since.
 pub(crate) fn carry_out_in(
     session: Session,
     place: &Place,
@@ -228,17 +229,17 @@ fn measure(
     write_findings(place, &output.dir)?;
     output.hold_latency(common.dma_latency());
     output.run.observer = own_cost();
-    let Course { probes, align, keep, tracing, watch: told, after, .. } = course;
+    let Course { probes, align, keep, tracing, watch: on_progress, after, .. } = course;
     let mut recorder = tracing.prepare(place, before.snapshots, output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
-    let teller = Teller::new(common.quiet);
+    let reporter = Reporter::new(common.quiet);
     let step =
-        teller.step(&format!("measuring CPUs {}", place.measured), Duration::from_nanos(length as u64));
+        reporter.step(&format!("measuring CPUs {}", place.measured), Duration::from_nanos(length as u64));
     let signal = Cell::new(None);
     let mut watch = |progress: Progress<'_>| {
         step.show(progress);
         signal.set(signal.get().or_else(|| signals.arrived()));
-        let said = told(progress);
+        let said = on_progress(progress);
         if signal.get().is_some() { Go::Stop } else { said }
     };
     let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep };

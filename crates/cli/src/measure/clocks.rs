@@ -1,5 +1,6 @@
-//! `stillcore measure clocks`: how fast the machine's clocks run against CLOCK_MONOTONIC, the scheduler's above all, and what reading
-//! them costs. It reads them in this process: nothing has to be woken, so no measuring process is needed.
+//! `stillcore measure clocks`: how fast the machine's clocks run against CLOCK_MONOTONIC, the
+//! scheduler's above all, and what reading them costs. It reads them in this process: nothing has
+//! to be woken, so no measuring process is needed.
 
 use super::Common;
 use super::carry_out::{Ended, Outcome, place, run_around};
@@ -8,7 +9,7 @@ use crate::args::duration;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use analysis::drift::frequency_hz;
 use anyhow::Context;
 use clap::Args;
@@ -82,7 +83,7 @@ fn check(args: &ClocksArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the clocks into the run; gives the signal that ended it.
+/// Reads the clocks into the run; returns the signal that ended it.
 fn measure(
     args: &ClocksArgs,
     place: &Place,
@@ -97,8 +98,8 @@ fn measure(
     // CPUs are compared that it may use: it is pinned to one of them only while it reads.
     let allowed = sched::affinity()?;
     sched::pin(&place.measured).with_context(|| format!("cannot read clocks on CPU {cpu}"))?;
-    let teller = Teller::new(args.common.quiet || args.common.json);
-    let step = teller.step("reading clocks", args.duration);
+    let reporter = Reporter::new(args.common.quiet || args.common.json);
+    let step = reporter.step("reading clocks", args.duration);
     let mut signal = None;
     let nanos = |time: Duration| time.as_nanos() as i64;
     let t0_ns = clock::now_ns();
@@ -118,7 +119,7 @@ fn measure(
     Ok(signal)
 }
 
-/// Writes the pairs, and says what else was found out.
+/// Writes the pairs, and records what else was found.
 fn record(
     args: &ClocksArgs,
     cpu: u32,
@@ -171,7 +172,7 @@ fn facts(step_ns: u64, reading: &Reading) -> ClocksRecord {
         mult: reading.conversion.map(|one| one.mult),
         shift: reading.conversion.map(|one| one.shift),
         scheduler_unread: reading.scheduler_unread.clone(),
-        told_hz: counter::nominal_hz(),
+        nominal_hz: counter::nominal_hz(),
         source,
         sources,
         ntp: reading.ntp.clone(),
@@ -183,18 +184,18 @@ fn facts(step_ns: u64, reading: &Reading) -> ClocksRecord {
 
 fn object(outcome: &Outcome) -> anyhow::Result<Value> {
     let run = &outcome.document.run;
-    let told = outcome.document.analysis.clocks.as_ref().context("no clock was read")?;
+    let analysis = outcome.document.analysis.clocks.as_ref().context("no clock was read")?;
     let record = run.probes.iter().find(|record| record.clocks.is_some());
     let record = record.context("the run has no clocks")?;
     let facts = record.clocks.as_ref();
-    let limits: Vec<&String> = run.limits.iter().chain(&told.limits).collect();
-    let clocks = told.rates.iter().map(|rate| json!({ "clock": rate.clock, "drift": rate.drift }));
+    let limits: Vec<&String> = run.limits.iter().chain(&analysis.limits).collect();
+    let clocks = analysis.rates.iter().map(|rate| json!({ "clock": rate.clock, "drift": rate.drift }));
     Ok(json!({
         "schema": "stillcore.measure-clocks/1",
         "run": outcome.dir,
         "complete": run.complete,
         "against": "CLOCK_MONOTONIC",
-        "duration_ns": told.span_ns,
+        "duration_ns": analysis.span_ns,
         "step_ns": record.period_ns,
         "cpu": record.cpu,
         "file": record.file,
@@ -202,9 +203,9 @@ fn object(outcome: &Outcome) -> anyhow::Result<Value> {
         "clocksource": facts.map(|facts| json!({ "current": facts.source, "available": facts.sources })),
         "ntp": facts.and_then(|facts| facts.ntp.as_ref()).map(|[before, after]| json!({ "before": before, "after": after })),
         "clocks": clocks.collect::<Vec<_>>(),
-        "counter": told.counter,
+        "counter": analysis.counter,
         "core_offsets": facts.map(|facts| &facts.core_offsets),
-        "scheduler": told.scheduler,
+        "scheduler": analysis.scheduler,
         "costs": facts.map(|facts| &facts.costs),
         "limits": limits,
     }))

@@ -1,5 +1,6 @@
-//! `--disturb`: a measurement while stressors run. They begin before the window opens, end behind it, and their records, witnesses
-//! included, are part of the run; the papers' loaded rows are such measurements.
+//! `--disturb`: a measurement while stressors run. They begin before the window opens and end
+//! behind it. Their records, witnesses included, are part of the run; the papers' loaded rows are
+//! such measurements.
 
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::Place;

@@ -139,7 +139,7 @@ fn check(args: &IpiArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// The CPUs of the pairs; else those asked for; else all.
+/// The CPUs of the pairs; else those that the user named; else all.
 fn place(args: &IpiArgs) -> anyhow::Result<Place> {
     let named = match (&args.common.cpus, args.pairs.is_empty()) {
         (Some(cpus), _) => cpus.clone(),
@@ -154,7 +154,7 @@ fn place(args: &IpiArgs) -> anyhow::Result<Place> {
     Place::resolve(&asked)
 }
 
-/// One probe a target, each with a turn of its own.
+/// One probe per target, each with a turn of its own.
 fn probes(args: &IpiArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
     let crowded = place.housekeeping == place.machine.topology.online;
     let policy = args.schedule.policy(args.interval, if crowded { CROWDED_PRIORITY } else { PRIORITY })?;
@@ -197,8 +197,8 @@ fn probes(args: &IpiArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
     Ok(probes)
 }
 
-/// Long enough for wake-ups that take a quarter of their distance. A target whose turn is over begins no further wake-up, so that no two
-/// pairs run at a time.
+/// Long enough for wake-ups that take a quarter of their interval. A target whose turn is over
+/// begins no further wake-up, so that no two pairs run at a time.
 fn turn_ns(senders: usize, methods: usize, count: u32, interval_ns: i64) -> i64 {
     const SET_UP_NS: i64 = 60_000_000;
     let one = interval_ns * i64::from(count + WARM_UP) * 5 / 4;

@@ -1,4 +1,5 @@
-//! `stillcore measure`: one file a probe. `carry_out` is what they share: one window of probes, its run directory, its conclusions.
+//! `stillcore measure`: one file per probe. They share `carry_out`: one window of probes, its run
+//! directory, its conclusions.
 
 pub(crate) mod carry_out;
 pub(crate) mod clocks;
@@ -70,7 +71,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// What is to be held on `/dev/cpu_dma_latency` while it measures, us.
+    /// The value to hold in `/dev/cpu_dma_latency` while it measures, us.
     pub(crate) fn dma_latency(&self) -> Option<i32> {
         (!self.no_dma_latency).then_some(self.dma_latency_us)
     }

@@ -23,7 +23,7 @@ use traced::Traced;
 const PRIORITY: u32 = 80;
 /// The first sample of each term is stored and not counted.
 const WARM_UP: u32 = 1;
-/// How long the loop looks for ticks: less than what real-time throttling leaves of a second.
+/// How long the loop looks for ticks: less than real-time throttling leaves per second.
 const GAPS_NS: i64 = 700_000_000;
 /// A window that this is too short for ends with what it has: nothing here takes as long.
 const LONGEST_NS: i64 = 60_000_000_000;
@@ -121,16 +121,16 @@ pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<
         traced::window(&order, &place, output, session, signals)
     })?;
     let record = outcome.document.run.probes.first().context("the probe left no record")?;
-    let told = outcome.document.analysis.overheads.first().context("the probe left no samples")?;
-    let given = accounting(told, args.take.take());
+    let section = outcome.document.analysis.overheads.first().context("the probe left no samples")?;
+    let given = accounting(section, args.take.take());
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-overheads/1");
         value["threads"] = json!([record]);
         value["cpu"] = cpu.into();
         value["partner"] = partner.into();
-        value["tick_period_ns"] = told.tick_period_ns.into();
-        value["terms"] = serde_json::to_value(&told.terms)?;
-        value["traced"] = serde_json::to_value(&told.traced)?;
+        value["tick_period_ns"] = section.tick_period_ns.into();
+        value["terms"] = serde_json::to_value(&section.terms)?;
+        value["traced"] = serde_json::to_value(&section.traced)?;
         value["taken"] = args.take.words().into();
         value["overheads_ns"] = serde_json::to_value(&given)?;
         println!("{value}");

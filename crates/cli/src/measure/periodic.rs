@@ -1,4 +1,5 @@
-//! `stillcore measure periodic`: a job every period that computes, alone or beside copies of itself (the process of ERTS 2022).
+//! `stillcore measure periodic`: a job every period that computes, alone or beside copies of itself
+//! (the process of ERTS 2022).
 
 mod args;
 mod text;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let common = common(args, files);
         let own = (files == Files::Own).then_some(place.program.as_path());
         let dir = args.files_in.as_ref().unwrap_or(&place.state);
-        // Before anything is made that its guardian is to take back.
+        // Before anything is made that its guardian has to undo.
         let session = open_session(&place)?;
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
@@ -93,7 +94,7 @@ fn object(measured: &[Measured]) -> serde_json::Value {
     }
 }
 
-/// What the measurement of one group of files is told; two groups lie in directories beside each other.
+/// Common arguments for one group of files; two groups lie in directories beside each other.
 fn common(args: &PeriodicArgs, files: Files) -> Common {
     let common = &args.common;
     let out = match (&common.out, args.compare_files) {

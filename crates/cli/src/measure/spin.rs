@@ -123,7 +123,7 @@ fn nanos(time: Duration) -> i64 {
     time.as_nanos() as i64
 }
 
-/// The buckets of each thread, where they were asked for.
+/// The buckets of each thread, if the user asked for them.
 fn buckets(args: &SpinArgs, outcome: &Outcome) -> Result<Vec<Buckets>, Error> {
     if args.bucket_width.is_none() && args.buckets.is_none() {
         return Ok(Vec::new());

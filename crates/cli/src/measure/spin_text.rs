@@ -9,7 +9,7 @@ use model::run::{Budget, ProbeRecord};
 use report::{Thieves, format};
 use std::fmt::Write;
 
-/// The summary. `buckets`: one a thread, where they were asked for.
+/// The summary. `buckets`: one per thread, if the user asked for them.
 pub(super) fn text(outcome: &Outcome, buckets: &[Buckets]) -> String {
     let rows = threads(outcome).map(|(record, figures)| {
         let stolen = figures.stolen.as_ref();
@@ -59,7 +59,7 @@ fn header(record: &ProbeRecord) -> String {
     text
 }
 
-/// Who took the time, a row a thief; below it what the counters say over all.
+/// Who took the time, one row per source; below it the totals of the counters.
 fn causes(outcome: &Outcome) -> String {
     let all = &outcome.document.analysis.noise_causes;
     let rows: Vec<_> = report::thieves(&outcome.document).iter().map(row).collect();
@@ -136,7 +136,7 @@ fn by_design(record: &ProbeRecord) -> String {
     )
 }
 
-/// The buckets that hold anything, a column a CPU.
+/// The buckets that are not empty, one column per CPU.
 fn histogram(outcome: &Outcome, buckets: &[Buckets]) -> String {
     let Some(first) = buckets.first() else { return String::new() };
     let cpus = outcome.document.run.probes.iter().map(|record| format!("CPU {}", record.cpu));

@@ -40,7 +40,8 @@ pub(super) fn quantile(quantiles: &[analysis::shape::Quantile], p: f64) -> Optio
     quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-9)?.value_ns
 }
 
-/// Every probe record with the figures of its samples: both lists are in the order of the threads.
+/// Every probe record with the statistics of its samples: both lists are in the order of the
+/// threads.
 pub(super) fn threads(outcome: &Outcome) -> impl Iterator<Item = (&ProbeRecord, &Distribution)> {
     outcome.document.run.probes.iter().zip(&outcome.document.analysis.distributions)
 }

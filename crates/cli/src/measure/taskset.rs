@@ -1,7 +1,7 @@
 //! `stillcore measure taskset`: a task set on one core, its measured response times beside the calculated ones.
 //!
-//! The experiment of R. Delgado and B. W. Choi, IEEE Access 8, 2020, section V: tasks of fixed priorities, all released together, each
-//! burning its execution time.
+//! The experiment of R. Delgado and B. W. Choi, IEEE Access 8, 2020, section V: tasks of fixed
+//! priorities, all released together, each burning its execution time.
 
 mod set;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// File of the run directory with the set and its figures.
+/// File of the run directory with the set and its results.
 const FILE: &str = "taskset.json";
 /// Timer slack where real-time policies are refused, ns: the least there is.
 const TIMER_SLACK_NS: u64 = 1;
@@ -110,7 +110,8 @@ fn check(args: &TasksetArgs, tasks: &[set::Task]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The place, with one measured CPU: the one asked for, else the last of those that would be measured.
+/// The place, with one measured CPU: the one that the user named, else the last of those that would
+/// be measured.
 fn one_cpu(args: &TasksetArgs, tasks: &[set::Task]) -> anyhow::Result<Place> {
     if let Some(cpus) = args.common.cpus.as_ref().filter(|cpus| cpus.len() != 1) {
         return Err(Error::invalid("--cpus", cpus, "one CPU: the tasks share it").into());

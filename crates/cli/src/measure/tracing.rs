@@ -1,7 +1,7 @@
-//! What of the kernel's events is recorded beside a measurement.
+//! Which of the kernel's events are recorded beside a measurement.
 //!
-//! The recorder is that of `assess`: the measured CPUs in one instance, what the others aim at them in another, set up before the window
-//! opens and asked for its accounts behind it.
+//! The recorder is that of `assess`: the measured CPUs in one instance, what the others aim at them
+//! in another. It is set up before the window opens; its counts are read after the window.
 
 use crate::args::{TraceMode, duration};
 use crate::run::output::RunOutput;
@@ -55,7 +55,7 @@ impl Tracing {
         Stacks { own: self.stacks, users: self.user_stacks }
     }
 
-    /// What was asked for, or follows from it.
+    /// The mode that the user chose, or that follows from the other options.
     fn mode(self) -> TraceMode {
         let unsaid = if self.trace_over.is_some() { TraceMode::On } else { TraceMode::Off };
         self.trace.unwrap_or(unsaid)
@@ -85,7 +85,8 @@ impl Tracing {
         Ok(Some(SnapshotOrder { over_ns: over.as_nanos() as i64, before_ns, keep: self.keep }))
     }
 
-    /// The recorder, ready; none where none is wanted, or where none is to be had and that is no error.
+    /// The recorder, ready; none where none is wanted, or where none is available and that is no
+    /// error.
     pub(crate) fn prepare(
         self,
         place: &Place,

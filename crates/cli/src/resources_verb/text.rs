@@ -96,7 +96,7 @@ fn verdict(page: &mut String, kind: Kind, tally: &Tally) {
     let mut parts = vec![format!("{} {may}", tally.may_touch)];
     parts.extend((!now.is_empty()).then(|| format!("{} {now}", tally.in_force)));
     parts.extend((!did.is_empty()).then(|| match tally.evidence {
-        // Without evidence nobody may be acquitted.
+        // Without evidence, no row can be ruled out.
         0 => "no evidence of what did".to_owned(),
         _ => format!("{} {did}", tally.touched),
     }));
@@ -105,7 +105,7 @@ fn verdict(page: &mut String, kind: Kind, tally: &Tally) {
     paragraph(page, &format!("{noun}: "), &parts.join(", "));
 }
 
-/// What never happened is not worth a line of its own.
+/// What never happened gets no line of its own.
 fn never(row: &Resource) -> bool {
     matches!(row.kind, Kind::Vector | Kind::Softirq) && row.touched == Some(false)
 }
@@ -123,7 +123,7 @@ type Column = (&'static str, fn(&Resource) -> Option<&str>);
 
 fn table(page: &mut String, rows: &[&Resource]) {
     let shown: Vec<_> = rows.iter().filter(|row| !never(row)).collect();
-    // A column in which nothing stands takes room from the others.
+    // An empty column takes room from the others.
     let columns: [Column; 6] = [
         ("", |row| Some(mark(row))),
         ("name", |row| Some(&row.name)),

@@ -1,7 +1,7 @@
 //! Running disturbances: control groups for the whole run, stressors while they are wanted.
 //!
-//! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. Whoever measures makes the groups before
-//! the first idle control and removes them after the last.
+//! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. So a
+//! measurement makes the groups before the first idle control and removes them after the last.
 
 use super::interrupted::Interrupted;
 use linux::disturb::changes::Cgroup;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// How long stressors get to begin, and to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks for a signal while waiting.
+/// Poll interval for a signal while waiting.
 const SLICE: Duration = Duration::from_millis(50);
 /// Time for what the stressors leave to the kernel, such as the end of a network namespace, before the next idle control.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -44,7 +44,8 @@ impl Groups {
         }
         let mut room = confine::Room::of(orders)?;
         match available::check(Path::new("/"), orders)? {
-            // What they take beyond what is known of them ends in their group, not on the machine.
+            // Memory beyond what the stressors are known to take is exhausted in their group, not
+            // on the machine.
             Some(available) => room.memory_bytes = room.memory_bytes.min(available.bytes),
             None => limits.push(
                 "whether there is memory enough for the stressors is not known: /proc/meminfo does not say"
@@ -72,15 +73,15 @@ impl Groups {
 pub(crate) struct Disturbed {
     disturbance: Disturbance,
     children: Vec<Ticket>,
-    /// Values that are given back.
+    /// Values to restore.
     kept: Vec<Ticket>,
     /// What the stressors themselves may leave.
     leaves: Vec<Ticket>,
 }
 
 impl Disturbed {
-    /// Starts stressors and waits until they disturb. `longest`: they end by themselves then. `measured`: for those that have to have a
-    /// thread there.
+    /// Starts stressors and waits until they disturb. `longest`: they end by themselves after that
+    /// time. `measured`: for those that need a thread there.
     pub(crate) fn start(
         orders: &[Order],
         longest: Duration,

@@ -1,4 +1,5 @@
-//! What every verb that measures shares: where it measures, the run directory while it is being written, and what the user sees.
+//! What all measuring verbs share: where they measure, the run directory while it is being written,
+//! and what the user sees.
 
 pub(crate) mod disturbed;
 pub(crate) mod facts;

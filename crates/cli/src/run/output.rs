@@ -1,5 +1,5 @@
-//! The run directory while it is being written. From its first moment it says that it is not complete, and it goes on saying so unless
-//! the very last step is reached.
+//! The run directory while it is being written. It is marked as incomplete from its first moment
+//! until the very last step.
 
 use super::place::Place;
 use anyhow::Context;
@@ -50,8 +50,9 @@ impl RunOutput {
         self.run.probes.iter().try_for_each(|probe| samples_tail::remove(&self.dir.join(&probe.file)))
     }
 
-    /// Keeps CPUs out of idle states that take longer than this to leave; nothing for none. Where that is refused the run says so. To
-    /// be called when the machine was read, which is to be described as it is without us.
+    /// Keeps CPUs out of idle states that take longer than this to leave; nothing for none. The run
+    /// records a refusal. Call it after the machine was read, so that it is described as it is
+    /// without us.
     pub(crate) fn hold_latency(&mut self, us: Option<i32>) {
         let Some(us) = us else { return };
         match LatencyLimit::hold(us) {
@@ -105,7 +106,8 @@ fn make_directory(dir: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Writes the mark. Whoever creates the file owns the directory: of two runs that found it empty, the second is refused here.
+/// Writes the mark. Whoever creates the file owns the directory: of two runs that found it empty,
+/// the second is refused here.
 fn claim(dir: &Path, made: bool) -> anyhow::Result<()> {
     let mark = dir.join(store::PARTIAL);
     let mut file = match File::create_new(&mark) {

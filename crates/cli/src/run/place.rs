@@ -1,7 +1,7 @@
-//! Where to measure and where everything else runs: arguments resolved against this machine. What can be refused is refused here,
-//! before anything is written or changed.
+//! Where to measure and where everything else runs: arguments resolved against this machine. It
+//! refuses what can be refused before anything is written or changed.
 
-use super::progress::Teller;
+use super::progress::Reporter;
 use anyhow::Context;
 use linux::enter;
 use linux::guardian;
@@ -44,13 +44,13 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Place {
-    /// Resolves, after taking back what a killed stillcore may have left.
+    /// Resolves, after undoing what a killed stillcore may have left.
     pub(crate) fn resolve(asked: &Asked) -> anyhow::Result<Self> {
         let state = state(asked.state)?;
         let mut limits = Vec::new();
         let restored = guardian::recover(&state)?;
         if !restored.undone.is_empty() {
-            Teller::say(&format!(
+            Reporter::say(&format!(
                 "note: took back what a killed run had left: {}",
                 restored.undone.join(", ")
             ));
@@ -97,7 +97,8 @@ impl Place {
 }
 
 impl Place {
-    /// Has everything but the probes run on these CPUs, which the user named; says so where they share a core with measured ones.
+    /// Has everything but the probes run on these CPUs, which the user named; says so where they
+    /// share a core with measured ones.
     pub(crate) fn run_on(&mut self, cpus: &Cpus) -> anyhow::Result<()> {
         machine::check_online(&self.machine, cpus)?;
         check_reachable(cpus, "named")?;
@@ -122,7 +123,7 @@ fn state(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     state.context("no place for the journal: HOME is not set; give --state DIR")
 }
 
-/// A container may hold CPUs back that the machine has.
+/// A container may withhold CPUs that the machine has.
 fn check_reachable(cpus: &Cpus, what: &str) -> anyhow::Result<()> {
     let allowed = sched::affinity()?;
     if cpus.and(&allowed).is_empty() {

@@ -1,12 +1,13 @@
-//! What the user sees while it runs: bars on a terminal, a line a step in a pipe. Always on stderr.
+//! What the user sees while it runs: bars on a terminal, one line per step in a pipe. Always on
+//! stderr.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use linux::window::Progress;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Tells what is being done.
-pub(crate) struct Teller {
+/// Reports what is being done.
+pub(crate) struct Reporter {
     terminal: bool,
     quiet: bool,
 }
@@ -16,7 +17,7 @@ pub(crate) struct Step {
     bar: Option<ProgressBar>,
 }
 
-impl Teller {
+impl Reporter {
     /// Looks at stderr. A quiet one shows no steps.
     pub(crate) fn new(quiet: bool) -> Self {
         Self { terminal: std::io::stderr().is_terminal(), quiet }
@@ -55,7 +56,7 @@ impl Step {
     }
 
     /// Shows how far it is, in words of the caller's own.
-    pub(crate) fn tell(&self, elapsed: Duration, words: impl FnOnce() -> String) {
+    pub(crate) fn update(&self, elapsed: Duration, words: impl FnOnce() -> String) {
         let Some(bar) = &self.bar else { return };
         bar.set_position(elapsed.as_millis() as u64);
         bar.set_message(words());

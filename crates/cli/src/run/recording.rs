@@ -33,9 +33,9 @@ pub(crate) fn events(stacks: Stacks) -> Result<EventCatalogue, Error> {
 /// Raw pages of the trace while it is being recorded.
 const TRACE_PAGES: &str = "trace-pages";
 
-/// Prepares to record what happens on the measured CPUs, and on the others what they do to them; the cost of an event is measured on the
-/// housekeeping CPUs and stored. `tids` are the threads of a watched program; `snapshots` where only what is around
-/// large samples is to be kept.
+/// Prepares to record what happens on the measured CPUs, and what the others do to them. The cost
+/// of an event is measured on the housekeeping CPUs and stored. `tids` are the threads of a watched
+/// program; `snapshots` where only what is around large samples is to be kept.
 pub(crate) fn prepare(
     session: &mut Session,
     output: &mut RunOutput,
@@ -57,7 +57,7 @@ pub(crate) fn prepare(
     output.run.observer.trace_user_stack_ns = users.and_then(|cost| cost.user_stack_ns);
     output.run.idle_states = linux::machine::idle_states(&Root::live(), &place.measured);
     output.run.frequency_change_ns = linux::machine::frequency_changes(&Root::live(), &place.measured);
-    // Without their drivers' word these say nothing.
+    // Without these values from the drivers, the events say nothing.
     let mut events = events.clone();
     if IdleExits::of(&output.run) != IdleExits::Known {
         events = events.without(idle::EVENT);

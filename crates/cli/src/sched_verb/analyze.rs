@@ -1,4 +1,4 @@
-//! `stillcore sched analyze`: a question a line, an answer a line.
+//! `stillcore sched analyze`: one question per line, one answer per line.
 
 use super::answer::Answered;
 use super::jitter::JitterArgs;
@@ -208,12 +208,12 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
             .blocking_only
             .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
             .transpose()?,
-        extra_jitter_ns: args.jitter.told()?,
+        extra_jitter_ns: args.jitter.resolve()?,
         edf_jitter: match args.edf_jitter {
             EdfJitter::D => sched::EdfJitter::Deadlines,
             EdfJitter::Td => sched::EdfJitter::PeriodsToo,
         },
-        overheads: args.overheads.told()?,
+        overheads: args.overheads.resolve()?,
         admission: Admission {
             share: RealTimeShare {
                 // As in the kernel: -1 is no limit at all.
@@ -350,7 +350,7 @@ impl Asked {
         Ok(!verdict.schedulable && self.ask.blocking_only.is_none())
     }
 
-    /// The verdict on a line, and its certificate where it is asked for and was found.
+    /// The verdict on a line, and its certificate where one is required and was found.
     fn answer(&self, line: &[u8]) -> Result<(Question, Verdict, Option<Certificate>), Wrong> {
         let mut question = question::read(line).map_err(|error| Wrong {
             field: error.field,

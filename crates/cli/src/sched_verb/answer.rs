@@ -175,7 +175,7 @@ impl Answered<'_> {
         }
     }
 
-    /// One row a task, in the order of the question, numbers right-aligned; `-` where there is
+    /// One row per task, in the order of the question, numbers right-aligned; `-` where there is
     /// none.
     fn write_table(&self, out: &mut Vec<u8>) {
         let (question, verdict) = (self.question, self.verdict);

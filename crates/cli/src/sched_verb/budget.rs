@@ -1,5 +1,5 @@
-//! `stillcore sched budget`: how much release jitter, say wake-up latency of a core, task sets tolerate on top of their own; or how much
-//! more cost (`budget_cost`).
+//! `stillcore sched budget`: how much release jitter, such as a core's wake-up latency, task sets
+//! tolerate on top of their own; or how much more cost (`budget_cost`).
 
 use super::budget_cost;
 use super::lines::{self, Answering};
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
         args,
         heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
         test: BudgetTest::by_name(&args.test).context("clap lets known tests through only")?,
-        overheads: args.overheads.told()?,
+        overheads: args.overheads.resolve()?,
     };
     let answering = Answering { keep_going: args.keep_going, json: args.json };
     lines::answer_each(&args.file, &answering, |number, line| asked.answer(number, line?))

@@ -78,10 +78,10 @@ struct Stated {
     certificate: Option<Certificate>,
 }
 
-/// What is proved of a line beside its verdict.
+/// What the certificate of a line proves beside its verdict.
 #[derive(Clone, Copy)]
 struct Proved {
-    /// So many response times.
+    /// Number of response times.
     response_times: usize,
 }
 

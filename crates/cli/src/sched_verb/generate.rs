@@ -1,4 +1,4 @@
-//! `stillcore sched generate`: random task sets, a question a line.
+//! `stillcore sched generate`: random task sets, one question per line.
 
 use super::jitter::JitterArgs;
 use crate::stdout;
@@ -143,7 +143,7 @@ pub(crate) fn refused(place: &str, error: GenerateError) -> anyhow::Error {
 
 /// Draws and prints.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
-    let jitter_ns = args.jitter.saturating_add(args.from.told()?);
+    let jitter_ns = args.jitter.saturating_add(args.from.resolve()?);
     let generator =
         Generator::new(args.set.spec(jitter_ns), args.seed).map_err(|error| refused("--", error))?;
     let Some(end) = args.first.checked_add(args.count) else {

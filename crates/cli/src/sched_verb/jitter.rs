@@ -1,7 +1,7 @@
 //! Release jitter from a run: how late wake-ups were observed to be, as an assumption on every release.
 //!
-//! An observed maximum is no bound, and a quantile is by construction exceeded: what is taken is told on standard error with its conditions,
-//! and a run that lost samples is told, too.
+//! An observed maximum is no bound, and a quantile is by construction exceeded: standard error
+//! reports the value taken with its conditions, and whether the run lost samples.
 
 use analysis::shape::Distribution;
 use anyhow::Context;
@@ -58,7 +58,7 @@ pub(crate) struct Observed {
 
 impl JitterArgs {
     /// The jitter to add, 0 where no run is named; its conditions go to standard error.
-    pub(crate) fn told(&self) -> anyhow::Result<u64> {
+    pub(crate) fn resolve(&self) -> anyhow::Result<u64> {
         let Some(dir) = &self.jitter_from else { return Ok(0) };
         let observed = observed(dir, self.jitter_at)?;
         eprintln!("stillcore: note: {}", observed.conditions);

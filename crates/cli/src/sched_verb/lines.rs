@@ -1,4 +1,4 @@
-//! Files of lines: each read, answered and told by itself.
+//! Files of lines: each read, answered and printed by itself.
 //!
 //! A line is kept whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
 
@@ -57,8 +57,9 @@ pub(super) struct Place {
 }
 
 impl Batch {
-    /// The next line and all that have come with it, so that nobody who asks line by line waits, but no more than `most`; and why there
-    /// are no more, if that is an error. What the batch had before is gone.
+    /// Takes the next line and all that came with it, at most `most`, so that a caller who asks
+    /// line by line does not wait. Returns the error, if one ends the lines. Drops the previous
+    /// lines.
     pub(super) fn fill(&mut self, lines: &mut Lines, most: usize) -> Option<anyhow::Error> {
         self.places.clear();
         self.bytes.clear();
@@ -125,7 +126,7 @@ impl Lines {
         }
     }
 
-    /// Whether another line has already been read: to ask for it makes nobody wait.
+    /// Whether another line has already been read, so that nobody waits for it.
     pub(super) fn is_at_hand(&self) -> bool {
         !self.cut && self.input.buffer().contains(&b'\n')
     }
@@ -141,14 +142,14 @@ impl Lines {
 
 /// How the answers to lines are given.
 pub(super) struct Answering {
-    /// Whether a line without an answer is told, and the next one read.
+    /// Whether to report a line without an answer, and read the next one.
     pub(super) keep_going: bool,
-    /// Whether what is wrong is told as JSON.
+    /// Whether errors are reported as JSON.
     pub(super) json: bool,
 }
 
-/// Prints what `answer` has to say of every line; it also tells whether that is a finding. Exit code 1 where a line had no answer, else 2
-/// with a finding.
+/// Prints the answer to every line; `answer` also returns whether it is a finding. Exit code 1
+/// where a line had no answer, else 2 with a finding.
 pub(super) fn answer_each(
     path: &Path,
     answering: &Answering,
@@ -173,7 +174,8 @@ pub(super) fn answer_each(
     Ok(if wrong { 1 } else { u8::from(found) * 2 })
 }
 
-/// Calls `each` with the number, from 1, and the text of every line that is not blank, or what is wrong with it; a file without any is an error.
+/// Calls `each` with the number, from 1, and the text of every line that is not blank, or with what
+/// is wrong with it. A file without such lines is an error.
 pub(super) fn for_each(
     path: &Path,
     mut each: impl FnMut(usize, Result<&[u8], Error>) -> anyhow::Result<()>,
@@ -193,7 +195,7 @@ pub(super) fn for_each(
     if any { Ok(()) } else { Err(nothing(path)) }
 }
 
-/// That a file has no line.
+/// The error for a file without a line.
 pub(super) fn nothing(path: &Path) -> anyhow::Error {
     Error::invalid(path.display(), "nothing", "a JSON object a line").into()
 }

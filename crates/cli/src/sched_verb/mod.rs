@@ -1,4 +1,5 @@
-//! `stillcore sched`: what can be guaranteed, from task sets. The theory is the `sched` crate's; here are files, options and printing.
+//! `stillcore sched`: guarantees for task sets. The `sched` crate has the theory; here are files,
+//! options and printing.
 
 mod analyze;
 mod answer;

@@ -1,6 +1,7 @@
-//! What the kernel costs, for `--overheads`: from a file of numbers, or as a run of `measure overheads` observed it.
+//! Kernel overheads for `--overheads`: from a file of numbers, or as a run of `measure overheads`
+//! observed them.
 //!
-//! An observed maximum is no bound: what is taken, and what the run does not say, is told on standard error.
+//! An observed maximum is no bound: standard error reports what is taken, and what the run lacks.
 
 use crate::args::bytes;
 use crate::measure::overheads::TakeName;
@@ -31,8 +32,8 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl OverheadsArgs {
-    /// The overheads, none where none are asked for; those of a run are told on standard error.
-    pub(crate) fn told(&self) -> anyhow::Result<Option<Overheads>> {
+    /// The overheads, if the user gave any; those of a run are reported on standard error.
+    pub(crate) fn resolve(&self) -> anyhow::Result<Option<Overheads>> {
         let Some(path) = &self.overheads else { return Ok(None) };
         let (overheads, conditions) = if path.is_dir() {
             let (overheads, conditions) = self.observed(path)?;
@@ -60,8 +61,8 @@ impl OverheadsArgs {
                 "a run of measure overheads with all of release, sched, switch and crpd",
             )
         };
-        let told = analysis.overheads.first().ok_or_else(|| missing("no overheads were measured"))?;
-        let given = accounting(told, self.overheads_take.take());
+        let section = analysis.overheads.first().ok_or_else(|| missing("no overheads were measured"))?;
+        let given = accounting(section, self.overheads_take.take());
         let (overheads, left_out) = self.terms(&given).map_err(|what| missing(&what))?;
         let left_out =
             if left_out.is_empty() { String::new() } else { format!("; without {}", left_out.join(", ")) };
@@ -70,7 +71,7 @@ impl OverheadsArgs {
              are no bounds, larger ones are possible",
             self.overheads_take.words(),
             dir.display(),
-            told.cpu,
+            section.cpu,
             overheads.release_ns,
             overheads.schedule_ns,
             overheads.context_switch_ns,
@@ -82,7 +83,8 @@ impl OverheadsArgs {
         Ok((overheads, conditions))
     }
 
-    /// The terms of a run, and what it does not have but may lack; or what it must not lack.
+    /// The terms of a run, and which optional ones it lacks; an error names a required one that it
+    /// lacks.
     fn terms(&self, given: &Accounting) -> Result<(Overheads, Vec<&'static str>), String> {
         let need = |name: &str, ns: Option<i64>| {
             ns.map(|ns| ns as u64)
@@ -111,7 +113,7 @@ impl OverheadsArgs {
         Ok((overheads, left_out))
     }
 
-    /// The largest delay of all sizes up to the first that holds the working set asked for.
+    /// The largest delay of all sizes up to the first that holds the given working set.
     fn cache_delay(&self, sizes: &[CacheDelay]) -> Result<Option<i64>, String> {
         let enough = |asked: u64| sizes.iter().map(|one| one.bytes).filter(|&bytes| bytes >= asked).min();
         let up_to = match self.working_set {

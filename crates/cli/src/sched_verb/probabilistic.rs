@@ -1,7 +1,8 @@
-//! `stillcore sched analyze --jitter-from RUN --probabilistic`: how probable a late job is, from all wake-ups that a run measured.
+//! `stillcore sched analyze --jitter-from RUN --probabilistic`: how probable a late job is, from
+//! all wake-ups that a run measured.
 //!
-//! What the number of wake-ups cannot bear is refused in words: with none of n later, 3/n is the least probability that can be told of one
-//! release, and a job depends on several.
+//! Says in words what the number of wake-ups cannot support: with none of n later, 3/n is the least
+//! probability that can be stated for one release, and a job depends on several.
 
 use super::analyze::AnalyzeArgs;
 use super::lines::{self, Answering};
@@ -21,8 +22,8 @@ use std::path::Path;
 use std::time::Duration;
 
 const SCHEMA: &str = "stillcore.sched-probabilistic/1";
-/// Probabilities of one job for which response times are told.
-const TOLD: [f64; 3] = [1e-2, 1e-3, 1e-4];
+/// Probabilities of one job for which response times are printed.
+const LEVELS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 
 /// How probable a late job may be.
 #[derive(Debug, Args)]
@@ -118,17 +119,17 @@ fn answer(
     let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
     let placed = heuristic.map_or(Ok(true), |heuristic| question.place(heuristic));
     let placed = placed.with_context(|| place("the set"))?;
-    let told = if placed { tell(&question.system, measured, latest_ns) } else { Ok(Vec::new()) };
-    let told = told.with_context(|| place("the set"))?;
+    let tasks = if placed { analyze(&question.system, measured, latest_ns) } else { Ok(Vec::new()) };
+    let tasks = tasks.with_context(|| place("the set"))?;
     let allowed = args.probabilistic.late_at_most;
-    let answer = Answer { number, question: &question, told: &told, measured, allowed };
+    let answer = Answer { number, question: &question, tasks: &tasks, measured, allowed };
     let text = if args.json { answer.json().to_string() + "\n" } else { answer.text() };
     Ok((text, !answer.holds()))
 }
 
-/// All tasks in priority order.
-fn tell(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow::Result<Vec<OnCore>> {
-    on_cores(system, &measured.releases, latest_ns, &TOLD, Limits::default()).map_err(|error| match error {
+/// Analyzes all tasks, in priority order.
+fn analyze(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow::Result<Vec<OnCore>> {
+    on_cores(system, &measured.releases, latest_ns, &LEVELS, Limits::default()).map_err(|error| match error {
         LatestError::Observed { latest_ns, longest_ns } => {
             let found = format!("{} (by default the shortest period)", format::ns(latest_ns as i64));
             let expected = format!("at least {}, which was observed", format::ns(longest_ns as i64));
@@ -141,33 +142,34 @@ fn tell(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow:
 struct Answer<'a> {
     number: usize,
     question: &'a Question,
-    told: &'a [OnCore],
+    tasks: &'a [OnCore],
     measured: &'a Measured,
     allowed: f64,
 }
 
 impl Answer<'_> {
     fn holds(&self) -> bool {
-        self.told.len() == self.question.system.tasks.len()
-            && self.told.iter().all(|one| one.likelihood.late_at_most <= self.allowed)
+        self.tasks.len() == self.question.system.tasks.len()
+            && self.tasks.iter().all(|one| one.likelihood.late_at_most <= self.allowed)
     }
 
-    /// Wake-ups that it would take, none of them later than the budget, to tell what is allowed of the task that depends on most releases.
+    /// Wake-ups required, none of them later than the budget, to show the allowed probability for
+    /// the task that depends on most releases.
     fn needed(&self) -> Option<u64> {
         let floor = self.measured.releases.exceedance.least();
         let borne = |one: &&OnCore| {
             let releases = one.likelihood.releases.unwrap_or(0) as f64;
             one.likelihood.budget_ns.is_some() && releases * floor > self.allowed
         };
-        let most = self.told.iter().filter(borne).filter_map(|one| one.likelihood.releases).max()?;
+        let most = self.tasks.iter().filter(borne).filter_map(|one| one.likelihood.releases).max()?;
         Some((3.0 * most as f64 / self.allowed).ceil() as u64)
     }
 
     /// In the order of the question.
     fn in_order(&self) -> Vec<&OnCore> {
-        let mut ordered: Vec<_> = self.question.places.iter().zip(self.told).collect();
+        let mut ordered: Vec<_> = self.question.places.iter().zip(self.tasks).collect();
         ordered.sort_by_key(|(place, _)| **place);
-        ordered.into_iter().map(|(_, told)| told).collect()
+        ordered.into_iter().map(|(_, task)| task).collect()
     }
 
     fn json(&self) -> Value {
@@ -176,7 +178,7 @@ impl Answer<'_> {
             let mut object = json!(one.likelihood);
             object["latest_ns"] = json!(one.latest_ns);
             let response = |(p, ns): (&f64, &Option<u64>)| json!({ "exceeded_at_most": p, "response_time": ns.map(|ns| ns.div_ceil(unit_ns)) });
-            object["responses"] = TOLD.iter().zip(&one.responses).map(response).collect();
+            object["responses"] = LEVELS.iter().zip(&one.responses).map(response).collect();
             object
         };
         json!({
@@ -194,7 +196,7 @@ impl Answer<'_> {
 
     fn text(&self) -> String {
         let number = self.number;
-        if self.told.len() < self.question.system.tasks.len() {
+        if self.tasks.len() < self.question.system.tasks.len() {
             return format!("line {number}: not placed on its cores\n");
         }
         let word = if self.holds() {
@@ -226,7 +228,7 @@ impl Answer<'_> {
             row.extend(one.responses.iter().map(|ns| known(ns.map(|ns| ns.div_ceil(unit_ns).to_string()))));
             row
         };
-        let heads = TOLD.map(|p| format!("R {}", chance(p)));
+        let heads = LEVELS.map(|p| format!("R {}", chance(p)));
         let mut head = vec!["task", "budget", "releases", "late <=", "if stopped", "estimate"];
         head.extend(heads.iter().map(String::as_str));
         text.push_str(&table(&head, self.in_order().iter().enumerate().map(row).collect()));

@@ -1,7 +1,7 @@
 //! `stillcore study`: declared matrices of measurements, run cell by cell, resumable.
 //!
-//! The engine is the crate `study`; what a cell does is one module here a runner. A study is built in, by name, or declared in a file
-//! that names its runner.
+//! The engine is the crate `study`; one module per runner here says what a cell does. A study is
+//! built in, by name, or declared in a file that names its runner.
 
 pub(crate) mod experiment;
 mod exposure;
@@ -332,8 +332,8 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         })
         .collect();
     if as_json {
-        let told = |(kind, name, title): &(&str, String, String)| json!({ "name": name, "title": title, "kind": kind });
-        let studies: Vec<_> = studies.iter().map(told).collect();
+        let entry = |(kind, name, title): &(&str, String, String)| json!({ "name": name, "title": title, "kind": kind });
+        let studies: Vec<_> = studies.iter().map(entry).collect();
         println!("{}", json!({ "schema": "stillcore.study-list/1", "studies": studies }));
     } else {
         let width = studies.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);

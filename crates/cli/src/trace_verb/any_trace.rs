@@ -1,7 +1,7 @@
-//! `stillcore trace explain FILE`: what a trace says that anybody recorded.
+//! `stillcore trace explain FILE`: explains a trace that anybody recorded.
 //!
-//! Where the kernel's tracers timerlat or osnoise have left their results in it and no threads are
-//! asked for, those are told; else the wake-ups of threads, and who interrupted their CPUs.
+//! Prints the results of the kernel's tracers timerlat or osnoise, if the trace has them and the
+//! user names no threads; else the wake-ups of threads, and who interrupted their CPUs.
 
 use super::explain::{NONE_SEEN, coverage, rows, worst};
 use super::export::SENDER;
@@ -19,7 +19,7 @@ use report::{format, trace_answer};
 use serde_json::json;
 use std::fmt::Write;
 
-/// CPUs whose sources are told.
+/// CPUs whose sources are printed.
 const CPUS: usize = 8;
 /// The longest name of a task, bytes (`TASK_COMM_LEN` without its end).
 const LONGEST_NAME: usize = 15;
@@ -112,7 +112,7 @@ fn wakeups(found: &AnyTrace) -> Vec<Wakeup> {
     found.threads.paths.iter().flat_map(of_thread).collect()
 }
 
-/// What is asked for; an error where the trace cannot have it.
+/// What the user asked for; an error where the trace cannot have it.
 fn wanted(file: &TraceFile, args: &TraceExplainArgs) -> Result<Wanted, Error> {
     let TraceThreads { comm, pid, cpus, window } = args.threads.clone();
     let threads = match comm {
@@ -176,7 +176,7 @@ fn seconds(ns: i64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// What ran on each CPU, and who asked for it.
+/// What ran on each CPU, and its source.
 pub(super) fn all_sources(all: &[CpuSources], stacks: bool) -> String {
     let mut text: String = all.iter().take(CPUS).map(|one| sources(one, stacks)).collect();
     if all.len() > CPUS {

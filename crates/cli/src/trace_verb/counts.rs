@@ -59,7 +59,7 @@ fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<(Counts, Vec<Str
     Ok((counts, stream.damage().map(ToString::to_string).collect()))
 }
 
-/// The buffers that were asked for, by name.
+/// The buffers that the user asked for, by name.
 pub(super) fn buffers<'f>(file: &'f TraceFile, asked: Option<&'f str>) -> anyhow::Result<Vec<&'f str>> {
     match asked {
         None => Ok(vec![""]),

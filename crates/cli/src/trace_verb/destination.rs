@@ -1,4 +1,5 @@
-//! A file that the user asked for by name: it appears when it is whole, or not at all, and never in the place of what it is made from.
+//! A file that the user asked for by name: it appears when it is whole, or not at all, and never
+//! replaces its source.
 
 use model::Error;
 use model::new_file::NewFile;

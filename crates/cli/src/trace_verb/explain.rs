@@ -21,7 +21,7 @@ use std::fmt::Write;
 
 /// Rows of sources and boxes that are printed of each window.
 const ROWS: usize = 12;
-/// Things that are printed of what a mechanism is against.
+/// Number of `against` lines printed per proposal.
 const AGAINST: usize = 3;
 /// The longest present value that is printed.
 const LONGEST_VALUE: usize = 40;
@@ -72,12 +72,12 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What ran on the measured CPUs, and who asked for it.
+/// What ran on the measured CPUs, and its source.
 fn sources_of(analysis: &Analysis) -> Vec<Caused> {
     analysis.attribution.iter().flat_map(|window| trace_answer::caused(window.cpu, &window.rows)).collect()
 }
 
-/// The wake-ups of the probes that were asked for.
+/// The wake-ups of the probes that the user asked for.
 fn wakeups(analysis: &Analysis, args: &TraceExplainArgs) -> anyhow::Result<Vec<Wakeup>> {
     let run = store::read_run(&args.run)?;
     let paths = chosen(analysis, args).into_iter().filter(|path| path.probe != ProbeKind::Noise);
@@ -92,13 +92,13 @@ fn wakeups(analysis: &Analysis, args: &TraceExplainArgs) -> anyhow::Result<Vec<W
     Ok(wakeups)
 }
 
-/// The paths with as many samples as were asked for.
+/// The paths with as many samples as the user asked for.
 fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
     let chosen = |path: &PathSection| PathSection { worst: worst(path, args), ..path.clone() };
     analysis.paths.iter().map(chosen).collect()
 }
 
-/// The samples of a window that were asked for.
+/// The samples of a window that the user asked for.
 pub(super) fn worst(path: &PathSection, args: &TraceExplainArgs) -> Vec<SamplePath> {
     let over_ns = args.over.map_or(0, |over| i64::try_from(over.as_nanos()).unwrap_or(i64::MAX));
     let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
@@ -152,7 +152,7 @@ fn sources(window: &Attribution, stacks: bool) -> String {
     text
 }
 
-/// What ran, and who asked for it, a line each.
+/// What ran, and its source, one line each.
 pub(super) fn rows(rows: &[AttributedRow], stacks: bool) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.class != EventClass::SelfCaused).take(ROWS) {
@@ -218,12 +218,12 @@ pub(super) fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-/// What is said of events of which there are none: of a recording of ours, and of any trace, of
-/// which nobody knows what was recorded.
+/// The words for a class without events: in a recording of ours, and in any trace, of which it is
+/// unknown what was recorded.
 pub(super) const NOT_RECORDED: &str = "not recorded";
 pub(super) const NONE_SEEN: &str = "none seen";
 
-/// `absent`: what is said of a class without events.
+/// `absent`: the words for a class without events.
 pub(super) fn coverage(of: &str, absent: &str, lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     if lines.is_empty() {
         return String::new();
@@ -271,7 +271,7 @@ pub(super) fn shares(path: &PathSection, stacks: bool) -> String {
         let _ = writeln!(
             text,
             "  {share:>5.1} %  {:<60} in {:>6}, at most {}",
-            told(one, path.cpu, path.probe),
+            describe(one, path.cpu, path.probe),
             one.count,
             format::ns(one.max_ns as i64)
         );
@@ -330,7 +330,8 @@ pub(super) fn due(sample: &SamplePath) -> String {
 pub(super) fn story(head: String, sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
     let mut text = head;
     for part in &sample.parts {
-        let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, path.cpu, path.probe));
+        let _ =
+            writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), describe(part, path.cpu, path.probe));
         let held = part.blocking == Some(Blocking::KernelCode);
         text.push_str(&stack(part.source.as_ref(), stacks || held));
     }
@@ -339,7 +340,7 @@ pub(super) fn story(head: String, sample: &SamplePath, path: &PathSection, stack
 }
 
 /// What a box means; the steps of a wake-up are named, a gap has none.
-pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
+pub(super) fn describe(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
     let gap = probe == ProbeKind::Noise;
     let Some(what) = part.what() else {
         return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// No thread: in a trace that nobody measured in, nothing is the probe's own.
+/// No thread: in a trace without probes, nothing is the probe's own.
 const NOBODY: i32 = -1;
 /// The buffer of a trace of ours that holds what other CPUs do to the measured ones.
 pub(super) const SENDER: &str = "sender";
@@ -62,7 +62,7 @@ pub(super) fn run(args: &TraceExportArgs) -> anyhow::Result<u8> {
         }
     }
     let wanted = !exporters.is_empty() || args.events.is_some();
-    let told = if wanted { Some(export(&file, &subject, args, &mut exporters)?) } else { None };
+    let summary = if wanted { Some(export(&file, &subject, args, &mut exporters)?) } else { None };
     for (path, exporter) in exporters {
         exporter.finish().with_context(|| path.display().to_string())?;
     }
@@ -70,11 +70,11 @@ pub(super) fn run(args: &TraceExportArgs) -> anyhow::Result<u8> {
     for (format, output) in outputs {
         files.push((format, output.path().to_owned(), output.keep()?));
     }
-    tell(args, &subject, told.as_ref(), &files);
+    print_summary(args, &subject, summary.as_ref(), &files);
     Ok(0)
 }
 
-/// The files that are asked for, each by the name of its format.
+/// The files that the user asked for, each by the name of its format.
 fn outputs(args: &TraceExportArgs) -> anyhow::Result<Vec<(&'static str, Destination)>> {
     let named = [
         ("perfetto", &args.perfetto),
@@ -114,7 +114,7 @@ fn exporter(format: &str, file: File, origin: &Origin) -> Result<Begun, report::
     }))
 }
 
-/// The trace in the version that is asked for.
+/// The trace in the version that the user asked for.
 fn dat(args: &TraceExportArgs, file: &TraceFile, out: File, path: &Path) -> anyhow::Result<()> {
     let (found, wanted) = (file.version(), args.version.unwrap_or(file.version()));
     let zstd = args.compression == Some(CompressionName::Zstd);
@@ -139,7 +139,7 @@ fn copy(trace: &Path, mut out: File, path: &Path) -> Result<(), model::Error> {
 }
 
 /// What has been exported.
-struct Told {
+struct ExportSummary {
     passed: Passed,
     samples: u64,
     notes: Vec<String>,
@@ -151,18 +151,22 @@ fn export(
     subject: &Subject,
     args: &TraceExportArgs,
     exporters: &mut [Open],
-) -> anyhow::Result<Told> {
+) -> anyhow::Result<ExportSummary> {
     let mut list = List::new(args.events.unwrap_or(0), args.around);
     let passed = events(file, subject, exporters, &mut list)?;
-    let mut told = Told { passed, samples: 0, notes: Vec::new(), list };
+    let mut summary = ExportSummary { passed, samples: 0, notes: Vec::new(), list };
     if passed.holes > 0 {
-        told.notes.push(format!("events were lost in {} places: what ran there is in no file", passed.holes));
+        summary
+            .notes
+            .push(format!("events were lost in {} places: what ran there is in no file", passed.holes));
     }
     if passed.unknown > 0 {
-        told.notes.push(format!("{} events of the trace have no format and are in no file", passed.unknown));
+        summary
+            .notes
+            .push(format!("{} events of the trace have no format and are in no file", passed.unknown));
     }
-    samples(subject, args, exporters, &mut told)?;
-    Ok(told)
+    samples(subject, args, exporters, &mut summary)?;
+    Ok(summary)
 }
 
 /// A run: its windows, with the threads that measured.
@@ -240,7 +244,7 @@ fn samples(
     subject: &Subject,
     args: &TraceExportArgs,
     exporters: &mut [Open],
-    told: &mut Told,
+    summary: &mut ExportSummary,
 ) -> anyhow::Result<()> {
     let Some((dir, run)) = &subject.run else { return Ok(()) };
     let wanted = |cpu| args.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
@@ -248,7 +252,7 @@ fn samples(
         let samples = match samples_file::read(&dir.join(&probe.file)) {
             Ok((_, samples)) => samples,
             Err(error) if !run.complete => {
-                told.notes.push(format!("samples are missing: {error}"));
+                summary.notes.push(format!("samples are missing: {error}"));
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -257,7 +261,7 @@ fn samples(
         for sample in &samples {
             each(exporters, |exporter| exporter.sample(taken, sample))?;
         }
-        told.samples += samples.len() as u64;
+        summary.samples += samples.len() as u64;
     }
     Ok(())
 }
@@ -272,11 +276,16 @@ fn each(
     Ok(())
 }
 
-fn tell(args: &TraceExportArgs, subject: &Subject, told: Option<&Told>, files: &[(&str, PathBuf, u64)]) {
+fn print_summary(
+    args: &TraceExportArgs,
+    subject: &Subject,
+    summary: Option<&ExportSummary>,
+    files: &[(&str, PathBuf, u64)],
+) {
     let cpus: Cpus = subject.windows.iter().flat_map(|window| &window.measured).map(|one| one.cpu).collect();
     if args.json {
         let file = |(format, path, bytes): &(&str, PathBuf, u64)| json!({ "format": format, "path": path.display().to_string(), "bytes": bytes });
-        let passed = told.map(|told| told.passed);
+        let passed = summary.map(|summary| summary.passed);
         let answer = json!({
             "schema": "stillcore.trace-export/1",
             "cpus": cpus.to_string(),
@@ -284,17 +293,17 @@ fn tell(args: &TraceExportArgs, subject: &Subject, told: Option<&Told>, files: &
             "windows": subject.windows.len(),
             "events": passed.map(|passed| passed.events),
             "continued": passed.map(|passed| passed.continued),
-            "samples": told.map(|told| told.samples),
+            "samples": summary.map(|summary| summary.samples),
             "holes": passed.map(|passed| passed.holes),
             "unknown": passed.map(|passed| passed.unknown),
-            "notes": told.map(|told| told.notes.as_slice()).unwrap_or_default(),
-            "list": told.map(|told| told.list.rows()).unwrap_or_default(),
+            "notes": summary.map(|summary| summary.notes.as_slice()).unwrap_or_default(),
+            "list": summary.map(|summary| summary.list.rows()).unwrap_or_default(),
             "files": files.iter().map(file).collect::<Vec<_>>(),
         });
         println!("{answer}");
         return;
     }
-    if let Some(Told { passed, samples, notes, list }) = told {
+    if let Some(ExportSummary { passed, samples, notes, list }) = summary {
         println!(
             "{} events on CPUs {cpus} in {} windows ({} more spans only go on), {} samples",
             format::count(passed.events),

@@ -1,6 +1,7 @@
-//! `stillcore trace explain FILE`: what the kernel's own tracers timerlat and osnoise have measured, each late sample taken apart.
+//! `stillcore trace explain FILE`: what the kernel's own tracers timerlat and osnoise have
+//! measured, each late sample taken apart.
 
-use super::explain::{told, who, word};
+use super::explain::{describe, who, word};
 use crate::args::TraceExplainArgs;
 use analysis::timerlat::{
     KernelResults, Noise, NoiseKind, OsnoiseCpu, TimerlatCpu, TimerlatSample, Wanted, kernel_results,
@@ -112,7 +113,8 @@ fn story(sample: &TimerlatSample) -> String {
     if let Some(path) = &sample.path {
         text.push_str("  the way of the thread:\n");
         for part in &path.parts {
-            let _ = writeln!(text, "    {:>9}  {}", ns(part.ns), told(part, sample.cpu, ProbeKind::Wakeup));
+            let _ =
+                writeln!(text, "    {:>9}  {}", ns(part.ns), describe(part, sample.cpu, ProbeKind::Wakeup));
         }
     }
     if !sample.noise.is_empty() {

@@ -1,6 +1,8 @@
-//! A few events in the order in which they began: the sequence that a figure of a paper draws, each event with who caused it.
+//! A few events in the order in which they began: the sequence that a figure of a paper draws, each
+//! event with its source.
 //!
-//! Figs. 3 and 4 of the RTSS 2024 paper on isolation are such sequences: an IPI, a switch to a worker, its work item, the switch back.
+//! Figs. 3 and 4 of the RTSS 2024 paper on isolation are such sequences: an IPI, a switch to a
+//! worker, its work item, the switch back.
 
 use analysis::attribute::events::Attributed;
 use model::EventClass;
@@ -8,10 +10,10 @@ use report::format;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Of a list about an event, this part comes before it.
+/// The share of a list about an event that comes before it.
 const BEFORE: f64 = 0.4;
 
-/// Events that are told.
+/// The events to print.
 pub(super) struct List {
     most: usize,
     around: Option<EventClass>,
@@ -43,7 +45,7 @@ impl List {
         }
     }
 
-    /// What is told: nothing where the event that it is about never came.
+    /// The events to print: none where the event that the list is about never came.
     fn events(&self) -> impl Iterator<Item = &Attributed> {
         self.kept.iter().filter(|_| self.begun)
     }
@@ -104,7 +106,7 @@ mod tests {
         }
     }
 
-    fn told(list: &List) -> Vec<i64> {
+    fn start_times(list: &List) -> Vec<i64> {
         list.events().map(|event| event.t0_ns).collect()
     }
 
@@ -122,11 +124,11 @@ mod tests {
             }
             list
         };
-        assert_eq!(told(&of(4, None)), [0, 1, 2, 4]);
-        assert_eq!(told(&of(5, Some(EventClass::Work))), [10, 11, 12, 13, 14]);
-        assert_eq!(told(&of(1, Some(EventClass::Work))), [12]);
-        assert!(told(&of(5, Some(EventClass::Nmi))).is_empty());
-        assert!(told(&of(0, None)).is_empty());
+        assert_eq!(start_times(&of(4, None)), [0, 1, 2, 4]);
+        assert_eq!(start_times(&of(5, Some(EventClass::Work))), [10, 11, 12, 13, 14]);
+        assert_eq!(start_times(&of(1, Some(EventClass::Work))), [12]);
+        assert!(start_times(&of(5, Some(EventClass::Nmi))).is_empty());
+        assert!(start_times(&of(0, None)).is_empty());
         let rows = of(5, Some(EventClass::Work)).rows();
         assert_eq!((&rows[0]["t_ns"], &rows[2]["class"]), (&json!(0), &json!("work")));
         assert_eq!(of(5, None).lines().count(), 5);

@@ -4,7 +4,8 @@ use ftrace::{Counts, Endian, Formats, stream_raw};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Counts the dumps in `raw`: `cpuN`, `cpuN.raw` or `cpuN/trace_pipe_raw`. `events` is a copy of tracefs' directory `events`.
+/// Counts the dumps in `raw`: `cpuN`, `cpuN.raw` or `cpuN/trace_pipe_raw`. `events` is a copy of
+/// tracefs' directory `events`.
 pub(super) fn counts(raw: &Path, events: &Path) -> anyhow::Result<Counts> {
     let formats = formats(events)?;
     let mut dumps: Vec<(u32, PathBuf)> = entries(raw)?.into_iter().filter_map(dump).collect();
@@ -23,7 +24,7 @@ fn dump(path: PathBuf) -> Option<(u32, PathBuf)> {
     Some((cpu, if path.is_dir() { path.join("trace_pipe_raw") } else { path }))
 }
 
-/// The formats below `events`. The dumps are taken for those of a machine of this one's byte order.
+/// The formats below `events`. The dumps are assumed to have this machine's byte order.
 fn formats(events: &Path) -> anyhow::Result<Formats> {
     let endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
     let mut formats = Formats::new(endian, &read(&events.join("header_page"))?, size_of::<usize>())?;

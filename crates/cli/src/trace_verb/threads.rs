@@ -6,10 +6,11 @@ use analysis::shape::{SamplePath, ThreadPaths};
 use report::format;
 use std::fmt::Write;
 
-/// Threads that are told.
+/// Threads that are printed.
 const THREADS: usize = 6;
 
-/// Where the latencies of each thread went, and its so many latest wake-ups; `sums`: not only those.
+/// Where the latencies of each thread went, and its `worst` latest wake-ups; `sums`: not only
+/// those.
 pub(super) fn text(paths: &[ThreadPaths], worst: usize, stacks: bool, sums: bool) -> String {
     let mut text = String::new();
     for one in paths.iter().take(THREADS) {
@@ -25,8 +26,8 @@ pub(super) fn text(paths: &[ThreadPaths], worst: usize, stacks: bool, sums: bool
     text
 }
 
-/// The first line of a wake-up. Without its timer in the trace it counts from when somebody asked
-/// for it: when it was due is not known then, nor how late it was.
+/// The first line of a wake-up. Without its timer in the trace, it counts from the request: when it
+/// was due, and so how late it was, is unknown.
 fn head(sample: &SamplePath) -> String {
     let timed = sample.parts.iter().any(|part| matches!(part.step, Step::TimerLate | Step::TimerHandler));
     if timed {

@@ -1,4 +1,5 @@
-//! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs, then told thread by thread.
+//! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs,
+//! then reported thread by thread.
 
 use super::watch_text;
 use crate::args::duration;
@@ -7,7 +8,7 @@ use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use crate::run::recording;
 use analysis::Analysis;
 use anyhow::Context;
@@ -16,7 +17,7 @@ use linux::record::recorder::Recorder;
 use linux::record::tasks::Tasks;
 use linux::session::Session;
 use linux::sys::clock;
-use linux::sys::held::{Held, told};
+use linux::sys::held::{Held, code_and_signal};
 use linux::sys::process::is_root;
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
@@ -32,9 +33,9 @@ use std::time::Duration;
 
 /// Name of the only phase.
 const PHASE: &str = "watched";
-/// Distance of looks at the command and at signals.
+/// Poll interval of the command and of signals.
 const POLL_NS: i64 = 20_000_000;
-/// Distance of looks at threads and descriptors.
+/// Poll interval of threads and descriptors.
 const LOOK_NS: i64 = 500_000_000;
 /// How long a command may take to end after it was asked to.
 const PATIENCE_NS: i64 = 5 * clock::SECOND_NS;
@@ -83,7 +84,7 @@ pub(crate) struct WatchArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Watches and tells, or tells again.
+/// Watches and reports, or reports an earlier run.
 pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let (dir, interrupted) = match &args.from {
         Some(dir) => (dir.clone(), None),
@@ -174,7 +175,7 @@ fn words(args: &WatchArgs) -> Vec<String> {
     args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Records; gives the run's directory and the signal that ended it before its time.
+/// Records; returns the run's directory and the signal that ended it before its time.
 fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
     anyhow::ensure!(is_root(), "watching a program records kernel events, for which it must be root");
     let mut target = target(args)?;
@@ -230,7 +231,7 @@ fn watch(
     target.tasks.look();
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
     let mut recorder = recording::prepare(session, output, &events(args)?, place, false, &tids, None)?;
-    Teller::say(&format!(
+    Reporter::say(&format!(
         "watching {} on CPUs {}; run directory {}",
         target.asked,
         place.measured,
@@ -271,7 +272,8 @@ enum End {
     Time,
 }
 
-/// Waits until the program has ended, the time is over or the user asks. Gives the signal if that cut a set time short, and the command.
+/// Waits until the program has ended, the time is over or the user asks. Returns the signal if that
+/// cut a set time short, and the command.
 fn follow(
     args: &WatchArgs,
     target: &mut Target,
@@ -306,7 +308,7 @@ fn follow(
             None => {}
             Some(held) => {
                 if let Some(status) = held.ended()? {
-                    let ((exit_code, signal), pid) = (told(status), held.pid());
+                    let ((exit_code, signal), pid) = (code_and_signal(status), held.pid());
                     let ended = asked.is_some();
                     return Ok((
                         interrupted,

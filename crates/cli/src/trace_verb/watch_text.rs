@@ -11,7 +11,7 @@ use report::format;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Threads that are told one by one, releases and preemptions of each, and chains.
+/// Threads that are printed one by one, releases and preemptions of each, and chains.
 const THREADS: usize = 16;
 const ROWS: usize = 6;
 const CHAINS: usize = 12;
@@ -43,9 +43,9 @@ pub(super) fn text(
     text.push('\n');
     text.push_str(&times(section));
     text.push_str(&latencies(section));
-    let told =
+    let active =
         section.threads.iter().filter(|thread| thread.activations > 0 || !thread.preemptions.is_empty());
-    told.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
+    active.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
     text.push_str(&chains(section));
     text.push_str(&threads::text(&section.paths, 1, false, true));
     // Whoever records where senders were in user space wants to see it.

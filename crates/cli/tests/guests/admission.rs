@@ -10,7 +10,7 @@ use serde_json::Value;
 /// fair servers, and within it.
 const RUNTIMES: [u32; 3] = [94_900, 90_500, 89_900];
 
-/// How many of three the kernel let in, by what runs under the policy that was asked for.
+/// How many of three the kernel let in, by what runs under the requested policy.
 fn let_in(guest: &Guest, runtime: u32) -> usize {
     let probe =
         |one: u32| read_json(&guest.root.join(format!("{runtime}.{one}/run.json")))["probes"][0].take();

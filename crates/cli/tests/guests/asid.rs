@@ -4,7 +4,7 @@
 //! There is no IPI and no event there: the kernel begins a new generation of identifiers and leaves
 //! it to every CPU to flush its TLB at its next switch (`check_and_switch_context`, Linux
 //! arch/arm64/mm/context.c), isolated ones included. The witness is a probe of the function that
-//! gives them out.
+//! assigns them.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -46,7 +46,7 @@ pub(crate) fn address_spaces_run_out(guest: &Guest) {
         read("probe.err")
     );
     // Where user and kernel have page tables of their own, a process takes two: the kernel says how
-    // many processes it can tell apart.
+    // many processes it can distinguish.
     let entries = entries(&read("allocator"));
     print_row(&Row::new("identifiers", entries as f64, ""));
     println!("{kernel} arm64: {entries} address space identifiers");
@@ -66,7 +66,7 @@ pub(crate) fn address_spaces_run_out(guest: &Guest) {
             to.at_s - from.at_s
         );
         assert_eq!(to.generation, from.generation + 1);
-        // Counts are read a moment after the fact, while processes go on being made.
+        // Counts are read a moment after the fact, while more processes are made.
         assert!(given.abs_diff(entries) < entries / 50, "{given} of {entries}");
         assert!(forks <= given && forks > entries * 9 / 10, "{forks} processes, {given} identifiers");
     }

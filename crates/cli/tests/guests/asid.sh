@@ -3,7 +3,7 @@
 #
 # `new_context` (Linux arch/arm64/mm/context.c) gives an address space its number: a generation
 # above sixteen bits of ASID. Where none is left it begins a new generation, and every CPU flushes
-# its whole TLB when it next switches. No event of the kernel tells of that; the value that
+# its whole TLB when it next switches. No event of the kernel reports that; the value that
 # `new_context` returns does. Its probe counts every number given out, and records those of a new
 # generation only.
 

@@ -12,9 +12,9 @@ use std::process::Command;
 pub(crate) fn check(guest: &Guest) {
     let root = &guest.root;
     let run = root.join("run");
-    let told = fs::read_to_string(root.join("assess.log")).unwrap();
+    let log = fs::read_to_string(root.join("assess.log")).unwrap();
     let code = fs::read_to_string(root.join("assess.code")).unwrap();
-    assert!(matches!(code.trim(), "0" | "2"), "{code}: {told}");
+    assert!(matches!(code.trim(), "0" | "2"), "{code}: {log}");
     let record = read_json(&run.join("run.json"));
     let analysis = read_json(&run.join("analysis.json"));
     assert_eq!(record["complete"], true);
@@ -60,10 +60,10 @@ fn what_is_kept_explains_the_large_samples(root: &Path) {
     let snapshots = &record["trace"]["snapshots"];
     let number = |value: &Value| value.as_u64().unwrap();
     let kept = snapshots["kept"].as_array().unwrap();
-    let told: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
+    let samples_over: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
     let others: u64 = ["given_up", "smaller", "unrecorded"].iter().map(|name| number(&snapshots[name])).sum();
     assert!((1..=10).contains(&kept.len()), "{snapshots}");
-    assert_eq!(number(&snapshots["over"]), told + others, "{snapshots}");
+    assert_eq!(number(&snapshots["over"]), samples_over + others, "{snapshots}");
     let samples = analysis["snapshots"]["samples"].as_array().unwrap();
     let taken = |one: &&Value| {
         let rows = one["rows"].as_array().unwrap();

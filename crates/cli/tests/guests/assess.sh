@@ -1,11 +1,11 @@
-# What a lab guest is put through, once a boot. Runs under busybox sh as root in its own directory;
-# leaves its evidence there for guest.rs. Facts only: nothing is judged here.
+# The script of a lab guest, once a boot. Runs under busybox sh as root in its own directory; leaves
+# its evidence there for guest.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 duration=$1
 
-# What is on the machine that stillcore could have left: mounts, tracing instances, control groups,
-# its processes.
+# Possible leftovers of stillcore on the machine: mounts, tracing instances, control groups, its
+# processes.
 leftovers() {
     grep stillcore /proc/mounts
     ls -d /sys/fs/cgroup/stillcore-* "$PWD"/*/tracefs-*/instances/stillcore-* /var/lib/stillcore/journal/* 2>/dev/null

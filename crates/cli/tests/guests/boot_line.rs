@@ -1,23 +1,23 @@
-//! Boot lines booted: what stands on a line at hand, and on the one that is proposed in its place,
-//! is what the kernel itself reports.
+//! Boot lines booted: the rules give for an existing line, and for the one proposed in its place,
+//! what the kernel itself reports.
 
 use crate::machine::{Case, Guest, Machine};
 use linux::boot::{Effects, Kernel, Lines, Wanted, effects, merge};
 use model::Cpus;
 use model::boot::BootLine;
 
-/// Four CPUs; the lab's own words are switched off by empty ones.
+/// Four CPUs; the lab's own parameters are switched off by empty ones.
 pub(crate) const CPUS: u32 = 4;
 
-/// A line at hand, the CPU to isolate, and the words that are to take their places, as derived by
-/// hand from the kernel's rules.
+/// An existing line, the CPU to isolate, and the replacing parameters, as derived by hand from the
+/// kernel's rules.
 struct Sample {
     old: &'static str,
     cpu: &'static str,
     new: &'static str,
 }
 
-/// A kernel with one set a kind and all that isolates.
+/// A kernel with one CPU set per kind of isolation and all isolation options.
 const ON_6_1: [Sample; 12] = [
     Sample {
         old: "isolcpus=2 rcu_nocbs=2",
@@ -143,7 +143,7 @@ fn proposed(kernel: &Kernel, sample: &Sample) -> BootLine {
     merge(kernel, Lines { current: sample.old, base: sample.old }, &cpu.parse().unwrap(), &wanted)
 }
 
-/// Two machines a sample: the line at hand, and the one proposed.
+/// Two machines per sample: the existing line, and the proposed one.
 pub(crate) fn machines(kernel_name: &'static str) -> Vec<Machine> {
     let kernel = kernel(kernel_name);
     let options = kernel.config.iter().flatten().map(|(name, value)| format!("{name}={value}\n"));
@@ -200,7 +200,7 @@ fn agree(guest: &Guest) -> [Cpus; 3] {
     reported
 }
 
-/// The rules give for a line at hand what the kernel made of it.
+/// For an existing line, the rules give what the kernel made of it.
 fn old(guest: &Guest) {
     agree(guest);
 }

@@ -3,7 +3,7 @@
 # $1: the CPU that the line is to isolate.
 
 cpu=/sys/devices/system/cpu
-# What the kernel's package would have put there.
+# Files of the kernel's package.
 /bin/busybox mkdir -p /boot
 /bin/busybox cp config /boot/config-$(/bin/busybox uname -r)
 /bin/busybox cat /proc/cmdline >cmdline

@@ -1,5 +1,5 @@
-//! The boxes of wake-ups against what was in the way for a known time: each holdup in its own box,
-//! and no task in one that is not its own.
+//! The boxes of wake-ups against planted delays of known length: each delay in its own box, and no
+//! task in the box of another.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -16,16 +16,16 @@ use model::EventClass;
 use result::{Limit, Of, Row};
 use std::fs;
 
-/// Less than this share in its box, %, is a mistake of ours; the result has the budget. By chance a
-/// few are not known: an interrupt takes the CPU from a task right behind a section with preemption
-/// off, or the kernel throttles while the victim sleeps, and nobody is seen to be passed over.
+/// A smaller share in its box, %, is a mistake of ours; the result has the budget. A few are
+/// unknown by chance: an interrupt takes the CPU from a task right after a section with preemption
+/// off, or the kernel throttles while the victim sleeps, and no task is seen to be passed over.
 const LEAST: f64 = 75.0;
 
-/// What became of the time for which one kind was in the way, ns.
+/// Where the delays of one kind were found, ns.
 #[derive(Debug, Default, Clone, Copy)]
 struct Score {
     samples: u32,
-    /// In the step that it holds up, without what interrupted it.
+    /// In the step that it delays, without interruptions.
     held: u64,
     /// Of that, in its box.
     right: u64,
@@ -33,13 +33,13 @@ struct Score {
     wrong: u64,
 }
 
-/// The least share in its box, %, that a result allows. A machine that is stopped while the victim
-/// or an interrupt is in the kernel is not known to be.
+/// The least share in its box, %, that a result allows. A stop of the machine while the victim or
+/// an interrupt is in the kernel cannot be recognised.
 fn least(kind: Kind) -> f64 {
     if kind == Kind::Stopped { 75.0 } else { 99.0 }
 }
 
-/// Whom a part blames: the task that ran, or the one that was in the kernel.
+/// The task that a part blames: the one that ran, or the one that was in the kernel.
 fn blamed(taken: &Taken) -> Option<i32> {
     let of = |source: Source| if let Who::Task(pid) = source.who { Some(pid) } else { None };
     match taken.taker {
@@ -48,7 +48,7 @@ fn blamed(taken: &Taken) -> Option<i32> {
     }
 }
 
-/// Whether a task goes before the victim, as the scheduler's events tell.
+/// Whether a task has precedence over the victim, by the scheduler's events.
 fn goes_before(task: Task) -> bool {
     // SCHED_FIFO 90.
     task.prio.may_delay(Prio::new(9))
@@ -58,7 +58,7 @@ fn is_exact(taken: &Taken) -> bool {
     taken.causes.iter().next().is_some_and(|cause| cause.confidence == Confidence::Exact)
 }
 
-/// What a kind holds up; `None` for what is not in the way.
+/// The step that a kind delays; `None` for one that delays nothing.
 fn step(kind: Kind, rt: bool) -> Option<Step> {
     match kind {
         Kind::TaskBelow | Kind::Ordinary => None,
@@ -78,7 +78,7 @@ fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
         Kind::TaskAbove | Kind::TaskEqual | Kind::Deadline | Kind::Boosted => {
             by_planter && taker == Some(Taker::Event(EventClass::Switch))
         }
-        // Nothing that these kernels record tells of it; of a raised task a switch may by chance.
+        // These kernels record no event of it; a switch may show a raised task by chance.
         Kind::Raised => taken.is_none() || by_planter && taker == Some(Taker::Event(EventClass::Switch)),
         Kind::InterruptsOff => taken.is_none(),
         Kind::PreemptionOff => by_planter && kernel_code,
@@ -104,13 +104,13 @@ fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
         (None, _) => false,
         // An interrupt is never held up by a task.
         (Some(_), _) if interrupt => true,
-        // What is not in the way by running may be for a moment by a system call, of which it makes some.
+        // A task that does not delay by running may delay for a moment by one of its system calls.
         (Some(pid), Taker::Blocking(_)) if matches!(kind, Kind::TaskBelow | Kind::Ordinary) => pid != planter,
-        // What runs behind a stop, before anybody has looked at the clock.
+        // Tasks that run after a stop, before the clock was read.
         (Some(_), Taker::Blocking(_)) if kind == Kind::Stopped => false,
-        // The kernel's own threads that go before, such as the stopper, run when they like.
+        // Kernel threads with precedence, such as the stopper, run at any time.
         (Some(pid), Taker::Event(_)) if pid != planter => !taken.task.is_some_and(goes_before),
-        // What is called exact.
+        // Causes that are reported as exact.
         (Some(_), Taker::Blocking(_)) if !is_exact(taken) => false,
         _ => !is_right(kind, rt, planter, part.taken.as_ref()),
     }
@@ -197,12 +197,12 @@ pub(crate) fn holdups_are_in_their_boxes(guest: &Guest) {
         let share = score.right as f64 / score.held.max(1) as f64 * 100.0;
         println!("{kernel:>7} {kind:?}: {planted} planted, {score:?}, {share:.2} % right");
         blamed += score.wrong;
-        // Most holdups fall into the way of a wake-up.
+        // Most delays hit a wake-up.
         let mut holds = planted > 0 && score.wrong == 0 && score.samples as usize * 2 >= planted;
         if step(kind, rt).is_some() {
             let row = Row::new(format!("{kernel}: {}", words(kind)), (share * 100.0).round() / 100.0, "%");
             print_row(&row.n(u64::from(score.samples)).budget(Of::Value, Limit::AtLeast(least(kind))));
-            // The kernel decides how long it throttles, and chance what a stop falls into.
+            // The kernel decides how long it throttles, and chance decides what a stop hits.
             holds &= share >= LEAST || kind == Kind::Throttled || kind == Kind::Stopped && score.right > 0;
         }
         if !holds {

@@ -1,6 +1,6 @@
-# What was in the way of a thread that sleeps and wakes, planted one by one with its times, and
-# recorded. Runs under busybox sh as root in its own directory; leaves its evidence there for
-# boxes.rs. Facts only. Argument: how often each.
+# Delays of a thread that sleeps and wakes, planted one by one with their times, and recorded. Runs
+# under busybox sh as root in its own directory; leaves its evidence there for boxes.rs. Facts only.
+# Argument: how often each.
 
 /usr/bin/busybox ifconfig lo up
 /usr/bin/stillcore internal plant "$PWD/truth" 2 1 $1 1

@@ -12,16 +12,16 @@ pub(crate) fn clients_cross_both_cards(guest: &Guest) {
 
     let answer = read_json(&root.join("access20.json"));
     let clients = record(&answer, "net_clients");
-    let told = format!("{kernel}: {clients}\n{}", read("access20.log"));
-    assert_eq!(clients["state"], "ok", "{told}");
-    assert!(is_said(clients, "traffic over eth0 and eth1"), "{told}");
+    let context = format!("{kernel}: {clients}\n{}", read("access20.log"));
+    assert_eq!(clients["state"], "ok", "{context}");
+    assert!(is_said(clients, "traffic over eth0 and eth1"), "{context}");
     let seen = clients["witness"]["seen"].as_u64().unwrap();
-    assert!(clients["ops_ok"].as_u64().unwrap() > 0 && seen > 0, "{told}");
-    assert!(clients["witness"]["name"].as_str().unwrap().contains("0 of them on measured CPUs"), "{told}");
+    assert!(clients["ops_ok"].as_u64().unwrap() > 0 && seen > 0, "{context}");
+    assert!(clients["witness"]["name"].as_str().unwrap().contains("0 of them on measured CPUs"), "{context}");
 
-    // What the kernel says, read by somebody else.
+    // The kernel's own counts, read independently.
     let lines = interrupt_numbers(clients["witness"]["name"].as_str().unwrap());
-    assert!(lines.len() >= 2, "{told}");
+    assert!(lines.len() >= 2, "{context}");
     let [before, during, after] = ["interrupts-before", "interrupts-while", "interrupts-after"]
         .map(|name| interrupts(&read(name), &lines));
     let last: Vec<u64> = during.iter().zip(&after).map(|(during, after)| *during.max(after)).collect();
@@ -29,7 +29,7 @@ pub(crate) fn clients_cross_both_cards(guest: &Guest) {
     println!("{kernel}: {} operations, interrupts of the cards by CPU: {grown:?}", clients["ops_ok"]);
     // Where the kernel has forgotten them, those of the last moments are missing.
     let least = if after.iter().sum::<u64>() > 0 { seen } else { 1 };
-    assert!(grown[0] + grown[1] >= least, "{kernel}: {grown:?}, {told}");
+    assert!(grown[0] + grown[1] >= least, "{kernel}: {grown:?}, {context}");
     assert_eq!(grown[2..], [0, 0], "{kernel}: the measured CPUs");
 
     assert_eq!(read("cards-after"), read("cards-before"), "{kernel}");

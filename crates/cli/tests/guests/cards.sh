@@ -17,7 +17,7 @@ cards >cards-before
 cat /proc/interrupts >interrupts-before
 $stillcore disturb --suite access20 $where --duration 4s --json >access20.json 2>access20.log &
 clients=$!
-# Newer kernels forget the counts of an interrupt that nobody has any more.
+# Newer kernels drop the counts of an interrupt without a handler.
 while kill -0 $clients 2>/dev/null; do
     cat /proc/interrupts >>interrupts-while
     /bin/busybox sleep 0.3
@@ -41,8 +41,8 @@ done
 /bin/busybox sleep 1
 cards >cards-away
 kill -KILL $victim
-# The kernel gives them back when it has taken their namespace down: on a crowded host that took
-# more than 20 s.
+# The kernel returns them when it has removed their namespace: on a crowded host that took more than
+# 20 s.
 tries=0
 while [ $tries -lt 600 ]; do
     cards >cards-killed

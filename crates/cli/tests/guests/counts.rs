@@ -23,12 +23,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Cycles of the cyclictest that is watched, as counts.sh asks for.
+/// Cycles of the cyclictest that is watched, as in counts.sh.
 const CYCLES: u64 = 1000;
 
 type PerCpu = BTreeMap<u32, BTreeMap<String, u64>>;
 
-/// What trace-cmd finds in a file: events, and those that it says were dropped, by CPU.
+/// The counts of trace-cmd for a file: events, and reported drops, by CPU.
 #[derive(Debug, Default)]
 struct TraceCmd {
     events: PerCpu,
@@ -81,7 +81,7 @@ fn buffers(run: &Run) -> Vec<(&str, &[TraceCpu])> {
         .collect()
 }
 
-/// Events of a run as trace-cmd, the kernel and stillcore count them; gives those that were lost,
+/// Events of a run as trace-cmd, the kernel and stillcore count them; returns those that were lost,
 /// by the kernel.
 fn counted_alike(kernel: &str, dir: &Path) -> u64 {
     let (run, file) = (store::read_run(dir).unwrap(), dir.join(store::TRACE));
@@ -104,8 +104,8 @@ fn counted_alike(kernel: &str, dir: &Path) -> u64 {
                 .sum();
             assert_eq!((decoded, kept.left), (kept.read, 0), "{kernel} buffer {name:?}: {kept:?}");
             let stats = stats[&kept.cpu];
-            let told = (stats.read_events, stats.overrun, stats.dropped_events, stats.commit_overrun);
-            assert_eq!(told, (kept.read, kept.overrun, kept.dropped, kept.commit_overrun), "{kept:?}");
+            let by_kernel = (stats.read_events, stats.overrun, stats.dropped_events, stats.commit_overrun);
+            assert_eq!(by_kernel, (kept.read, kept.overrun, kept.dropped, kept.commit_overrun), "{kept:?}");
             let (gone, pages) = holes(&counts, &cpu);
             // A full page has no room for the number of events missing before it.
             let whole = kept.overrun + kept.dropped;
@@ -147,7 +147,7 @@ fn holes(counts: &Value, cpu: &str) -> (u64, u64) {
 /// Release and latency of each sample, ns.
 type Latencies = Vec<(i64, i64)>;
 
-/// The wake-up probes of a run with their windows, and the samples that figures count.
+/// The wake-up probes of a run with their windows, and the samples that statistics count.
 fn wakeups<'r>(run: &'r Run, dir: &Path) -> Vec<(&'r ProbeRecord, MeasuredWindow, Latencies)> {
     let probes = run.probes.iter().filter(|probe| probe.probe == ProbeKind::Wakeup);
     probes
@@ -169,7 +169,8 @@ fn wakeups<'r>(run: &'r Run, dir: &Path) -> Vec<(&'r ProbeRecord, MeasuredWindow
         .collect()
 }
 
-/// Where the latencies of a run went: by step, the part that nothing seen took, and what did.
+/// Shares of the latencies of a run: by step, the time that nothing visible took; and the time that
+/// was taken.
 #[derive(Debug, Default)]
 struct Shares {
     samples: usize,
@@ -190,14 +191,14 @@ impl Shares {
         }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let percent = |ns: u64| ns as f64 * 100.0 / self.total_ns.max(1) as f64;
         let mut text = format!("{:.1} % taken by what was seen to run", percent(self.taken_ns));
         for (step, ns) in &self.itself {
             write!(text, ", {:.1} % {step:?}", percent(*ns)).unwrap();
         }
-        // Between two marks a step is what its name says. That a timer is late while nothing is
-        // seen to run, no event explains.
+        // Between two marks a step is what its name says. No event explains a timer that is late
+        // while nothing is seen to run.
         let late = [Step::TimerLate, Step::NeverSlept].iter().filter_map(|step| self.itself.get(step));
         write!(text, "; unexplained {:.1} %", percent(late.sum())).unwrap();
         text
@@ -226,7 +227,7 @@ fn every_wake_up_adds_up(kernel: &str, dir: &Path) {
     println!(
         "{kernel:>7} {} wake-ups, the boxes of each add up to its latency: {}",
         shares.samples,
-        shares.told()
+        shares.describe()
     );
 }
 
@@ -244,9 +245,9 @@ fn add_up(kernel: &str, path: &WakePath) {
     assert!(by_part.iter().zip(&path.parts).all(|(ns, part)| *ns == part.ns), "{kernel}: {path:?}");
 }
 
-/// What the cyclictest itself printed: its measuring thread and its cycles.
-fn cyclictest(told: &str) -> (i64, u64) {
-    let line = told.lines().find(|line| line.starts_with("T: 0 (")).unwrap_or_else(|| panic!("{told}"));
+/// From cyclictest's own output: its measuring thread and its cycles.
+fn cyclictest(output: &str) -> (i64, u64) {
+    let line = output.lines().find(|line| line.starts_with("T: 0 (")).unwrap_or_else(|| panic!("{output}"));
     let number = |after: &str, until: &str| {
         let (_, rest) = line.split_once(after).unwrap();
         rest.split(until).next().unwrap().trim().parse::<u64>().unwrap()
@@ -290,7 +291,7 @@ pub(crate) fn ended(root: &Path, name: &str, codes: &[&str]) {
 pub(crate) fn traces(guest: &Guest) {
     let (root, kernel) = (&guest.root, guest.kernel());
     println!("{kernel:>7} is {}", fs::read_to_string(root.join("release")).unwrap().trim());
-    // Findings about the guest are no matter of this test.
+    // Findings about the guest are not tested here.
     ended(root, "run", &["0", "2"]);
     ended(root, "watched", &["0"]);
     ended(root, "lossy", &["0"]);
@@ -300,6 +301,6 @@ pub(crate) fn traces(guest: &Guest) {
     cyclictest_was_watched(kernel, root);
     let lost = counted_alike(kernel, &root.join("lossy"));
     assert!(lost > 0, "{kernel}: nothing was lost in the smallest buffers");
-    let told = read_json(&root.join("lossy.json"))["statements"].to_string();
-    assert!(told.contains("trace events are lost"), "{kernel}: {told}");
+    let statements = read_json(&root.join("lossy.json"))["statements"].to_string();
+    assert!(statements.contains("trace events are lost"), "{kernel}: {statements}");
 }

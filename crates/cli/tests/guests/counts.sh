@@ -5,7 +5,7 @@ stillcore=/usr/bin/stillcore
 part=$1
 instances=/sys/kernel/tracing/instances
 
-# What is on the machine that stillcore could have left.
+# Possible leftovers of stillcore on the machine.
 leftovers() {
     grep stillcore /proc/mounts
     ls -d $instances/* /sys/fs/cgroup/stillcore-* /var/lib/stillcore/journal/* 2>/dev/null
@@ -13,7 +13,7 @@ leftovers() {
     return 0
 }
 
-# NAME, then the command: its answer, what it says, its exit code, what it leaves.
+# NAME, then the command. Stores its answer, its messages, its exit code and its leftovers.
 take() {
     name=$1
     shift

@@ -25,9 +25,9 @@ pub(crate) fn nothing_is_left(guest: &Guest) {
     the_same(&state(&root.join("before.json")), &state(&root.join("after.json")), kernel);
 }
 
-/// What is to be as it was. A thread of an interrupt runs where the kernel serves the interrupt,
-/// which it chooses anew when a CPU is unplugged (kernel/irq/cpuhotplug.c) and keeps afterwards:
-/// that is no setting, and nobody's to give back.
+/// State that must be restored. A thread of an interrupt runs where the kernel serves the
+/// interrupt. The kernel chooses that CPU anew when one is unplugged (kernel/irq/cpuhotplug.c) and
+/// keeps it: that is no setting to restore.
 fn state(file: &Path) -> Value {
     let mut state = read_json(file);
     if let Some(threads) = state["kthread_affinity"].as_object_mut() {

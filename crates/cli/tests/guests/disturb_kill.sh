@@ -1,8 +1,8 @@
 # Each stressor, killed with SIGKILL while it disturbs: dangerous ones by themselves, others six at
 # a time; a partition last, because on
-# 5.10 it lets the kernel's bound workers run anywhere for good, and nothing that asks for work on every CPU ends after that. Runs under busybox sh as root
-# in its own directory; leaves for disturb_kill.rs what they left behind. Argument: `dangerous` for
-# those only, `all`.
+# 5.10 it lets the kernel's bound workers run anywhere for good, and nothing that requires work on
+# every CPU ends after that. Runs under busybox sh as root in its own directory; leaves for
+# disturb_kill.rs what they left behind. Argument: `dangerous` for those only, `all`.
 
 PATH=/usr/bin:/bin:/sbin:/usr/sbin
 stillcore=/usr/bin/stillcore

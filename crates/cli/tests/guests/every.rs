@@ -27,7 +27,7 @@ fn at_run_time(mechanism: &Mechanism) -> bool {
 }
 
 /// A value that isolation does not want; none where it is not a value that is written, or a risk
-/// that nobody has taken anyway.
+/// that is not taken anyway.
 fn unwanted(mechanism: &Mechanism) -> Option<String> {
     if mechanism.risky {
         return None;
@@ -81,7 +81,7 @@ fn files(mechanism: &Mechanism) -> Vec<String> {
     paths.iter().flat_map(expand).collect()
 }
 
-/// What the guest's script reads: `mechanism file value`, and the daemons to pretend.
+/// Input of the guest's script: `mechanism file value`, and the daemons to pretend.
 fn orders(catalogue: &Catalogue) -> (String, String) {
     let mut spoil = String::new();
     let mut daemons = String::new();
@@ -104,8 +104,8 @@ fn states(audit: &Value) -> BTreeMap<String, (String, String)> {
     findings.iter().map(|one| (word(one, "id"), (word(one, "state"), word(one, "reason")))).collect()
 }
 
-/// Whether the interrupts that the audit's reason begins with (`8 rtc0, 24 virtio0-config has been
-/// told …`) are those that `verify` waits for.
+/// Whether the interrupts that the audit's reason begins with (`8 rtc0, 24 virtio0-config …`) are
+/// those that `verify` waits for.
 fn are_pending(reason: &str, pending: &[&str]) -> bool {
     let Some((names, _)) = reason.split_once(" has been told") else { return false };
     let names = names.split(" and ").next().unwrap_or_default();
@@ -118,12 +118,12 @@ fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeS
     let read = |name: &str| fs::read_to_string(root.join(format!("{round}-{name}"))).unwrap_or_default();
     let json = |name: &str| read_json(&root.join(format!("{round}-{name}.json")));
     for step in ["applied", "verified", "undone"] {
-        let told = format!(
+        let message = format!(
             "{kernel} {round} {step}: {} {}",
             read(&format!("{step}.err")),
             read(&format!("{step}.json"))
         );
-        assert_eq!(read(&format!("{step}.code")).trim(), "0", "{told}");
+        assert_eq!(read(&format!("{step}.code")).trim(), "0", "{message}");
     }
     the_same(&json("before"), &json("after"), &format!("{kernel} {round}"));
     let during = states(&json("audit-during"));
@@ -142,7 +142,7 @@ fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeS
         verified["pending"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     for mechanism in every {
         let id = mechanism.id.as_str();
-        // Where affinities were asked for, or the kernel knows no isolated partitions, there is
+        // Where affinities were requested, or the kernel knows no isolated partitions, there is
         // none.
         if unplaced && mechanism.change.iter().any(|change| matches!(change, Change::Partition {})) {
             continue;

@@ -1,5 +1,5 @@
-//! Exposure on real kernels: the controls behave, coefficients of what the kernel does by count
-//! repeat to the digit, and nothing is left.
+//! Exposure on real kernels: the controls hold, coefficients of counted kernel work repeat to the
+//! digit, and nothing is left.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -10,9 +10,9 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What one operation does to each measured CPU, whatever the machine. What ran is told by its
-/// function from 6.4 on, and by its interrupt vector before; a function call for several CPUs takes
-/// the vector of one where the others have some on their lists already.
+/// The effect of one operation on each measured CPU, on any machine. Events name the function that
+/// ran from 6.4 on, and only its interrupt vector before. A function call for several CPUs takes
+/// the vector of one where the others already have some on their lists.
 ///
 /// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each (`text_poke_bp_batch`);
 /// - `so_timestamp`: the same, for a key that a work item switches and packets show (`netstamp_clear`);
@@ -101,15 +101,14 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
     };
     let events = match of(exact.functions) {
         0 => of(exact.vectors),
-        told => told,
+        by_function => by_function,
     };
     println!("{kernel} {}: {events} events on two CPUs, {operations} operations", exact.stressor);
     let time = if study.ends_with("two") { 2 } else { 1 };
     let what = format!("{kernel}, {}, time {time}: events on one CPU per operation", exact.stressor);
     print_row(&Row::new(what, events as f64 / (2 * operations) as f64, "").n(operations));
     let expected = 2 * exact.times * operations;
-    // What an operation did that failed is in the counts too: a change that nobody had seen in
-    // time, and its taking back.
+    // The counts include failed operations: a change that was not seen in time, and its undo.
     let failed: u64 =
         facts["record"]["ops_failed"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     let most = expected + 2 * 2 * exact.times * failed;
@@ -152,8 +151,8 @@ fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
         let study = guest.json(&format!("{name}.json"));
         assert_eq!(study["void"], false, "{kernel} {name}: {}\n{log}", study["verdict"]);
         assert_eq!(code.trim(), "0", "{kernel} {name}: {log}");
-        // What a kernel that ticks does by itself is left out; what is counted to the event below
-        // never is.
+        // The own work of a ticking kernel is left out; events that are counted exactly below never
+        // are.
         let unsteady = study["unsteady"].as_array().unwrap();
         assert!(EXACT.iter().all(|exact| !unsteady.contains(&exact.class.into())), "{kernel}: {unsteady:?}");
         for row in study["rows"].as_array().unwrap() {

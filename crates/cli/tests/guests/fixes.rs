@@ -4,7 +4,7 @@
 use crate::machine::Guest;
 
 /// The commit, and whether 5.10, 6.1 and 6.12 have what it removes ("-"), have it no more ("+"), or
-/// do not show it (" "): where two columns differ the probe has been seen to tell them apart.
+/// do not show it (" "): where two columns differ, the probe was seen to distinguish them.
 const SEEN: [(&str, &str); 33] = [
     ("896b969e6732", "-++"),
     ("94ad2e3cedb8", "+++"),

@@ -1,6 +1,6 @@
 //! Graphs on the isolated CPUs of a real kernel, by the program that ships: every message is
-//! accounted for, executors have the policies and CPUs that were asked for, and the machine is as
-//! it was. No times: emulated CPUs have none.
+//! accounted for, executors have the requested policies and CPUs, and the machine is as it was. No
+//! times: emulated CPUs have none.
 
 use crate::machine::Guest;
 use crate::state::differences;
@@ -71,7 +71,7 @@ fn ran(root: &Path, name: &str, code: i32) -> Value {
     answer
 }
 
-/// What the kernel gave, not what was asked for.
+/// What the kernel granted, not what was requested.
 fn effective(run: &Path, policy: &str) {
     let run: Run = store::read_run(run).unwrap();
     assert!(!run.probes.is_empty());

@@ -18,7 +18,7 @@ graph disturbed small-multi --policy fifo --priority 99 --duration 2s --disturb 
 graph traced small-single --policy fifo --priority 99 --duration 1s --trace
 stillcore internal state >after.json
 
-# One of two processes stopped for good: what it had not taken is left, and it is killed behind its
+# One of two processes stopped for good: its untaken messages are left, and it is killed after its
 # time.
 cat >two.toml <<'TOML'
 schema = "stillcore.graph/1"

@@ -16,10 +16,10 @@ use std::sync::Mutex;
 /// The plain machine has nothing of the guides' boot line.
 pub(crate) const LINE: &str = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3 irqaffinity=0-1 pcie_aspm=off";
 
-/// A parameter that the replication tried besides.
+/// An additional parameter of the replication.
 pub(crate) const KTHREAD: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity= kthread_cpus=0-1";
 
-/// What the typed commands are of.
+/// Packages of the typed commands.
 const PACKAGES: [&str; 12] = [
     "bash",
     "coreutils",
@@ -102,7 +102,7 @@ struct Guide {
     files: String,
     #[serde(default)]
     settle: u32,
-    /// Why it does what it does, where that is no matter of course.
+    /// The reason of its effect, where that is not obvious.
     #[serde(default)]
     because: String,
     /// The word that the catalogue's entry stands for.
@@ -153,7 +153,7 @@ fn kthread(guest: &Guest) {
     counted(guest, Boot::Kthread);
 }
 
-/// What the guest's script reads: the commands as files, and a call a row.
+/// Input of the guest's script: the commands as files, and a call per row.
 fn orders(table: &Table, boot: Boot) -> String {
     let mut script = String::new();
     let file =
@@ -183,7 +183,7 @@ fn count(text: &str) -> Count {
     }
 }
 
-/// What a row came to on a machine.
+/// The result of a row on a machine.
 #[derive(Debug, Clone)]
 struct Typed {
     before: Count,
@@ -194,18 +194,18 @@ struct Typed {
     first: String,
 }
 
-/// What the machines of a kernel have counted.
+/// The counts of the machines of a kernel.
 #[derive(Debug, Default)]
 struct Seen {
     boots: Vec<Boot>,
     typed: BTreeMap<usize, Typed>,
-    /// Of what was decided at boot, by row and boot.
+    /// Counts of effects decided at boot, by row and boot.
     booted: BTreeMap<(usize, Boot), Count>,
 }
 
 static ALL: Mutex<BTreeMap<&str, Seen>> = Mutex::new(BTreeMap::new());
 
-/// Takes what a machine counted; prints the rows of its kernel with its last machine.
+/// Takes the counts of a machine; prints the rows of its kernel with its last machine.
 fn counted(guest: &Guest, boot: Boot) {
     let table = table();
     let mut all = ALL.lock().unwrap();

@@ -1,7 +1,7 @@
-# What guides tell their readers to type, typed: each command by the shell and the programs of the
-# distribution, what it is said to take away counted before and after, and then undone. Runs under
-# busybox sh as root in its own directory; leaves its evidence for guides.rs. Facts only: nothing is
-# judged here. The file rows.sh, made of guides/rows.toml, calls `row` once a command.
+# Types the commands of guides: each by the shell and the programs of the distribution. The events
+# that it is said to remove are counted before and after; then it is undone. Runs under busybox sh
+# as root in its own directory; leaves its evidence for guides.rs. Facts only: nothing is judged
+# here. The file rows.sh, made of guides/rows.toml, calls `row` once a command.
 
 . ./evidence.sh
 . ./counts.sh
@@ -9,7 +9,7 @@
 mount -t debugfs none /sys/kernel/debug 2>/dev/null
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null
 mkdir -p /dev/shm /mnt bin saved
-# What others print must not come over the console's interrupt.
+# Output of other programs must not cause interrupts of the console.
 dmesg >log
 dmesg -n 1
 uname -r >release
@@ -88,13 +88,13 @@ row() {
     done <saved/$1 2>>count.err
     undone=yes
     [ "$(settings "$3")" = "$(cat saved/$1)" ] || undone=no
-    # What was answered most often.
+    # The most frequent answer.
     answer=$(cat err.$1 out.$1 | grep -iE 'error|invalid|fail|refused|denied|no such|busy|ambiguous' | sed 's/.*: //' |
         sort | uniq -c | sort -rn | awk 'NR == 1 { sub(/^ *[0-9]+ /, ""); print }' | tr '\t' ' ')
     printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' $1 "$before" "$after" $code $(grep -c . err.$1) $undone "$answer" >>counted
 }
 
-# What was decided at boot is counted once.
+# Effects that were decided at boot are counted once.
 boot_row() {
     echo "== $1" >>count.err
     number=$1

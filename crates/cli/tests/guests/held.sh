@@ -4,7 +4,7 @@
 
 stillcore=/usr/bin/stillcore
 uname -r >release
-# What it writes stays in the kernel's log: a serial line takes seconds for it.
+# The task's output stays in the kernel's log: a serial line takes seconds for it.
 dmesg -n 1
 
 # The state of all tasks, written under one read-side lock of RCU (drivers/tty/sysrq.c,
@@ -15,7 +15,7 @@ talker=$!
 $stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --stacks --out run --json >answer.json 2>log
 echo $? >code
 $stillcore trace explain run --worst 5 >explained 2>&1
-# The same of a program that is watched: this one, which is not asked what it saw.
+# The same for a watched program: this one, whose own answer is not used.
 $stillcore trace watch --stacks --cpus 2 --json --out watched -- \
     $stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 4s --out other >watched.json 2>watched.log
 echo $? >watched.code

@@ -5,11 +5,11 @@ use crate::machine::Guest;
 use crate::state::the_same;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What may change while nothing is done, at most: counters of the kernel among its settings.
+/// Upper limit of changes without any action: counters of the kernel among its settings.
 const RESTLESS: usize = 40;
-/// Settings that keep what has happened once, whoever did it.
+/// Settings that record past events for good, whatever caused them.
 const ONCE: [&str; 2] = [
-    // Flags of what the kernel has been through; modules that are not signed are one of them.
+    // Taint flags of the kernel; unsigned modules are one of them.
     "/proc/sys/kernel/tainted",
     // The highest number of threads so far, on some kernels.
     "/sys/fs/cgroup/pids.peak",
@@ -28,7 +28,7 @@ fn differences<'t>(before: &'t str, after: &'t str) -> BTreeMap<&'t str, [Option
     keys.into_iter().map(both).filter(|(_, [was, is])| was != is).collect()
 }
 
-/// Everything that is asked.
+/// All checks.
 pub(crate) fn nothing_is_left(guest: &Guest) {
     let read = |name: &str| guest.read(name);
     let codes: BTreeMap<String, String> =
@@ -40,7 +40,7 @@ pub(crate) fn nothing_is_left(guest: &Guest) {
     }
     let persisted = read("persisted");
     assert!(persisted.contains("stillcore"), "{persisted}");
-    // It was there to be found.
+    // The lists are not empty.
     for (picture, least) in [("tree", 50), ("settings", 800), ("rest", 5)] {
         let lines = read(&format!("before.{picture}")).lines().count();
         assert!(lines >= least, "{picture}: {lines} lines");

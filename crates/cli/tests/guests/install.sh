@@ -7,7 +7,8 @@ busybox=/bin/busybox
 own=$PWD
 
 # What a distribution has: a boot loader's configuration, systemd's directory.
-# The initial root directory of a guest is everybody's to write, and persist starts no program there.
+# The initial root directory of a guest is writable by everyone, and persist starts no program
+# there.
 $busybox chmod 755 /
 mkdir -p /etc/default /boot/grub /etc/systemd/system
 echo 'GRUB_CMDLINE_LINUX="quiet"' >/etc/default/grub
@@ -25,7 +26,7 @@ tree() {
         done | $busybox sort
 }
 
-# Every setting of the kernel that root may write, and what stands in it.
+# Every setting of the kernel that root may write, and its value.
 settings() {
     {
         $busybox find /proc/sys -type f
@@ -99,7 +100,7 @@ everything() {
 $busybox mount -t debugfs none /sys/kernel/debug 2>/dev/null
 uname -r >release
 picture before
-# Nothing but time: what differs changes by itself.
+# Only time passes: settings that differ change by themselves.
 sleep 5
 picture again
 everything

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Arguments of `isolate.sh`: the CPUs to isolate, the mask of a task that runs there, at how many
-/// writes calls are killed, the version of the control groups, the distance of those writes.
+/// writes calls are killed, the version of the control groups, the interval of those writes.
 struct Order {
     cpus: model::Cpus,
 }
@@ -92,8 +92,9 @@ fn the_machine_was_changed(root: &Path, order: &Order, kernel: &str) {
     for (irq, allowed) in during["irq_affinity"].as_object().unwrap() {
         let file = Value::from(format!("/proc/irq/{irq}/smp_affinity_list"));
         let allowed = model::Cpus::parse_list(allowed.as_str().unwrap()).unwrap();
-        let told = immovable.contains(&&file) || applied["left"].to_string().contains("cannot be moved");
-        assert!(allowed.and(&order.cpus).is_empty() || told, "{kernel}: interrupt {irq} on {allowed}");
+        let has_reason =
+            immovable.contains(&&file) || applied["left"].to_string().contains("cannot be moved");
+        assert!(allowed.and(&order.cpus).is_empty() || has_reason, "{kernel}: interrupt {irq} on {allowed}");
     }
 }
 
@@ -107,8 +108,8 @@ pub(crate) fn deployments_and_a_journal_without_room(guest: &Guest) {
         [("CHM", "0-7"), ("HM", "0-7"), ("M", "0,2,4,6"), ("MI", "0,2,4,6"), ("HMI", "0-7"), ("Single", "0")]
     {
         for step in ["applied", "verified", "undone"] {
-            let told = read(&format!("{step}-{name}"));
-            assert_eq!(read(&format!("{step}-{name}.code")).trim(), "0", "{name} {step}: {told}");
+            let output = read(&format!("{step}-{name}"));
+            assert_eq!(read(&format!("{step}-{name}.code")).trim(), "0", "{name} {step}: {output}");
         }
         let expected: model::Cpus = online.parse().unwrap();
         assert_eq!(model::Cpus::parse_list(&read(&format!("online-{name}"))).unwrap(), expected, "{name}");
@@ -144,8 +145,8 @@ pub(crate) fn others_are_at_work_too(guest: &Guest) {
     ] {
         let whole = after == "0-7";
         for (step, code) in [("applied", "0"), ("verified", "0"), ("undone", if whole { "0" } else { "2" })] {
-            let told = read(&format!("{step}-{name}"));
-            assert_eq!(read(&format!("{step}-{name}.code")), code, "{name} {step}: {told}");
+            let output = read(&format!("{step}-{name}"));
+            assert_eq!(read(&format!("{step}-{name}.code")), code, "{name} {step}: {output}");
         }
         assert_eq!(
             (online(&format!("online-{name}")).as_str(), online(&format!("online-after-{name}")).as_str()),
@@ -157,8 +158,8 @@ pub(crate) fn others_are_at_work_too(guest: &Guest) {
             the_same(&before, &after, name);
         } else {
             offline_cpus_apart(before, after, name);
-            let told = read(&format!("undone-{name}"));
-            assert!(told.contains("had CPUs that are offline now"), "{name}: {told}");
+            let output = read(&format!("undone-{name}"));
+            assert!(output.contains("had CPUs that are offline now"), "{name}: {output}");
         }
     }
     for name in ["M", "MI"] {
@@ -200,7 +201,7 @@ pub(crate) fn others_are_at_work_too(guest: &Guest) {
     assert_eq!(read("watched.code"), "2");
 }
 
-/// Undoing fails as often as it is called, until it is told to give up.
+/// Every call of undo fails until one has the option to give up.
 fn what_is_gone_can_be_given_up(read: &dyn Fn(&str) -> String) {
     for (name, code) in [("gone-undo", "1"), ("gone-again", "1"), ("gone-forget", "2")] {
         assert_eq!(read(&format!("{name}.code")), code, "{}", read(name));
@@ -246,18 +247,18 @@ pub(crate) fn an_invalid_partition_is_refused(guest: &Guest) {
 
 /// Values, daemons and tasks that were right at first; a daemon that no service manager holds;
 /// programs that were put there.
-pub(crate) fn verify_tells_what_others_do(guest: &Guest) {
+pub(crate) fn verify_names_what_others_do(guest: &Guest) {
     let (root, read) = (&guest.root, |name: &str| guest.read(name));
     for call in ["applied", "again", "undone"] {
-        let told = (read(&format!("{call}.err")), read(&format!("{call}.json")));
-        assert_eq!(read(&format!("{call}.code")).trim(), "0", "{call}: {told:?}");
+        let outputs = (read(&format!("{call}.err")), read(&format!("{call}.json")));
+        assert_eq!(read(&format!("{call}.code")).trim(), "0", "{call}: {outputs:?}");
     }
     assert_eq!(read("daemons-during").split_whitespace().collect::<String>(), "TT", "stopped where they are");
     assert_eq!(read("daemons-after").split_whitespace().collect::<String>(), "TS", "as they were");
     let placed = read("placed");
     assert!(placed.lines().count() >= 2, "{placed}");
     assert!(placed.lines().all(|line| line.ends_with("2-3")), "{placed}");
-    for (name, code, told) in [
+    for (name, code, part) in [
         ("quiet", "0", ""),
         ("placed", "0", ""),
         ("merging", "2", "ksm-run: was right when isolated, is not now: 1 is set"),
@@ -268,7 +269,7 @@ pub(crate) fn verify_tells_what_others_do(guest: &Guest) {
     ] {
         let verified = read(&format!("verified-{name}.json"));
         assert_eq!(read(&format!("verified-{name}.code")).trim(), code, "{name}: {verified}");
-        assert!(verified.contains(told), "{name}: {verified}");
+        assert!(verified.contains(part), "{name}: {verified}");
     }
     the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), "after others");
     assert!(!read("left").contains("jsonl") && !read("left").contains("placed"), "{}", read("left"));

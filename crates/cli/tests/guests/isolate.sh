@@ -1,7 +1,7 @@
-# What isolation is put through in a lab guest. Runs under busybox sh as root in its own directory;
-# leaves its evidence for isolate.rs. Facts only: nothing is judged here. Arguments: the CPUs to
-# isolate, the mask of one of them, how many crash points to try at most, v1 for the cpusets of the
-# first version of control groups, and the distance of crash points: from 1 on, begun at any.
+# Tests of isolation in a lab guest. Runs under busybox sh as root in its own directory; leaves its
+# evidence for isolate.rs. Facts only: nothing is judged here. Arguments: the CPUs to isolate, the
+# mask of one of them, how many crash points to try at most, v1 for the cpusets of the first version
+# of control groups, and the interval of crash points: from 1 on, begun at any.
 
 stillcore=/usr/bin/stillcore
 cpus=$1

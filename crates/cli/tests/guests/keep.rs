@@ -1,12 +1,12 @@
-//! An application that runs on its CPU stays there, undisturbed, while that is isolated around it;
-//! unasked, nobody throws it off.
+//! An application stays on its CPU, undisturbed, while that CPU is isolated around it; without a
+//! request it is not moved.
 
 use crate::machine::Guest;
 use crate::state::the_same;
 
-/// What the application and the kernel say of it at one moment.
+/// State of the application at one moment, by itself and by the kernel.
 struct Look {
-    /// How often it has looked at itself.
+    /// How often it has checked itself.
     seen: u64,
     /// How often it was, or might have been, on another CPU.
     strange: u64,
@@ -23,8 +23,8 @@ fn look(guest: &Guest, name: &str) -> Look {
     Look { seen, strange, migrations: number(words.last()) }
 }
 
-/// The whole way, and what is left of it.
-pub(crate) fn the_application_goes_on_undisturbed(guest: &Guest) {
+/// The whole cycle, and its leftovers.
+pub(crate) fn the_application_continues_undisturbed(guest: &Guest) {
     let read = |name: &str| guest.read(name).trim().to_owned();
     let name = guest.kernel();
     for (step, code) in [

@@ -22,7 +22,7 @@ state() {
 $stillcore isolate apply --cpus $cpus >warm-up.log 2>&1
 $stillcore isolate undo >>warm-up.log 2>&1
 
-# It looks at itself: on which CPU it runs, and on which it may.
+# It checks itself: on which CPU it runs, and on which it may.
 cat >app.sh <<'END'
 seen=0 strange=0
 trap 'echo "$seen $strange" >app.seen; exit 0' TERM
@@ -44,7 +44,7 @@ export cpu
 app=$!
 /bin/busybox usleep 500000
 
-# What it has come to: itself, and how often the kernel has moved it.
+# Its state: its own account, and how often the kernel has moved it.
 look() {
     # Empty while it is written, and until it has begun on a slow host.
     tries=0
@@ -64,7 +64,7 @@ call() {
     look $name.app
 }
 
-# Somebody else's, on the first CPU and on no other.
+# A process of another owner, on the first CPU only.
 /bin/busybox taskset 1 /bin/busybox sleep 600 &
 bystander=$!
 
@@ -78,7 +78,7 @@ cat /proc/$app/cgroup >applied.group
 grep Cpus_allowed_list /proc/$bystander/status >bystander.allowed
 call verified verify
 call status status
-# What is kept stays kept.
+# A kept process stays kept.
 call again apply --cpus $cpus
 call verified-again verify
 call undone undo

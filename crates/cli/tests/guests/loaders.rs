@@ -22,7 +22,7 @@ fn lines<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
     text.lines().filter_map(of_key).collect()
 }
 
-/// Everything that is asked.
+/// All checks.
 pub(crate) fn what_is_written_survives_the_real_programs(guest: &Guest) {
     let read = |name: &str| guest.read(name);
     let cpus: Cpus = guest.case.arguments[0].parse().unwrap();

@@ -59,7 +59,7 @@ around() {
     sums $1-after
 }
 
-# What maintainer scripts would have made.
+# Files that maintainer scripts would have made.
 ln -sf mawk /usr/bin/awk
 echo 'root:x:0:0::/root:/bin/sh' >/etc/passwd
 echo 'root:x:0:' >/etc/group

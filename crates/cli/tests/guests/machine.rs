@@ -19,7 +19,7 @@ pub(crate) const PLAIN: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
 /// How often a machine is booted until all its scripts have ended.
 const BOOTS: u32 = 2;
 
-/// What boots, and what runs in it.
+/// A machine to boot, and its scripts.
 pub(crate) struct Machine {
     /// Tier and name: `fast::6.1`.
     pub(crate) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Machine {
     pub(crate) cases: Vec<Case>,
 }
 
-/// One script, and what must hold of what it leaves.
+/// One script, and the checks of its results.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Beside this file; run by busybox sh as root in `/root/NAME`.
@@ -46,7 +46,7 @@ pub(crate) struct Case {
     pub(crate) limit_s: u64,
     /// Panics where something does not hold.
     pub(crate) check: fn(&Guest),
-    /// Whether what it left can be judged; emulated CPUs of a crowded host may stand still while
+    /// Whether its results can be judged; emulated CPUs of a crowded host may stand still while
     /// they measure.
     pub(crate) usable: fn(&Path) -> bool,
 }
@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// What a script left on a machine.
+/// The results of a script on a machine.
 pub(crate) struct Guest<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) case: &'a Case,
@@ -103,7 +103,7 @@ impl Guest<'_> {
     }
 }
 
-/// What became of the boots of a machine.
+/// The outcome of the boots of a machine.
 pub(crate) struct Booted {
     /// Below it a directory a script.
     pub(crate) root: PathBuf,
@@ -162,7 +162,7 @@ pub(crate) fn ended(case: &Case, root: &Path) -> bool {
     code.trim() == "0" && (case.usable)(root)
 }
 
-/// What a script itself printed, for messages.
+/// The output of a script, for messages.
 pub(crate) fn printed(root: &Path) -> String {
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     format!("exit {}\n{}{}", read("script.code").trim(), read("script.out"), read("script.err"))
@@ -223,8 +223,8 @@ fn boot(machine: &Machine, cases: &[&Case], number: u32, place: &Path, out: &Pat
     watch(command, cases)
 }
 
-/// Runs the scripts one after another, and none behind one that did not end: what that left running
-/// would be in the others' way.
+/// Runs the scripts one after another, and none after one that did not end: its remaining processes
+/// would disturb the others.
 fn master(cases: &[&Case], boot: u32) -> String {
     let mut script = format!("export PATH=/usr/bin:/bin:/sbin:/usr/sbin BOOT={boot}\n");
     for Case { name, arguments, limit_s, .. } in cases {
@@ -280,11 +280,11 @@ fn watch(mut command: Command, cases: &[&Case]) -> Result<(), String> {
     Err(format!("while {running}: {status}: {}", last.join(" | ")))
 }
 
-/// From asking to be stopped until a guest does what it wants to be stopped in, which lasts some
+/// Time from the request of a guest until it runs the operation to be stopped in, which lasts some
 /// milliseconds.
 const READY: Duration = Duration::from_millis(2);
 
-/// The emulators below a process stand still for so long.
+/// Stops the emulators below a process for this time.
 fn stop(parent: u32, length: Duration) {
     thread::sleep(READY);
     let machines = emulators(parent);

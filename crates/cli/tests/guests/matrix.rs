@@ -28,18 +28,18 @@ pub(crate) fn matrix_of_two_cells() {
         assert_eq!(column["absent"], Value::Null, "{column}");
         let mut rows = column["rows"].as_array().unwrap().iter();
         let row = rows.find(|row| row["stressor"] == "perf_sys").unwrap();
-        // Whatever the isolation: a counter of a CPU is put there by an interrupt.
+        // Whatever the isolation: the kernel installs a counter of a CPU by an interrupt there.
         let call = row["classes"].as_array().unwrap().iter().find(|one| one["class"] == "ipi.call").unwrap();
         assert!(call["events"].as_u64() >= row["operations"].as_u64(), "{row}");
         assert!(row["operations"].as_u64() > Some(0), "{row}");
     }
-    // What isolates at boot is on one command line only.
+    // Only one command line has parameters that isolate at boot.
     let cmdline = |profile: &str| {
         let study = out.join(format!("guests/6.1-{profile}"));
         let tries =
             fs::read_dir(&study).unwrap().map(|entry| entry.unwrap().path().join("root/exposure/study.json"));
-        let told = tries.filter(|path| path.exists()).map(|path| read_json(&path)).next().unwrap();
-        told["machine"]["cmdline"].as_str().unwrap().to_owned()
+        let json = tries.filter(|path| path.exists()).map(|path| read_json(&path)).next().unwrap();
+        json["machine"]["cmdline"].as_str().unwrap().to_owned()
     };
     assert!(cmdline("boot").contains("nohz_full=2") && !cmdline("partition").contains("nohz_full"));
     for name in ["matrix.html", "matrix.md", "kernels/6.1.json"] {

@@ -1,4 +1,4 @@
-//! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set, memory
+//! Probes on real kernels under changing conditions: the CPU goes offline, the clock is set, memory
 //! runs out, throttling and the fair server step in. Structure and accounts alone are judged:
 //! emulated CPUs have no times.
 
@@ -12,12 +12,12 @@ use std::fs;
 use std::path::Path;
 
 fn answer(root: &Path, name: &str, code: &str) -> Value {
-    let told = fs::read_to_string(root.join(format!("{name}.log"))).unwrap();
-    assert_eq!(fs::read_to_string(root.join(format!("{name}.code"))).unwrap().trim(), code, "{name}: {told}");
+    let log = fs::read_to_string(root.join(format!("{name}.log"))).unwrap();
+    assert_eq!(fs::read_to_string(root.join(format!("{name}.code"))).unwrap().trim(), code, "{name}: {log}");
     read_json(&root.join(format!("{name}.json")))
 }
 
-/// Served + missed + lost = asked for, to the unit; and the file has what the record says.
+/// Served + missed + lost = requested, exactly; and the file has the recorded rows.
 fn accounts(root: &Path, name: &str, answer: &Value) -> (Value, Vec<model::Sample>) {
     let record = answer["threads"][0]["record"].clone();
     let number = |key: &str| record[key].as_u64().unwrap();
@@ -30,8 +30,8 @@ fn accounts(root: &Path, name: &str, answer: &Value) -> (Value, Vec<model::Sampl
             number("samples") + number("missed") + number("ring_lost"),
             "{name}: {record}"
         );
-        let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
-        assert!(told <= number("missed"), "{name}: {record}");
+        let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+        assert!(missed <= number("missed"), "{name}: {record}");
     }
     (record, samples)
 }
@@ -75,8 +75,7 @@ fn whole(answer: &Value) {
     assert_eq!(Some(gaps), answer["threads"][0]["figures"]["n"].as_u64());
 }
 
-/// Whoever took all memory is killed for it, and nobody else: the run is whole, and so is the
-/// machine.
+/// The process that took all memory is killed, and no other: run and machine are whole.
 fn starved(guest: &Guest) {
     let kills = guest.read("starved.kills");
     assert!(
@@ -116,16 +115,16 @@ pub(crate) fn ground_that_moves(guest: &Guest) {
     let run = read_json(&root.join("throttled/run.json"));
     let log = &run["windows"][0]["kernel_log"];
     assert!(log.to_string().contains("RT throttling activated"), "{log}");
-    // Where the machine below took the emulated CPU away for long, gaps are of other lengths than
-    // the throttling that the log tells.
-    let told = &throttled["threads"][0]["causes"];
-    let starved = told["counted"]["not_charged_ns"].as_u64() > Some(200_000_000);
+    // Where the machine below took the emulated CPU away for long, gaps have other lengths than the
+    // throttling in the log.
+    let gap_causes = &throttled["threads"][0]["causes"];
+    let starved = gap_causes["counted"]["not_charged_ns"].as_u64() > Some(200_000_000);
     let sure = causes(&throttled, "throttling");
-    assert!(starved || sure.iter().any(|cause| cause["certainty"] == "counted"), "{told}");
+    assert!(starved || sure.iter().any(|cause| cause["certainty"] == "counted"), "{gap_causes}");
     assert!(causes(&throttled, "fair-server").is_empty());
 }
 
-/// What a kernel with a fair server (6.12) gives ordinary tasks.
+/// The CPU time of ordinary tasks on a kernel with a fair server (6.12).
 pub(crate) fn the_fair_server_serves(guest: &Guest) {
     let root = &guest.root;
     let served = answer(root, "served", "0");

@@ -1,5 +1,5 @@
-# Probes whose ground moves under them. Runs under busybox sh as root in its own directory; leaves
-# its evidence there for measure.rs. Facts only: nothing is judged here.
+# Probes under changing conditions. Runs under busybox sh as root in its own directory; leaves its
+# evidence there for measure.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 part=$1
@@ -45,7 +45,7 @@ set_clock() {
     end
 }
 
-# Memory runs out while the machine is measured and recorded: somebody else takes all of it.
+# Memory runs out while the machine is measured and recorded: another process takes all of it.
 starve() {
     begin starved wakeup-cpu2 wakeup --cpus 2 --duration 30s --period 10ms --trace --state state
     tail /dev/zero >/dev/null 2>&1
@@ -63,7 +63,7 @@ uname -r >release
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 case $part in
     moves)
-        # The kernel tells only once a boot that it throttles.
+        # The kernel reports throttling only once per boot.
         hog_cpu throttled
         offline wakeup wakeup
         offline spin noise

@@ -1,5 +1,5 @@
-//! Boot parameters that name the wrong half: what the audit says is in force is what the kernel
-//! itself wrote.
+//! Boot parameters that name the wrong half: the audit reports as effective what the kernel itself
+//! wrote.
 
 use crate::machine::Guest;
 use crate::support::read_json;
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) const APPEND: &str = "isolcpus=managed_irq,domain,1 isolcpus=domain,2,3 nohz_full=1 rcu_nocbs=0-1 irqaffinity= nohz=no \
      skew_tick=0 psi=1 audit=1";
 
-/// What names a CPU at boot, and what is in force of it as APPEND has it.
+/// Parameters that name a CPU at boot, and their effective value under APPEND.
 const ASKED: [(&str, &str); 3] = [("isolcpus", "1"), ("nohz_full", "1"), ("rcu_nocbs", "0,1")];
 
 fn finding<'v>(findings: &'v Value, id: &str) -> &'v Value {
@@ -18,8 +18,9 @@ fn finding<'v>(findings: &'v Value, id: &str) -> &'v Value {
     all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// Nothing of it is green for CPUs that it does not name, however many threads the kernel made; for
-/// those that it does, what the kernel took is. Not every kernel is built for all of it.
+/// No parameter is green for CPUs that it does not name, however many threads the kernel made. For
+/// CPUs that it names, it is green if the kernel accepted it. Not every kernel is built for all of
+/// it.
 pub(crate) fn the_wrong_half_is_not_green(guest: &Guest) {
     let [live, own, captured] =
         ["audit.json", "own.json", "captured.json"].map(|name| read_json(&guest.root.join(name)));
@@ -28,17 +29,17 @@ pub(crate) fn the_wrong_half_is_not_green(guest: &Guest) {
     assert_eq!(guest.read("audit.code").trim(), "2", "{}", guest.read("audit.err"));
     for (id, effective) in ASKED {
         for (what, findings) in [("live", &live), ("captured", &captured)] {
-            let told = finding(findings, id);
-            assert_ne!(told["state"], "ok", "{}, {what}: {told}", guest.kernel());
+            let verdict = finding(findings, id);
+            assert_ne!(verdict["state"], "ok", "{}, {what}: {verdict}", guest.kernel());
             assert!(
-                told["effective"] == effective || told["effective"] == "none",
-                "{}, {what}: {told}",
+                verdict["effective"] == effective || verdict["effective"] == "none",
+                "{}, {what}: {verdict}",
                 guest.kernel()
             );
         }
-        let told = finding(&own, id);
-        let took = told["effective"] == effective;
-        assert_eq!(told["state"] == "ok", took, "{}: {told}", guest.kernel());
-        assert!(id != "rcu_nocbs" || took == offloads, "{}: {told}", guest.kernel());
+        let verdict = finding(&own, id);
+        let took = verdict["effective"] == effective;
+        assert_eq!(verdict["state"] == "ok", took, "{}: {verdict}", guest.kernel());
+        assert!(id != "rcu_nocbs" || took == offloads, "{}: {verdict}", guest.kernel());
     }
 }

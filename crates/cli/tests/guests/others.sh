@@ -73,7 +73,7 @@ for n in 0 1 2; do
     /bin/busybox swapoff /dev/zram$n 2>/dev/null
 done
 
-# Somebody's group begins to use the controller that isolation has switched on.
+# Another owner's group begins to use the controller that isolation has switched on.
 echo -cpuset >$groups/cgroup.subtree_control
 $stillcore isolate apply --cpus 2,3 >others.log 2>&1
 /bin/busybox mkdir $groups/others.slice
@@ -85,7 +85,7 @@ cat $groups/others.slice/cpuset.cpus >others-cpus
 $stillcore isolate status >others-status
 /bin/busybox rmdir $groups/others.slice
 
-# A partition of somebody's that is balanced.
+# A balanced partition of another owner.
 /bin/busybox mkdir $groups/balanced
 echo 2-3 >$groups/balanced/cpuset.cpus
 echo root >$groups/balanced/cpuset.cpus.partition

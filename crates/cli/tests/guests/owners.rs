@@ -1,5 +1,5 @@
-//! Isolation beside the kubelet's containers and beside tuned itself, which runs: nothing of theirs
-//! is touched or counted as housekeeping.
+//! Isolation beside the kubelet's containers and a running tuned: nothing of theirs is touched or
+//! counted as housekeeping.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -8,7 +8,7 @@ use model::Cpus;
 /// CPU 3, which each of them owns, while CPU 1 is isolated.
 const THEIRS: u32 = 3;
 
-/// Everything that is asked.
+/// All checks.
 pub(crate) fn owners_keep_what_is_theirs(guest: &Guest) {
     let read = |name: String| guest.read(&name).trim().to_owned();
     let name = guest.kernel();
@@ -64,7 +64,7 @@ fn containers_stay(before: &str, during: &str) {
     assert!(rest.len() >= 4 && rest.iter().all(|(was, is)| was == is), "{before}\n{during}");
 }
 
-/// What tuned keeps off its CPU stays off it, and it goes on running.
+/// What tuned keeps off its CPU stays off it, and tuned keeps running.
 fn tuned_stays(guest: &Guest, profile: &str) {
     let read = |name: &str| guest.read(name);
     let log = read(&format!("tuned-{profile}.log"));

@@ -1,8 +1,8 @@
 //! Mechanisms set wrong and right on purpose: what the audit says of each, against what the kernel
 //! itself does. Not one wrong state is green, and not one right state is red.
 //!
-//! `planted.sh` makes worlds, in each of which the kernel's own say was written down (what was
-//! provoked and counted, or else a setting read back), and the audit's. Here they are compared.
+//! `planted.sh` makes worlds and records in each the kernel's own evidence (provoked and counted,
+//! or else a setting read back) and the audit's answer. Here they are compared.
 
 mod rows;
 
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The machine that plants at run time: isolated in nothing at boot, with parameters that ask and
-/// are refused, and such that are taken though they are oddly spelled.
+/// The machine that plants at run time: isolated in nothing at boot, with parameters that are
+/// refused, and with some that are accepted although oddly spelled.
 pub(crate) const RUN_TIME: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity= nohz=no rcu_nocb_poll skew_tick=2 psi=no \
      threadirqs=0 mce=ignore_ce mce=dont_log_ce kthread_cpus=0-1 csdlock_debug=1 mitigations=off audit=0 \
      split_lock_detect=off";
@@ -25,14 +25,15 @@ pub(crate) const RIGHT: &str = "irqaffinity=0,1 skew_tick=1 rcu_nocb_poll nowatc
      rcupdate.rcu_normal_after_boot=1 rcutree.nohz_full_patience_delay=1000 transparent_hugepage=never preempt=full \
      xenomai.supported_cpus=0xc efi=noruntime rcutree.use_softirq=0 split_lock_detect=fatal";
 
-/// What those two have besides: a card whose interrupt is new each time, and what is planted with.
+/// Further devices of those two: a card whose interrupt is new each time, and the devices for
+/// planting.
 pub(crate) const DEVICES: [&str; 10] =
     ["--module", "zram", "--module", "dummy", "--module", "pcrypt", "--module", "kvm", "--nic", "e1000"];
 
 /// Where the tables of the script are.
 const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/planted");
 
-/// What a mechanism is in one world.
+/// The state of a mechanism in one world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// As isolation wants.
@@ -53,7 +54,7 @@ enum Kind {
     Behaviour,
 }
 
-/// What the kernel says of a mechanism in one world.
+/// The kernel's own evidence of a mechanism in one world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Truth {
     state: State,
@@ -61,7 +62,7 @@ struct Truth {
     words: String,
 }
 
-/// What comparing came to.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     TrueGreen,
@@ -95,7 +96,7 @@ pub(crate) fn case(kind: &'static str) -> Case {
     case.file("daemons", daemons).limit(900)
 }
 
-/// The lines of a world's truth; what was counted goes before what was read back.
+/// The lines of a world's truth; counts have precedence over settings read back.
 fn truths(text: &str) -> BTreeMap<String, Truth> {
     let mut all: BTreeMap<String, Vec<Truth>> = BTreeMap::new();
     for line in text.lines() {
@@ -114,7 +115,7 @@ fn truths(text: &str) -> BTreeMap<String, Truth> {
     all.into_iter().map(|(id, said)| (id, together(said))).collect()
 }
 
-/// One say of several: those of the best kind decide; one that is wrong is enough.
+/// One truth from several: those of the best kind decide; one that is wrong is enough.
 fn together(said: Vec<Truth>) -> Truth {
     let decided = said.iter().filter(|one| one.state != State::Open);
     let best = decided.map(|one| one.kind).max().unwrap_or(Kind::Setting);
@@ -126,13 +127,13 @@ fn together(said: Vec<Truth>) -> Truth {
     Truth { state, kind: best, words }
 }
 
-/// What a state of the audit is worth where the kernel says another; none where that is open.
+/// The verdict on a state of the audit, given the kernel's; none where that is open.
 fn verdict(truth: State, audit: &str) -> Option<Verdict> {
     Some(match (truth, audit) {
         (State::Open, _) => return None,
         (_, "unknown") => Verdict::Unknown,
         (State::Right, "ok") | (State::Absent, "not-applicable") => Verdict::TrueGreen,
-        // What is there and as it should be is not absent.
+        // A mechanism that is present and right is not absent.
         (State::Right, _) => Verdict::FalseRed,
         (State::Wrong, "fixable" | "boot" | "immovable") => Verdict::TrueRed,
         (State::Wrong, _) => Verdict::FalseGreen,

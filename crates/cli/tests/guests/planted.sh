@@ -13,7 +13,7 @@ groups=/sys/fs/cgroup
 mount -t debugfs none /sys/kernel/debug 2>/dev/null
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null
 mkdir -p /dev/shm /mnt
-# What others print must not come over the console's interrupt.
+# Output of other programs must not cause interrupts of the console.
 dmesg -n 1
 dmesg >log
 hogs=""
@@ -25,7 +25,7 @@ audit() {
     echo $? >$world.code
 }
 
-# The same of what is taken of this machine, which must say as much.
+# The same audit of a capture of this machine, which must give the same answer.
 audit_captured() {
     audit
     $stillcore snapshot --out captured >snapshot.log 2>&1
@@ -56,7 +56,7 @@ pretend() {
     sh -c "printf %s $1 >/proc/\$\$/comm; read line <>never" &
 }
 
-# Whoever is named in the list of daemons: pretended.
+# Pretends the daemons of the list.
 start_daemons() {
     while read -r id process; do
         pretend $process

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What differs, for messages.
+/// The differences, for messages.
 pub(crate) fn differences(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let Some(tables) = before.as_object() else { return vec![format!("{before} is no state")] };

@@ -5,8 +5,8 @@ use crate::support::{Place, read_json, stillcore, text};
 use serde_json::Value;
 use std::path::Path;
 
-/// Runs one at the smallest scale and gives its answer. A guest that did not end on a crowded host
-/// is booted once more.
+/// Runs one at the smallest scale and returns its answer. A guest that did not end on a crowded
+/// host is booted once more.
 fn study(place: &Place, name: &str, on: &[&str]) -> Value {
     let run = || {
         let mut command = stillcore(&["study", "run", name, "--scale", "0.00001", "--repetitions", "1"]);
@@ -56,7 +56,7 @@ pub(crate) fn the_graphs_of_the_ros_2_experiment_are_counted() {
     let place = Place::new();
     let answer = study(&place, "rtss24-table5", &["--here"]);
     let published = answer["published"].as_array().unwrap();
-    let told: Vec<_> = published.iter().map(|one| one["judgement"].as_str().unwrap()).collect();
-    assert_eq!(told.iter().filter(|judgement| **judgement == "agrees").count(), 3, "{told:?}");
-    assert_eq!(told.len(), 4);
+    let judgements: Vec<_> = published.iter().map(|one| one["judgement"].as_str().unwrap()).collect();
+    assert_eq!(judgements.iter().filter(|judgement| **judgement == "agrees").count(), 3, "{judgements:?}");
+    assert_eq!(judgements.len(), 4);
 }

@@ -126,7 +126,7 @@ fn slow() -> Vec<Machine> {
                 "6.1",
                 vec![
                     tutorial::before(),
-                    Case::new("verify", "verify.sh", isolate::verify_tells_what_others_do).with(&["2,3"]),
+                    Case::new("verify", "verify.sh", isolate::verify_names_what_others_do).with(&["2,3"]),
                     isolated("2,3", "4", "60", "v2"),
                 ],
             )
@@ -351,7 +351,7 @@ fn isolated_briefly() -> Case {
 /// The CPUs to isolate, that of an application on them, its mask, the version of the control
 /// groups.
 fn kept(cpus: &'static str, cpu: &'static str, mask: &'static str, groups: &'static str) -> Case {
-    Case::new("keep", "keep.sh", keep::the_application_goes_on_undisturbed)
+    Case::new("keep", "keep.sh", keep::the_application_continues_undisturbed)
         .with(&[cpus, cpu, mask, groups])
         .limit(600)
 }

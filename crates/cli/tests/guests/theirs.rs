@@ -1,5 +1,5 @@
-//! CPUs of somebody's partition, of tuned and of the kubelet on real kernels: nothing of theirs is
-//! touched or counted as housekeeping.
+//! CPUs of another owner's partition, of tuned and of the kubelet on real kernels: none is touched
+//! or counted as housekeeping.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -7,7 +7,7 @@ use crate::state::the_same;
 /// Begins the refusal where the kernel's workers are elsewhere.
 const LOST: &str = "the kernel's own workers of CPUs";
 
-/// Everything that is asked.
+/// All checks.
 pub(crate) fn nothing_of_theirs_is_touched(guest: &Guest) {
     let read = |name: &str| guest.read(name).trim().to_owned();
     let name = guest.kernel();

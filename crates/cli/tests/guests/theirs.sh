@@ -1,4 +1,4 @@
-# CPUs that belong to somebody: a cpuset partition, as deep as this kernel takes one; tuned's isolated
+# CPUs that have an owner: a cpuset partition, as deep as this kernel takes one; tuned's isolated
 # cores; containers of the kubelet. Runs under busybox sh as root in its own directory on a kernel
 # that has isolated nothing at boot; leaves its evidence for theirs.rs. Facts only.
 

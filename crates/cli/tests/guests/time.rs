@@ -2,8 +2,8 @@
 //! its source in the trace.
 //!
 //! The ERTS 2022 paper (§VI-B) saw nine small peaks between two large ones and could not say where
-//! they came from. Structure and names are judged; of times only that they are what was planted, as
-//! far as the interval told says.
+//! they came from. Structure and names are judged; of times only that they are the planted ones,
+//! within the reported interval.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -69,15 +69,15 @@ pub(crate) fn periods_are_found(guest: &Guest) {
     );
     assert!(large.height_ns > small.height_ns);
     let report = stillcore(&["report"]).arg(root.join("run")).output().unwrap();
-    let told = text(&report.stdout);
-    println!("{told}");
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("9 small spikes between two large ones"), "{told}");
+    let stdout = text(&report.stdout);
+    println!("{stdout}");
+    let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("9 small spikes between two large ones"), "{words}");
     unplanted(root);
 }
 
-/// What the busy loop on the other CPU has seen of the kernel's own periods is told with its
-/// window, whatever it is.
+/// The kernel's own periods that the busy loop on the other CPU has seen are reported with its
+/// window, whatever they are.
 fn unplanted(root: &Path) {
     let section = section(root, "still");
     for one in section.periods.iter().filter(|one| one.named) {

@@ -1,4 +1,4 @@
-# A planted double periodicity, and what nobody planted. Runs under busybox sh as root in its own
+# A planted double periodicity, and unplanted periods. Runs under busybox sh as root in its own
 # directory; leaves its evidence there for time.rs. Facts only: nothing is judged here. Arguments:
 # period of the small interference in ms, of the large one, and for how long to measure.
 
@@ -6,7 +6,7 @@ small=$1
 large=$2
 duration=$3
 
-# What a task is called in a trace is the name of its file.
+# A trace names a task after its file.
 cp /usr/bin/stillcore pump
 uname -r >release
 
@@ -27,7 +27,7 @@ kill -INT $pump
 wait $pump
 rm -r pump pump-run
 
-# A busy loop on a CPU of its own, that nobody disturbs on purpose.
+# A busy loop on a CPU of its own, not disturbed on purpose.
 /usr/bin/stillcore measure spin --cpus 3 --duration 20s --trace --out still --json --quiet >still.json 2>still.log
 echo $? >still.code
 exit 0

@@ -1,5 +1,5 @@
 //! Attribution against known causes: what a thread elsewhere did to a measured CPU, one by one, and
-//! whom the trace names for it.
+//! the source that the trace names.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -21,7 +21,7 @@ use result::{Limit, Of, Row};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What the events of one kind were said to be.
+/// How the events of one kind were attributed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Score {
     events: u32,
@@ -141,11 +141,11 @@ fn expiries(trace: &TraceFile, truth: &Truth) -> BTreeMap<i64, Expired> {
     found
 }
 
-/// What was asked for just before may arrive during the next.
+/// A request just before may arrive during the next operation.
 const EARLIER_NS: i64 = 1_000_000;
 
-/// When somebody other than our task asked the measured CPU to call a function, where the kernel has
-/// an event for that, and which task was current: its own workers flip static keys, and a timer of it
+/// When a task other than ours asked the measured CPU to call a function, where the kernel has an
+/// event for that, and which task was current: kernel workers flip static keys, and a kernel timer
 /// goes from CPU to CPU (`clocksource_watchdog`).
 fn calls_of_others(trace: &TraceFile, truth: &Truth) -> Vec<(i64, i32)> {
     let mut found = Vec::new();
@@ -202,7 +202,7 @@ fn score(
             let pid = first.and_then(|(source, _)| source.pid);
             let is_interrupt = first.is_some_and(|(source, _)| source.who.starts_with("interrupt: "));
             let is_by = |by: i32| pid == Some(by) || is_interrupt;
-            // A call accounts for one effect: a source that asked for fewer is wrong.
+            // A call accounts for one effect: a source with fewer requests is wrong.
             let asked = others.iter().position(|&(at_ns, by)| {
                 is_by(by) && one.t0_ns - EARLIER_NS <= at_ns && at_ns <= event.t0_ns
             });
@@ -229,7 +229,7 @@ fn score(
 }
 
 /// Each sleep until a time, taken apart: its boxes add up, and it waited for the very CPU where its
-/// timer expired. Gives whether that was another one more often than not.
+/// timer expired. Returns whether that was usually another CPU.
 fn sleeps_are_taken_apart(
     kernel: &str,
     trace: &TraceFile,
@@ -289,7 +289,7 @@ pub(crate) fn causes_are_named(guest: &Guest) {
     let least = match kernel {
         "5.10" | "6.1" if kprobes => 0.9,
         "5.10-rt" | "6.1-rt" if kprobes => 0.8,
-        // What an old kernel does not report without probes.
+        // Events that an old kernel does not report without probes.
         "6.1" => 0.5,
         _ => 0.99,
     };

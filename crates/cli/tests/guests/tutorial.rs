@@ -1,6 +1,6 @@
-//! The tutorial is what it says: its ten commands, taken from the page, run one after another in a
-//! guest that was booted as a newcomer's machine is, and in one booted with the words that the page
-//! has him add; and the core is stiller afterwards.
+//! The tutorial works as written: its ten commands, taken from the page, run one after another in a
+//! guest booted like a newcomer's machine, and in one booted with the parameters that the page
+//! adds. The core is stiller afterwards.
 
 use crate::machine::{Case, Guest};
 use crate::support::read_json;
@@ -56,7 +56,7 @@ fn part(name: &'static str, page: &Page, commands: &[String], check: fn(&Guest))
     case.file("tasks.jsonl", format!("{}\n", page.tasks))
 }
 
-/// What a command of the page printed, and how it ended.
+/// The output of a command of the page, and its exit code.
 fn ended(root: &Path, commands: &[String], part: &str) -> (i32, String) {
     let at = commands.iter().position(|command| command.contains(part)).unwrap_or_else(|| panic!("{part}"));
     let read = |name: &str| fs::read_to_string(root.join(format!("{name}-{}", at + 1))).unwrap();

@@ -1,4 +1,4 @@
-# What others do to an isolated machine, in a lab guest, and what verify says of it each time. Runs
+# Actions of others on an isolated machine, in a lab guest, and the report of verify on each. Runs
 # under busybox sh as root in its own directory; leaves its evidence for isolate.rs. Facts only:
 # nothing is judged here. Argument: the CPUs to isolate.
 
@@ -50,7 +50,7 @@ for task in $($box pidof busybox sleep); do
 done >placed
 look placed
 
-# What others do.
+# Actions of others.
 echo 1 >/sys/kernel/mm/ksm/run
 look merging
 echo 0 >/sys/kernel/mm/ksm/run

@@ -1,5 +1,5 @@
-//! Attacks of an ordinary user on a stillcore that root calls: what he has planted is refused, in
-//! one sentence, or does nothing. Each kind in several ways.
+//! Attacks by an ordinary user on a stillcore that root runs: planted files are refused in one
+//! sentence, or have no effect. Each kind in several ways.
 
 use crate::support::{Place, is_root, stillcore, text};
 use std::fs;
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Who attacks.
+/// User id of the attacker.
 const NOBODY: u32 = 65_534;
-/// What nobody may read or change.
+/// Contents that the attacker may neither read nor change.
 const SECRET: &str = "precious";
 /// How long a refusal may take, on a crowded machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A place that the attacker can walk through, with a file of root's that is the target, and a
-/// directory of his own.
+/// A place that the attacker can traverse, with root's file as the target and the attacker's own
+/// directory.
 struct Field {
     place: Place,
 }
 
 impl Field {
-    /// None where this is not root.
+    /// `None` unless the test runs as root.
     fn new() -> Option<Self> {
         if !is_root() {
             println!("skipped: who attacks whom needs root");
@@ -72,7 +72,7 @@ impl Field {
     }
 }
 
-/// Copies a tree, which is the attacker's then.
+/// Copies a tree and gives it to the attacker.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     chown(to, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -106,7 +106,7 @@ fn root(words: &[&str], paths: &[&Path]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// It says in one sentence why not, and exits 1.
+/// The call gives the reason in one sentence and exits 1.
 fn refuses(words: &[&str], paths: &[&Path], why: &str) {
     let output = root(words, paths);
     let said = text(&output.stderr);
@@ -134,13 +134,13 @@ fn links_lead_nowhere() {
         "is a link of user 65534",
     );
     refuses(&["report", "--html"], &[&field.at("his/run/deep/victim"), &own_run], "is a link of user 65534");
-    // In a run of his own the report is put beside his link, or refused; the target is not written
-    // either way.
+    // In the attacker's own run the report is written beside the link, or refused. Neither writes
+    // the target.
     root(&["report"], &[&run]);
     let snapshot = root(&["snapshot", "--out"], &[&field.at("shared/x.tar")]);
     assert_eq!(snapshot.status.code(), Some(1), "{}", text(&snapshot.stdout));
     assert!(field.is_unharmed());
-    // His hard link has the name replaced, not the file.
+    // At a hard link the name is replaced, not the linked file.
     field.attack("ln his/run/run.json his/hard.html");
     root(&["report", "--html"], &[&field.at("his/hard.html"), &own_run]);
     assert!(fs::read_to_string(run.join("run.json")).unwrap().starts_with('{'));
@@ -151,7 +151,7 @@ fn names_that_a_writer_will_use_cannot_be_taken_before() {
     let Some(field) = Field::new() else { return };
     let own_run = field.at("run");
     copy(&field.his_run(), &own_run);
-    // What the names were when they could be guessed.
+    // The former, predictable names.
     field.attack("ln -s ../victim shared/page.html.tmp; for i in $(seq 1 400); do mkdir shared/.stillcore-snapshot-$i; done");
     let output = root(&["report", "--html"], &[&field.at("shared/page.html"), &own_run]);
     assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output.stderr));
@@ -168,7 +168,7 @@ fn names_that_a_writer_will_use_cannot_be_taken_before() {
 fn planted_journals_are_not_believed() {
     let Some(field) = Field::new() else { return };
     let victim = field.victim().display().to_string();
-    // With the checksum that a program of his would compute.
+    // With the checksum that an attacker would compute.
     let line = |id: &str, kind: Option<&str>| {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
         let (boot, old) = (boot.trim(), "PWNED");
@@ -181,7 +181,7 @@ fn planted_journals_are_not_believed() {
         entry["crc"] = crc32fast::hash(sum.as_bytes()).into();
         entry.to_string()
     };
-    // The same as journals are now.
+    // The same in the current journal format.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let line_of = |seq: u32, kind: &str, change: &str| {
         let body = format!(
@@ -211,14 +211,14 @@ fn planted_journals_are_not_believed() {
     );
     plant("his/standing", "isolation.jsonl", &line("x", Some("file")));
     refuses(&["isolate", "undo", "--state"], &[&field.at("his/standing")], "belongs to user 65534");
-    // A directory of root's that a careless umask has opened, and a link.
+    // Root's directory that a careless umask made writable, and a link.
     fs::create_dir(field.at("open")).unwrap();
     fs::set_permissions(field.at("open"), fs::Permissions::from_mode(0o777)).unwrap();
     plant("open/journal", "99999999-1.jsonl", &line("value", None));
     refuses(&["disturb", "calc_pi", "--duration", "1s", "--state"], &[&field.at("open")], "65534");
     field.attack("ln -s ../his/state/journal shared/journal");
     refuses(&["disturb", "calc_pi", "--duration", "1s", "--state"], &[&field.at("shared")], "65534");
-    // Root's own, with what no journal may touch.
+    // Root's own directory, with changes that no journal may request.
     fs::create_dir_all(field.at("own/journal")).unwrap();
     for planted in [line("value", None), value] {
         fs::write(field.at("own/journal/99999999-1.jsonl"), planted + "\n").unwrap();
@@ -266,7 +266,7 @@ fn a_study_is_data() {
         "cp his/study/runs/ab12/after.json his/study/runs/ab12/undo-due; echo '{}' > his/study/plan.json",
     );
     refuses(&["study", "stop"], &[&field.at("his/study")], "belongs to user 65534");
-    // The same in a directory of root's.
+    // The same in root's directory.
     let own = field.at("study");
     copy(&field.at("his/study"), &own);
     Command::new("chown").args(["-R", "root:root"]).arg(&own).status().unwrap();
@@ -309,7 +309,7 @@ fn captured_trees_and_archives_neither_hang_nor_burst() {
     let Some(field) = Field::new() else { return };
     field.attack("mkdir -p his/tree/proc his/tree/sys/devices/system/cpu; mkfifo his/tree/proc/cmdline; echo 0-3 > his/tree/sys/devices/system/cpu/online");
     root(&["audit", "--cpus", "1", "--root"], &[&field.at("his/tree")]);
-    // Directories of which the archive names only the last.
+    // Nested directories of which the archive names only the last.
     let mut builder = tar::Builder::new(fs::File::create(field.at("his/deep.tar")).unwrap());
     let mut header = tar::Header::new_gnu();
     header.set_size(0);
@@ -383,7 +383,7 @@ fn names_do_not_drive_the_terminal() {
     }
     process.kill().unwrap();
     process.wait().unwrap();
-    // Paths of others' in messages.
+    // Foreign paths in messages.
     let output = root(&["report"], &[&field.at("his").join(evil)]);
     seen += &text(&output.stderr);
     assert!(seen.contains("0;P"), "the name is not in any of it");
@@ -392,7 +392,7 @@ fn names_do_not_drive_the_terminal() {
 }
 
 #[test]
-fn an_error_that_nobody_can_hear_is_an_error_all_the_same() {
+fn an_error_without_a_reader_is_an_error_all_the_same() {
     let Some(field) = Field::new() else { return };
     let shell = |script: &str| {
         let program = env!("CARGO_BIN_EXE_stillcore");
@@ -404,7 +404,7 @@ fn an_error_that_nobody_can_hear_is_an_error_all_the_same() {
     assert_eq!(shell("PROGRAM report nosuch 2>/dev/full"), Some(1));
     assert_eq!(shell("PROGRAM report nosuch 2>&-"), Some(1));
     assert_eq!(shell("PROGRAM audit >/dev/full 2>/dev/full"), Some(1));
-    // A file that may not grow: an error of the write, not a signal.
+    // A file that may not grow: the write fails, and no signal ends the process.
     assert_eq!(shell("ulimit -f 1; PROGRAM snapshot --out PLACE/large.tar 2>/dev/null"), Some(1));
     assert!(!field.at("large.tar").exists());
     let left: Vec<_> =

@@ -22,7 +22,7 @@ fn audit(name: &str, cpus: &str, more: &[&str]) -> Output {
     run(&[&["audit", "--root", &machine(name), "--cpus", cpus], more].concat())
 }
 
-/// Saves an audit's JSON; gives the file.
+/// Saves an audit's JSON and returns the path.
 fn saved(place: &Place, name: &str, cpus: &str) -> PathBuf {
     let file = place.path(name);
     std::fs::write(&file, audit(name, cpus, &["--json"]).stdout).unwrap();
@@ -30,7 +30,7 @@ fn saved(place: &Place, name: &str, cpus: &str) -> PathBuf {
 }
 
 #[test]
-fn the_page_tells_what_to_do_and_ends_with_the_next_command() {
+fn the_page_says_what_to_do_and_ends_with_the_next_command() {
     let output = audit("isolcpus-dropped-6.1", "2-3", &[]);
     let page = text(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{page}");
@@ -107,9 +107,9 @@ fn wrong_input_is_one_sentence_and_exit_1() {
         (vec!["resources", "--root", &root, "--cpu", "77"], "77"),
     ] {
         let output = run(&arguments);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
-        assert!(told.contains(part) && told.lines().count() == 1, "{arguments:?}: {told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(part) && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
     }
 }
 
@@ -124,7 +124,7 @@ fn a_snapshot_of_this_machine_audits_as_the_machine_does() {
         // Tasks and their threads come and go between the two; devices have no meaning in a capture.
         let moving =
             ["user-tasks", "kthread-affinity", "rcu-threads", "cpu_dma_latency", "systemd-cpu_affinity"];
-        // What even root may not read here (lockdown) is not in the capture, as if it were not there.
+        // Files that even root may not read here (lockdown) are missing from the capture.
         let locked = [
             "fair_server-timers",
             "rt_runtime_share",

@@ -182,7 +182,7 @@ fn a_state_directory_that_fills_up() {
 }
 
 #[test]
-fn tracing_asked_for_where_it_cannot_be_had() {
+fn tracing_requested_where_it_is_unavailable() {
     if !is_root() {
         refused(&["--trace", "on", "--duration", "1s"], &["trac"]);
         return;
@@ -195,7 +195,7 @@ fn tracing_asked_for_where_it_cannot_be_had() {
     assert!(place.path("run/PARTIAL").exists());
 }
 
-/// The machine, and a group of its own with less.
+/// Limits of the machine, and of a control group with less.
 #[test]
 fn more_memory_than_there_is() {
     let place = Place::new();
@@ -205,7 +205,7 @@ fn more_memory_than_there_is() {
         let call = format!("{shell} exec {} {words} {bytes} --state", env!("CARGO_BIN_EXE_stillcore"));
         Command::new("/bin/sh").args(["-c", &format!("{call} \"$0\"")]).arg(&state).output().unwrap()
     };
-    // Both numbers: what they would fill, the walkers one a CPU, and what there is.
+    // Both numbers: the required memory, with one walker per CPU, and the available memory.
     let expected = ["would fill", "GiB of memory; by", "can be had without swapping", "/proc/meminfo"];
     assert_refused(&disturb("", "500G"), &expected);
     assert_eq!(place.leftovers(), Vec::<String>::new());
@@ -270,7 +270,7 @@ fn errors_as_json() {
 }
 
 #[test]
-fn what_may_harm_the_machine_is_asked_for() {
+fn what_may_harm_the_machine_needs_a_request() {
     for order in [&["watchdog_thresh"][..], &["--suite", "rtss24-migration"]] {
         let place = Place::new();
         let mut command = stillcore(&["disturb"]);
@@ -280,9 +280,9 @@ fn what_may_harm_the_machine_is_asked_for() {
     }
 }
 
-/// A reader that has gone is no error; a place that cannot be written to is one, in one sentence.
+/// A reader that has closed is no error. An unwritable destination is one, in one sentence.
 #[test]
-fn an_answer_that_nobody_takes() {
+fn an_answer_without_a_reader() {
     for order in [&["disturb", "--list", "--json"][..], &["sched", "generate", "--count", "3000"], &["audit"]]
     {
         let mut command = stillcore(order);
@@ -300,7 +300,7 @@ fn an_answer_that_nobody_takes() {
     }
 }
 
-/// Nothing is no evidence.
+/// Empty input is refused.
 #[test]
 fn a_file_without_a_line() {
     let place = Place::new();
@@ -312,15 +312,15 @@ fn a_file_without_a_line() {
     }
 }
 
-/// What only computes ends at once.
+/// A command that only computes ends at once on SIGINT.
 #[test]
 fn ctrl_c_ends_a_computation() {
-    // A shell's background job has SIGINT ignored, and so has what it starts.
+    // A shell's background job and its children ignore SIGINT.
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_stillcore")]);
     command.args(["sched", "generate", "--count", "1000000000000"]).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    // It draws, or waits for a reader that does not read.
+    // The command draws sets, or waits for a reader that does not read.
     std::thread::sleep(std::time::Duration::from_millis(200));
     crate::support::signal(child.id(), "INT");
     assert!(child.wait().unwrap().code().is_none(), "ended by the signal");
@@ -335,7 +335,7 @@ fn a_matrix_that_cannot_be_run_boots_nothing() {
         let output = command.args(order).arg("--out").arg(place.path("matrix")).output().unwrap();
         let said = crate::support::text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        // A program with a dynamic loader is no guest's first one, whatever else is wrong.
+        // A program with a dynamic loader cannot be a guest's first one, whatever else is wrong.
         assert!(said.contains(expected) || said.contains("dynamically linked"), "{said}");
         assert!(!said.contains("booting") && !place.path("matrix").exists(), "{said}");
     }

@@ -8,13 +8,13 @@ use std::process::Output;
 
 const GOOD: &str = r#"{"unit":"us","cores":2,"tasks":[{"period":10000,"cost":2000,"core":1}]}"#;
 
-/// A task of one field more, behind a good one.
+/// A valid task, then one with an additional field.
 fn with(field: &str) -> Vec<u8> {
     format!(r#"{{"unit":"us","cores":2,"tasks":[{{"period":9,"cost":1}},{{"period":10,"cost":2,{field}}}]}}"#)
         .into_bytes()
 }
 
-/// Lines that are none, and what is said of them.
+/// Invalid lines and their messages.
 fn bad_lines() -> Vec<(Vec<u8>, &'static str)> {
     let plain = |text: &str| text.as_bytes().to_vec();
     vec![
@@ -49,9 +49,9 @@ fn bad_lines() -> Vec<(Vec<u8>, &'static str)> {
 
 /// One sentence, exit 1, whatever was answered before.
 fn one_sentence(output: &Output, expected: &str) {
-    let told = text(&output.stderr);
-    assert_eq!((output.status.code(), told.lines().count()), (Some(1), 1), "{told}");
-    assert!(told.contains(expected), "{expected:?} is not in {told}");
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+    assert!(stderr.contains(expected), "{expected:?} is not in {stderr}");
 }
 
 fn file(place: &Place, lines: &[&[u8]]) -> PathBuf {
@@ -66,9 +66,9 @@ fn the_line_and_the_field_are_named_and_the_others_are_answered() {
     for (bad, sentence) in bad_lines() {
         let path = file(&place, &[GOOD.as_bytes(), &bad, GOOD.as_bytes()]);
         for verb in [&["sched", "analyze"][..], &["sched", "budget"]] {
-            let told = format!("line 2, {sentence}");
+            let expected = format!("line 2, {sentence}");
             let output = stillcore(verb).arg(&path).output().unwrap();
-            one_sentence(&output, &told);
+            one_sentence(&output, &expected);
             assert!(text(&output.stdout).starts_with("line 1: "), "the line before is answered");
 
             let output = stillcore(verb).arg(&path).args(["--json", "--keep-going"]).output().unwrap();
@@ -105,7 +105,7 @@ fn a_file_cut_short() {
     assert!(text(&output.stdout).starts_with("line 2: schedulable"));
 }
 
-/// More than its deadline is no bad input: no test can find it schedulable.
+/// A cost above the deadline is valid input: no test can find it schedulable.
 #[test]
 fn a_cost_above_the_deadline_is_late() {
     let place = Place::new();
@@ -113,7 +113,7 @@ fn a_cost_above_the_deadline_is_late() {
     let path = file(&place, &[late.as_bytes()]);
     for test in sched::Test::ALL.map(sched::Test::name) {
         if matches!(test, "gedf-da" | "sched-deadline" | "sched-deadline-partitioned") {
-            // Bounded tardiness is of D = T, and admission has bounds of its own.
+            // Bounded tardiness requires D = T, and admission has its own bounds.
             continue;
         }
         let output = stillcore(&["sched", "analyze", "--json", "--test", test]).arg(&path).output().unwrap();
@@ -126,7 +126,7 @@ fn a_cost_above_the_deadline_is_late() {
     }
 }
 
-/// What a test says nothing of is told, and the sets it does speak of are answered.
+/// Sets that a test does not cover are reported, and the others are answered.
 #[test]
 fn what_a_test_does_not_know() {
     let place = Place::new();
@@ -144,7 +144,7 @@ fn what_a_test_does_not_know() {
     assert_refused(&output, &["line 1, the set: sections that cannot be preempted"]);
 }
 
-/// The first line is answered while the sender still has the second one in hand.
+/// The first line is answered before the sender writes the second one.
 #[test]
 fn who_asks_line_by_line_is_answered_line_by_line() {
     use std::io::{BufRead, BufReader, Write};

@@ -1,5 +1,5 @@
-//! One boot line: what `audit`, `isolate plan` and `isolate persist` propose is the same, and
-//! `persist` writes it and takes it out again.
+//! One boot line: `audit`, `isolate plan` and `isolate persist` propose the same, and `persist`
+//! writes it and takes it out again.
 
 use crate::support::{assert_refused, stillcore, text};
 use serde_json::Value;
@@ -162,7 +162,7 @@ fn plan_and_audit_agree_on_every_captured_machine() {
     assert!(compared >= 6, "{compared}");
 }
 
-/// The highest CPU of this machine; `None` where it has one alone.
+/// The highest CPU of this machine; `None` if it has only one.
 fn highest() -> Option<String> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     let last = online.trim().rsplit([',', '-']).next().unwrap().to_owned();
@@ -233,7 +233,7 @@ fn an_image_gets_the_line_of_its_own_kernel_and_a_program_of_its_own() {
         "{}",
         drop_in()
     );
-    // Narrower: the words of the earlier call go.
+    // Fewer parameters: those of the earlier call are removed.
     let narrower = persist(&["--without", "nohz_full,rcu_nocbs"]);
     assert!(
         text(&narrower.stdout).contains(&format!("remove nohz_full={cpu}")),
@@ -261,7 +261,7 @@ fn a_program_that_users_may_change_is_not_started_by_root() {
     let before = files(dir.path());
     let lacking = run(&["isolate", "persist", "--root", root, "--cpus", &cpu, "--allow-split"]);
     assert_refused(&lacking, &["no stillcore is installed in", "/usr/local/sbin/stillcore"]);
-    // One that others may write is none to start, installed or not.
+    // A program that others may write is not started, installed or not.
     write(dir.path(), "usr/local/sbin/stillcore", "x");
     fs::set_permissions(dir.path().join("usr/local/sbin/stillcore"), fs::Permissions::from_mode(0o777))
         .unwrap();
@@ -285,7 +285,7 @@ fn a_program_that_users_may_change_is_not_started_by_root() {
 fn a_line_that_would_lose_what_others_isolate_is_refused_and_nothing_written() {
     let Some(cpu) = highest() else { return };
     let dir = image(true);
-    // Every CPU but ours is somebody's already.
+    // Every CPU but ours already has an owner.
     let last: u32 = cpu.parse().unwrap();
     let others = format!("0-{}", last - 1);
     write(dir.path(), "etc/default/grub", &format!("GRUB_CMDLINE_LINUX=\"isolcpus={others}\"\n"));

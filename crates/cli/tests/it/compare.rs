@@ -120,26 +120,26 @@ fn wake_ups_out_of_idle_states_are_not_compared_with_those_without() {
     store::write_json(&path, &run).unwrap();
     let refused = compare(&[text(&a), text(&b)]);
     assert_refused(&refused, &["idle states left to the machine in"]);
-    let told = json(&[text(&a), text(&b), "--anyway"]);
+    let answer = json(&[text(&a), text(&b), "--anyway"]);
     assert!(
-        told["warnings"].to_string().contains("/dev/cpu_dma_latency held at 0 us"),
+        answer["warnings"].to_string().contains("/dev/cpu_dma_latency held at 0 us"),
         "{}",
-        told["warnings"]
+        answer["warnings"]
     );
 }
 
 #[test]
-fn a_planted_difference_is_told_and_gated() {
+fn a_planted_difference_is_reported_and_gated() {
     let place = Place::new();
     let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));
     let (a, b, same) = (text(&a), text(&b), group(&place, "c", 20_000, 5, 102));
-    let told = json(&[a, b]);
-    assert_eq!(told["schema"], "stillcore.compare/1");
+    let answer = json(&[a, b]);
+    assert_eq!(answer["schema"], "stillcore.compare/1");
     for figure in ["min", "p50", "p99", "max"] {
-        assert_eq!(verdict(&told, figure), "worse", "{figure}");
+        assert_eq!(verdict(&answer, figure), "worse", "{figure}");
     }
-    assert_eq!(verdict(&told, "p99.9"), "withheld", "1,500 samples have one above it");
-    let distance = told["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
+    assert_eq!(verdict(&answer, "p99.9"), "withheld", "1,500 samples have one above it");
+    let distance = answer["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
     assert!((distance - 6_000.0).abs() < 200.0, "{distance}");
     assert_eq!(verdict(&json(&[b, a]), "p99"), "better");
     assert_eq!(verdict(&json(&[a, text(&same)]), "p99"), "equivalent");
@@ -169,7 +169,7 @@ fn a_planted_difference_is_told_and_gated() {
 fn a_gate_that_cannot_judge_lets_nothing_through() {
     let place = Place::new();
     let (a, b) = (group(&place, "a", 20_000, 1, 1), group(&place, "b", 90_000, 1, 2));
-    // What is known is shown all the same.
+    // Known values are still shown.
     let gated = compare(&[text(&a), text(&b), "--fail-if", "p99 > +5us"]);
     let error = String::from_utf8_lossy(&gated.stderr);
     assert_eq!(gated.status.code(), Some(1), "{error}");
@@ -201,7 +201,7 @@ fn what_cannot_be_compared_is_said_in_words() {
 }
 
 #[test]
-fn the_best_is_named_with_those_that_cannot_be_told_from_it() {
+fn the_best_is_named_with_those_that_cannot_be_distinguished_from_it() {
     let place = Place::new();
     let names = [("slow", 40_000, 1), ("quick", 20_000, 2), ("as-quick", 20_050, 101)];
     let groups: Vec<String> = names
@@ -211,8 +211,8 @@ fn the_best_is_named_with_those_that_cannot_be_told_from_it() {
         })
         .collect();
     let arguments: Vec<&str> = groups.iter().map(String::as_str).chain(["--best", "--loss", "p99"]).collect();
-    let told = json(&arguments);
-    let groups = told["groups"].as_array().unwrap();
+    let answer = json(&arguments);
+    let groups = answer["groups"].as_array().unwrap();
     let may: Vec<bool> = groups.iter().map(|one| one["may_be_best"].as_bool().unwrap()).collect();
     assert_eq!((may, groups[2]["name"].as_str()), (vec![true, true, false], Some("slow")));
     let total: f64 = groups.iter().map(|one| one["p_best"].as_f64().unwrap()).sum();
@@ -225,15 +225,15 @@ fn the_best_is_named_with_those_that_cannot_be_told_from_it() {
 fn the_published_selection_stands_beside_ours() {
     let place = Place::new();
     let (a, b) = (group(&place, "a", 20_000, 4, 1), group(&place, "b", 20_030, 4, 2));
-    let told = json(&[text(&a), text(&b), "--method", "chi2"]);
-    let chi2 = &told["chi2"][0];
+    let answer = json(&[text(&a), text(&b), "--method", "chi2"]);
+    let chi2 = &answer["chi2"][0];
     assert_eq!(
         chi2["test"]["bins"],
         chi2["test"]["range_us"][1].as_i64().unwrap() - chi2["test"]["range_us"][0].as_i64().unwrap() + 1
     );
     assert_eq!(chi2["test"]["n"][1], 4 * SAMPLES);
     assert!(chi2["qq"]["points_ns"].as_array().unwrap().len() == 500 && chi2["qq"]["slope"].is_f64());
-    assert_eq!(verdict(&told, "p50"), "equivalent");
+    assert_eq!(verdict(&answer, "p50"), "equivalent");
     let said = String::from_utf8(compare(&[text(&a), text(&b), "--method", "chi2"]).stdout).unwrap();
     assert!(
         said.contains("against its own other half") && said.lines().all(|line| line.chars().count() <= 100),
@@ -245,10 +245,10 @@ fn the_published_selection_stands_beside_ours() {
 fn results_of_other_tools_are_runs() {
     let result = |name: &str| format!("../../fixtures/results/{name}");
     let (json_file, text_file) = (result("cyclictest.json"), result("cyclictest.txt"));
-    let told = json(&[&json_file, &text_file]);
-    let distance = told["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
+    let answer = json(&[&json_file, &text_file]);
+    let distance = answer["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
     assert!(distance.abs() < 1e-6, "one run in two formats: {distance}");
-    assert_eq!(told["windows"][0]["n"], serde_json::json!([4000, 4000]));
+    assert_eq!(answer["windows"][0]["n"], serde_json::json!([4000, 4000]));
     for name in ["oslat.json", "jitterdebugger.json", "rtla-timerlat.txt", "rtla-osnoise.txt"] {
         let path = result(name);
         let output = compare(&[&path, &path, "--anyway"]);
@@ -287,8 +287,8 @@ fn configurations_of_one_name_are_one_and_an_empty_name_is_refused() {
         })
         .collect();
     let arguments: Vec<&str> = runs.iter().map(String::as_str).chain(["--best", "--loss", "p50"]).collect();
-    let told = json(&arguments);
-    let groups = told["groups"].as_array().unwrap();
+    let answer = json(&arguments);
+    let groups = answer["groups"].as_array().unwrap();
     let of = |at: usize| (groups[at]["name"].as_str().unwrap(), groups[at]["runs"].as_array().unwrap().len());
     assert_eq!((groups.len(), of(0), of(1)), (2, ("MI", 6), ("HM", 6)));
     assert_eq!((&groups[0]["letters"], &groups[1]["letters"]), (&Value::from("a"), &Value::from("b")));

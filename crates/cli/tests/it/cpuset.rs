@@ -1,5 +1,5 @@
-//! In a cpuset without some CPUs, as a container has: what is measured by default lies within it,
-//! and what cannot be had is said so.
+//! In a cpuset without some CPUs, as a container has: the CPUs measured by default are in it, and
+//! unavailable ones are reported.
 
 use crate::support::{Place, is_root, text};
 use linux::machine::{self, Root, mounts};
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 struct Cpuset(PathBuf);
 
 impl Cpuset {
-    /// With these CPUs; none where this machine has no cpusets for us.
+    /// With these CPUs; `None` where this machine has no cpusets for us.
     fn of(cpus: &Cpus) -> Option<Self> {
         let all = mounts(&Root::live());
         let v1 = all.iter().find(|mount| {

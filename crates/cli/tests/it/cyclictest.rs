@@ -1,6 +1,7 @@
 //! `measure wakeup --cyclictest-compat` beside cyclictest itself: the same options give output of the same shape, line for line, and the
-//! scripts that read it get their answers. Figures are not compared here: that is `cargo xtask bench measure`. Where cyclictest is not
-//! installed (package rt-tests) the shapes it printed are in `cyclictest/text.rs`, and this says so.
+//! scripts that read it get their answers. Numbers are not compared here: that is `cargo xtask
+//! bench measure`. Where cyclictest is not installed (package rt-tests) the shapes it printed are
+//! in `cyclictest/text.rs`, and the test says so.
 
 use crate::support::{Place, assert_refused, is_root, stillcore, text};
 use linux::sys::sched;
@@ -31,13 +32,14 @@ fn theirs(options: &str) -> Option<Output> {
     output
 }
 
-/// A line with its figures taken away: each becomes `9`, whatever its width. Lines that hold nothing measured stay as they are.
+/// A line whose numbers are replaced: each becomes `9`, whatever its width. Lines without measured
+/// values are unchanged.
 fn shape(line: &str) -> String {
     if ["Thread ", "Max CPUs", "Online CPUs", "Using "].iter().any(|start| line.starts_with(start)) {
         return line.to_owned();
     }
     let mut shape = String::new();
-    // A wide figure leaves no blank behind its colon, a wide thread id none behind its bracket.
+    // A wide number leaves no blank after its colon, a wide thread id none after its bracket.
     for word in line.replace(':', ": ").replace('(', "( ").split(' ').filter(|word| !word.is_empty()) {
         let mut figure = false;
         for c in word.chars() {
@@ -83,7 +85,7 @@ const SAME: [&str; 11] = [
     "-q -l 60 -H 40",
     "-q -D 1 --policy=rr -c 1",
     "-q -l 60 -b 1 -h 5 -p 70",
-    // With -v before -a it says twice how many CPUs it uses.
+    // With -v before -a it prints twice how many CPUs it uses.
     "-q -l 20 -i 2000 -t1 -a0 -v",
     "-q -l 60 -A 100 -t2 --default-system",
     "-q -l 20 -p 60 --priospread -t3 -d 100 -v",
@@ -124,7 +126,7 @@ fn what_it_refuses_we_refuse_and_what_makes_it_hang_too() {
             assert_eq!(peer.status.code(), Some(1), "{options}");
         }
     }
-    // cyclictest never returns from an interval of nothing; it reads garbage as 0.
+    // With an interval of 0 cyclictest never returns; it reads invalid numbers as 0.
     for (options, word) in
         [("-i 0", "interval"), ("-q -l ten", "ten"), ("-q -D 1x", "1x"), ("--frobnicate", "frobnicate")]
     {
@@ -145,8 +147,8 @@ fn a_plot_script_finds_its_columns_and_its_maximum() {
         echo "$max"; wc -l <histogram; awk '{ n += $2 } END { print n }' histogram1 histogram2
         awk -F'\t' 'NF != 3' histogram | wc -l"#;
     let run = Command::new("sh").args(["-c", script]).current_dir(place.dir.path()).output().unwrap();
-    let told: Vec<i64> = text(&run.stdout).split_whitespace().map(|word| word.parse().unwrap()).collect();
-    let (max, rows, counted, odd) = (told[0], told[1], told[2], told[3]);
+    let numbers: Vec<i64> = text(&run.stdout).split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let (max, rows, counted, odd) = (numbers[0], numbers[1], numbers[2], numbers[3]);
     assert_eq!((rows, odd), (400, 0));
     let number = |name: &str| -> Vec<i64> {
         let line = output.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -175,8 +177,8 @@ fn the_last_lines_are_the_threads_and_the_file_says_the_same() {
             cycles.push(one["cycles"].as_u64().unwrap());
             assert!(cycles.ends_with(&[bins]), "{one}");
             let line = output.lines().find_map(|line| line.strip_prefix("# Min Latencies: ")).unwrap();
-            let told = line.split(' ').nth(number.parse().unwrap()).unwrap();
-            assert_eq!(told, format!("{:05}", one["min"].as_i64().unwrap()));
+            let minimum = line.split(' ').nth(number.parse().unwrap()).unwrap();
+            assert_eq!(minimum, format!("{:05}", one["min"].as_i64().unwrap()));
         }
         assert_eq!(cycles.iter().max(), Some(&150), "the thread that has its samples ends the other");
     }
@@ -207,15 +209,15 @@ fn the_samples_are_in_a_run_directory_and_the_releases_are_accounted_for() {
     let number = |name: &str| record[name].as_u64().unwrap();
     assert_eq!((&run["complete"], number("released")), (&Value::Bool(true), 2000));
     assert_eq!(number("released"), number("samples") + number("missed") + number("ring_lost"));
-    let told = text(&output.stdout);
-    assert!(told.contains(&format!("# Missed releases: {:05}\n", number("missed"))), "{told}");
-    assert!(told.contains(&format!("C:{:7}", number("samples"))), "{told}");
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains(&format!("# Missed releases: {:05}\n", number("missed"))), "{stdout}");
+    assert!(stdout.contains(&format!("C:{:7}", number("samples"))), "{stdout}");
     assert!(Path::new(&place.path("run/report.html")).exists());
 }
 
-/// Without -l and -D it goes on until somebody ends it, as they do with `timeout`: that is no failure.
+/// Without -l and -D it measures until it is ended, as with `timeout`: that is no failure.
 #[test]
-fn without_an_end_it_measures_until_it_is_told_to_end() {
+fn without_an_end_it_measures_until_it_is_ended() {
     let place = Place::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
     command.arg0("cyclictest").args(["-q", "-p", "80", "--state"]).arg(place.state());
@@ -236,7 +238,8 @@ fn without_an_end_it_measures_until_it_is_told_to_end() {
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 
-/// As on a machine with isolated CPUs: what the process may use is measured, and no other CPU is left to it.
+/// As on a machine with isolated CPUs: all CPUs that the process may use are measured, and none is
+/// left over.
 #[test]
 fn a_process_that_has_only_the_measured_cpus_measures_them() {
     sched::pin(&Cpus::one(0)).unwrap();

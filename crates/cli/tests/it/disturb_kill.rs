@@ -45,7 +45,7 @@ impl Victim {
     }
 
     fn kill(&mut self) {
-        // It may have ended by itself; it is not reaped, so the number is still its own.
+        // It may have ended by itself. It is not reaped, so its process id is still valid.
         let _ =
             Command::new("kill").args(["-KILL", &self.child.id().to_string()]).stderr(Stdio::null()).status();
         self.child.wait().unwrap();
@@ -95,11 +95,11 @@ fn whatever_is_killed_leaves_nothing() {
         stressors.len()
     );
     assert!(ran > 5, "only {ran} of {} stressors ran here", stressors.len());
-    // Other tests of this machine come and go: what counts is that nothing new stays.
+    // Other tests run at the same time: only new leftovers count.
     settled("the machine", || machine(&stressors).difference(&before).cloned().collect());
 }
 
-/// Waits until nothing is left; how long that takes is no matter of the test.
+/// Waits until nothing is left. The duration is not tested.
 fn settled(who: &str, left: impl Fn() -> Vec<String>) {
     let give_up = Instant::now() + Duration::from_secs(60);
     loop {
@@ -121,7 +121,7 @@ fn descendants(pid: u32) -> BTreeSet<u32> {
     direct.iter().copied().chain(direct.iter().flat_map(|child| descendants(*child))).collect()
 }
 
-/// A zombie whose new parent has not looked yet is dead enough.
+/// A zombie that its new parent has not yet reaped counts as dead.
 fn alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))
@@ -153,7 +153,8 @@ fn named_after(pid: u32) -> Vec<String> {
     found.into_iter().filter(mentions).collect()
 }
 
-/// What stressors change or make that is not named after anybody: values, links, loop devices, mounts, modules.
+/// Changes of stressors without a process id in their name: values, links, loop devices, mounts,
+/// modules.
 fn machine(stressors: &[&Value]) -> BTreeSet<String> {
     let names = |dir: &str| -> Vec<String> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! The examples of `docs/trace.md` are what the program prints: each command is run on the fixtures, and the lines below it must come in
-//! their order, one after another but where `...` stands.
+//! The examples of `docs/trace.md` are what the program prints: each command runs on the fixtures
+//! and must print the lines below it in order, consecutively except where `...` stands.
 
 use std::path::Path;
 use std::process::Command;
@@ -42,7 +42,7 @@ fn examples(page: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// The first line that does not come where it should.
+/// The first line that is not at its place.
 fn holds<'a>(printed: &str, expected: &[&'a str]) -> Result<(), &'a str> {
     let mut rest = printed.lines();
     let mut skip = false;
@@ -60,7 +60,8 @@ fn holds<'a>(printed: &str, expected: &[&'a str]) -> Result<(), &'a str> {
     Ok(())
 }
 
-/// Not only the latest twenty: each sample of a window can be asked for, and its parts add up to it.
+/// Not only the latest twenty: `--sample` explains each sample of a window, and its parts add up to
+/// it.
 #[test]
 fn every_late_wake_up_can_be_explained() {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
@@ -81,8 +82,8 @@ fn every_late_wake_up_can_be_explained() {
     assert!(counted > 60);
     assert_eq!(all.len() as u64, counted);
     for sample in all.iter().step_by(97) {
-        let told = samples(&explain(&["--sample", &sample["t_ns"].to_string()]));
-        assert_eq!(told, std::slice::from_ref(sample));
+        let selected = samples(&explain(&["--sample", &sample["t_ns"].to_string()]));
+        assert_eq!(selected, std::slice::from_ref(sample));
         let parts: u64 =
             sample["parts"].as_array().unwrap().iter().map(|part| part["ns"].as_u64().unwrap()).sum();
         assert_eq!(Some(parts), sample["value_ns"].as_u64());

@@ -1,4 +1,5 @@
-//! Experiments of `stillcore study`: a file is run cell by cell, goes on where it was killed, and a mistake starts nothing.
+//! Experiments of `stillcore study`: a file runs cell by cell, resumes after a kill, and an invalid
+//! file starts nothing.
 
 use crate::support::shares::{declared, experiment, standing, undoes};
 use crate::support::{Place, eventually, read_json, stillcore, text};
@@ -19,14 +20,14 @@ fn answer(place: &Place, out: &str) -> Value {
 }
 
 #[test]
-fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
+fn cells_are_run_and_those_that_cannot_be_are_reported_and_no_failure() {
     let place = Place::new();
     declared(&place);
     let output = study(&place, "out", &["--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told, answer(&place, "out"));
-    let groups = told["groups"].as_array().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json, answer(&place, "out"));
+    let groups = json["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 6);
     for group in groups {
         let (share, nothing) = (&group["values"]["share"], &group["values"]["nothing"]);
@@ -60,8 +61,8 @@ fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
     assert_eq!(again.stdout, output.stdout);
     assert!(!text(&again.stderr).contains("left out"), "{}", text(&again.stderr));
     let scaled = study(&place, "out", &["--scale", "0.5"]).output().unwrap();
-    let told = text(&scaled.stderr);
-    assert!(told.contains("12 stored cells are not of this plan"), "{told}");
+    let stderr = text(&scaled.stderr);
+    assert!(stderr.contains("12 stored cells are not of this plan"), "{stderr}");
 }
 
 /// Whether this machine has isolated CPUs.
@@ -105,9 +106,9 @@ fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
         assert!(good.contains(from), "{from}");
         fs::write(&file, good.replacen(from, to, 1)).unwrap();
         let output = study(&place, "out", &[]).output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{expected}: {stderr}");
         assert!(!place.path("out").exists());
     }
     fs::write(&file, good).unwrap();
@@ -118,9 +119,9 @@ fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
         (["--lab", "--plan"], "the file names none"),
     ] {
         let output = study(&place, "none", &arguments).output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{expected}: {stderr}");
         assert!(!place.path("none").exists());
     }
 }
@@ -136,10 +137,13 @@ fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
             let mut command = stillcore(verb);
             command.args(["--class", class, "--duration", "1s", "--quiet", "--out"]).arg(&out);
             let output = command.arg("--state").arg(place.state()).output().unwrap();
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{told}");
-            assert!(told.contains(why) && told.contains("expected") && told.lines().count() == 1, "{told}");
-            assert!(!out.exists(), "{told}");
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            assert!(
+                stderr.contains(why) && stderr.contains("expected") && stderr.lines().count() == 1,
+                "{stderr}"
+            );
+            assert!(!out.exists(), "{stderr}");
         }
     }
     declared(&place);
@@ -148,9 +152,9 @@ fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
     let asked = "[\"measure\", \"wakeup\", \"--class\", \"cobalt\", \"--out\", \"{out}\"]";
     fs::write(place.path("shares.toml"), text_of_file.replace(step, asked)).unwrap();
     assert!(study(&place, "out", &[]).output().unwrap().status.success());
-    let told = answer(&place, "out");
+    let json = answer(&place, "out");
     let plain =
-        told["groups"].as_array().unwrap().iter().find(|group| group["levels"]["way"] == "plain").unwrap();
+        json["groups"].as_array().unwrap().iter().find(|group| group["levels"]["way"] == "plain").unwrap();
     assert!(text_of(&plain["reasons"]).contains("no Cobalt core"), "{plain}");
     for cell in fs::read_dir(place.path("out/cells")).unwrap() {
         let cell = read_json(&cell.unwrap().path());
@@ -182,16 +186,16 @@ fn a_plan_starts_nothing() {
     let place = Place::new();
     declared(&place);
     let output = study(&place, "out", &["--plan", "--scale", "0.5"]).output().unwrap();
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("12 cells, 0 boots"), "{told}");
-    // The cells that this boot is not for are counted, with what they need.
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{stdout}");
+    assert!(stdout.contains("12 cells, 0 boots"), "{stdout}");
+    // Cells that this boot cannot run are counted, with their requirement.
     let isolated = has_isolated_cpus();
-    assert_eq!(told.contains("- 4 cells: isolated CPUs"), !isolated, "{told}");
+    assert_eq!(stdout.contains("- 4 cells: isolated CPUs"), !isolated, "{stdout}");
     assert!(!place.path("out").exists());
 }
 
-/// A cell that measures for long, and then undoes what stands.
+/// A cell that measures for long and then undoes the isolation in force.
 fn long(place: &Place, standing: &Path) {
     let text = experiment(&place.path("curves.toml"))
         .replace("repetitions = 2", "repetitions = 1")
@@ -209,7 +213,7 @@ fn long(place: &Place, standing: &Path) {
 }
 
 #[test]
-fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_kill() {
+fn what_a_cell_changed_is_undone_after_ctrl_c_and_by_the_next_call_after_a_kill() {
     for end in ["INT", "KILL"] {
         let place = Place::new();
         declared(&place);
@@ -238,7 +242,7 @@ fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_k
     }
 }
 
-/// The ablation of boot parameters as it is carried, with the shortest windows.
+/// The built-in ablation of boot parameters, with the shortest windows.
 fn ablation(place: &Place, arguments: &[&str]) -> std::process::Output {
     let mut command =
         stillcore(&["study", "run", "ablation", "--here", "--scale", "0.00001", "--repetitions", "1"]);
@@ -250,25 +254,25 @@ fn ablation(place: &Place, arguments: &[&str]) -> std::process::Output {
 fn subsets_of_boot_parameters_under_one_command_line_are_one_at_most_and_no_set_is_called_sufficient() {
     let place = Place::new();
     let plan = ablation(&place, &["--plan"]);
-    let told = text(&plan.stdout);
-    assert_eq!(plan.status.code(), Some(0), "{told}");
-    assert!(told.contains("16 cells, 0 boots"), "{told}");
-    // Each further boot by its words, and other kernels.
+    let stdout = text(&plan.stdout);
+    assert_eq!(plan.status.code(), Some(0), "{stdout}");
+    assert!(stdout.contains("16 cells, 0 boots"), "{stdout}");
+    // Further boots are listed by their parameters, and other kernels.
     assert!(
-        told.contains("- 1 cell: a boot: kernel") && told.contains("isolcpus=domain,managed_irq,"),
-        "{told}"
+        stdout.contains("- 1 cell: a boot: kernel") && stdout.contains("isolcpus=domain,managed_irq,"),
+        "{stdout}"
     );
-    assert!(told.contains("each other kernel of the file would add"), "{told}");
-    let boots = told.lines().filter(|line| line.starts_with("- 1 cell: a boot")).count();
-    assert!(boots >= 15, "{told}");
+    assert!(stdout.contains("each other kernel of the file would add"), "{stdout}");
+    let boots = stdout.lines().filter(|line| line.starts_with("- 1 cell: a boot")).count();
+    assert!(boots >= 15, "{stdout}");
     assert!(!place.path("out").exists());
 
     let output = ablation(&place, &[]);
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{told} {}", text(&output.stderr));
-    assert!(told.contains("no set is called sufficient"), "{told}");
-    assert!(!told.contains("smallest sufficient:"), "{told}");
-    assert!(!told.contains("left out of all"), "a side of each was not measured: {told}");
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{stdout} {}", text(&output.stderr));
+    assert!(stdout.contains("no set is called sufficient"), "{stdout}");
+    assert!(!stdout.contains("smallest sufficient:"), "{stdout}");
+    assert!(!stdout.contains("left out of all"), "a side of each was not measured: {stdout}");
     let mut states = Vec::new();
     for cell in fs::read_dir(place.path("out/cells")).unwrap() {
         let cell = read_json(&cell.unwrap().path());
@@ -278,7 +282,7 @@ fn subsets_of_boot_parameters_under_one_command_line_are_one_at_most_and_no_set_
             assert!(text_of(&result["reason"]).starts_with("\"needs "), "{cell}");
             assert_eq!(result["commands"].as_array().unwrap().len(), 0, "{cell}");
         }
-        // Where it was, whether it was run or not.
+        // The current boot, whether the cell was run or not.
         let line = fs::read_to_string("/proc/cmdline").unwrap();
         assert_eq!(result["under"]["cmdline"], line.trim(), "{cell}");
         assert_eq!(cell["cell"]["factors"]["kernel"], result["under"]["kernel"], "{cell}");
@@ -290,7 +294,7 @@ fn subsets_of_boot_parameters_under_one_command_line_are_one_at_most_and_no_set_
         ablation_of["sufficient"].is_null() && ablation_of["left_out"] == serde_json::json!([]),
         "{ablation_of}"
     );
-    // What is not there now is not tried again.
+    // A requirement that is still missing is not tried again.
     let again = ablation(&place, &["--resume"]);
     assert!(text(&again.stderr).contains("0 of 16 cells to run"), "{}", text(&again.stderr));
 }
@@ -300,7 +304,7 @@ fn cells_of_another_kernel_and_boot_line_are_kept_apart_from_those_of_this_one()
     let place = Place::new();
     declared(&place);
     assert!(study(&place, "out", &[]).output().unwrap().status.success());
-    // The second repetition of every cell as another boot line of another kernel left it.
+    // Every second repetition as if stored under another kernel and boot line.
     for cell in fs::read_dir(place.path("out/cells")).unwrap() {
         let path = cell.unwrap().path();
         let mut cell = read_json(&path);
@@ -311,9 +315,9 @@ fn cells_of_another_kernel_and_boot_line_are_kept_apart_from_those_of_this_one()
         }
     }
     let output = study(&place, "out", &["--resume"]).output().unwrap();
-    let (told, answer) = (text(&output.stdout), answer(&place, "out"));
-    assert_eq!(output.status.code(), Some(0), "{told} {}", text(&output.stderr));
-    assert!(told.contains("are kept apart") && told.contains("4.19.0-another"), "{told}");
+    let (stdout, answer) = (text(&output.stdout), answer(&place, "out"));
+    assert_eq!(output.status.code(), Some(0), "{stdout} {}", text(&output.stderr));
+    assert!(stdout.contains("are kept apart") && stdout.contains("4.19.0-another"), "{stdout}");
     assert_eq!(answer["settings"].as_array().unwrap().len(), 2, "{answer}");
     let plain = |group: &&Value| group["levels"]["way"] == "plain";
     let groups: Vec<&Value> = answer["groups"].as_array().unwrap().iter().filter(plain).collect();

@@ -1,4 +1,5 @@
-//! `stillcore graph` on this machine: counts, accounts, files; who is killed, stopped or slow; no times.
+//! `stillcore graph` on this machine: counts, accounts, files; processes that are killed, stopped
+//! or slow; no times.
 
 use crate::support::graph::{assert_balanced, count};
 use crate::support::{Place, assert_refused, read_json, stillcore, text};
@@ -54,7 +55,7 @@ fn every_message_of_a_json_topology_is_accounted_for() {
     let judged = stillcore(&["graph", "judge"]).arg(&log).arg("--target").arg(&target).output().unwrap();
     assert_eq!(judged.status.code(), Some(2), "{}", text(&judged.stderr));
     assert!(text(&judged.stdout).contains("FAIL"), "{}", text(&judged.stdout));
-    // What was run is in the run, as a graph that can be run again.
+    // The run contains its graph, which can be run again.
     let shown = |file: &Path| stillcore(&["graph", "show", "--json"]).arg(file).output().unwrap();
     let counts: Value = serde_json::from_slice(&shown(&run.join("graph.toml")).stdout).unwrap();
     assert_eq!(counts["counts"]["edges"].as_u64(), Some(answer["edges"].as_array().unwrap().len() as u64));
@@ -112,7 +113,7 @@ fn the_housekeeping_chain_is_whole_over_the_software_bus() {
     let edges = answer["edges"].as_array().unwrap();
     let of = |topic: &str| edges.iter().find(|edge| edge["topic"] == topic).unwrap();
     assert_eq!(of("wake-up")["transport"], "mq-pointer");
-    // What is received is what is handed on.
+    // All received messages are forwarded.
     assert_eq!(count(&of("tick")["account"], "received"), count(&of("wake-up")["account"], "sent"));
     assert_eq!(count(&of("request")["account"], "received"), count(&of("reply")["account"], "sent"));
     assert_eq!(of("wake-up")["period_ns"], 100_000);
@@ -120,12 +121,12 @@ fn the_housekeeping_chain_is_whole_over_the_software_bus() {
     let timers = answer["timers"].as_array().unwrap();
     let tick = timers.iter().find(|timer| timer["name"] == "timebase/slot").unwrap();
     assert_eq!(count(tick, "served") + count(tick, "missed"), 10_000);
-    let told = answer["limits"]
+    let has_limit = answer["limits"]
         .as_array()
         .unwrap()
         .iter()
         .any(|limit| limit.as_str().unwrap().contains("no signal"));
-    assert!(count(tick, "overruns") == count(tick, "missed") || told, "{answer}");
+    assert!(count(tick, "overruns") == count(tick, "missed") || has_limit, "{answer}");
 }
 
 /// A publisher at 1 kHz in one process, a subscriber in another one.
@@ -170,7 +171,7 @@ fn children(pid: u32) -> Vec<u32> {
     found.into_iter().map(|one| one.1).collect()
 }
 
-/// Sends a signal to the process at this position once messages flow; gives what the run says.
+/// Sends a signal to the process at this position once messages flow; returns the run's answer.
 fn disturbed(place: &Place, signal: &str, position: usize) -> (Option<i32>, Value) {
     let mut command = graph_run(place, &["graph.toml", "--duration", "3s"]);
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -235,7 +236,7 @@ fn a_stopped_subscriber_leaves_what_it_never_took() {
 
 #[test]
 fn a_slow_subscriber_loses_what_its_queue_cannot_hold() {
-    // 5 ms of work for a message each millisecond: what it keeps up with is at most a fifth.
+    // 5 ms of work for a message each millisecond: it keeps up with at most a fifth.
     for (transport, kept, lost) in [("shm-futex", "keep_last", "replaced"), ("pipe", "keep_all", "refused")] {
         let place = Place::new();
         let subscriber =

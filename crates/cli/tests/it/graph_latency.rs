@@ -32,7 +32,7 @@ fn every_transport_accounts_for_every_message() {
             let lost: u64 = ["refused", "replaced", "left", "vanished"].map(balance).iter().sum();
             assert_eq!(balance("received") + lost, 70, "{link}");
             assert_eq!((balance("vanished"), balance("left")), (0, 0), "{link}");
-            // A neighbour may have kept the subscriber away until all but the first were refused.
+            // A neighbour may have delayed the subscriber until all but the first were refused.
             let n = link["from_send"]["n"].as_u64().unwrap();
             assert!(n <= balance("received") && link["from_release"]["n"] == n, "{link}");
             let figures = |from: &str| {
@@ -48,7 +48,7 @@ fn every_transport_accounts_for_every_message() {
 }
 
 #[test]
-fn samples_are_those_of_the_figures() {
+fn samples_are_those_of_the_statistics() {
     let answer = answer(&["--transport", "mq", "--samples"]);
     let link = &answer["links"][0];
     let samples = link["samples"].as_array().unwrap();
@@ -79,7 +79,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn limits_are_raised_for_the_measurement_and_given_back() {
+fn limits_are_raised_for_the_measurement_and_restored() {
     const LIMIT: &str = "/proc/sys/fs/mqueue/msgsize_max";
     let Ok(before) = std::fs::read_to_string(LIMIT) else {
         println!("skipped: this kernel has no POSIX message queues");

@@ -1,4 +1,4 @@
-//! What the scripts of the guests rely on, where a slow machine can be had: here.
+//! Assumptions of the guest scripts, tested here, where a slow machine can be simulated.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ fn program(place: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a script that has the evidence's functions prints where `taskset` takes a second.
+/// Output of a script with the functions of evidence.sh, where `taskset` takes a second.
 fn printed(script: &str) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("evidence.sh"), EVIDENCE).unwrap();
@@ -27,10 +27,10 @@ fn printed(script: &str) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
-/// On a crowded host joining a control group took longer than the script slept: its tasks were let
-/// go everywhere first, pinned by their own taskset then, and taken for such that nothing moves.
+/// On a crowded host joining a control group took longer than the script slept: its tasks were
+/// first allowed on all CPUs, then pinned by their own taskset, and looked immovable.
 #[test]
-fn a_busy_task_is_past_its_own_taskset_before_the_script_goes_on() {
+fn a_busy_task_is_past_its_own_taskset_before_the_script_continues() {
     let running = printed("hog 0; tr '\\0' ' ' <\"/proc/${hogs# }/cmdline\"");
     assert!(running.contains("while :") && !running.contains("taskset"), "{running}");
 }

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Two machines that are this one, each with a directory of its own; `more` is put behind the variables of the second.
+/// Two machines that are this one, each with a directory of its own; `more` is appended to the
+/// variables of the second.
 fn inventory(place: &Place, more: &str) -> PathBuf {
     let path = place.path("inventory.ini");
     let python = ansible().unwrap().join("python3");
@@ -30,7 +31,7 @@ fn study(place: &Place, out: &str, arguments: &[&str]) -> Command {
     let mut command = stillcore(&["study", "run"]);
     let path = format!("{}:{}", ansible().unwrap().display(), std::env::var("PATH").unwrap());
     command.arg(place.path("shares.toml")).arg("--state").arg(place.state()).env("PATH", path);
-    // What Ansible itself keeps is in this place, too.
+    // Ansible's own files are in this place, too.
     command.env("ANSIBLE_LOCAL_TEMP", place.path("local")).env("ANSIBLE_REMOTE_TEMP", place.path("remote"));
     command.env("ANSIBLE_ASYNC_DIR", place.path("async"));
     command.arg("--out").arg(place.path(out)).args(arguments);
@@ -55,13 +56,13 @@ fn places(out: &Path) -> Vec<String> {
     places
 }
 
-/// The groups of an answer without where they were found.
-fn figures(out: &Path) -> Value {
-    let mut told = read_json(&out.join("study.json"));
-    for group in told["groups"].as_array_mut().unwrap() {
+/// The answer without the `places` of its groups.
+fn without_places(out: &Path) -> Value {
+    let mut answer = read_json(&out.join("study.json"));
+    for group in answer["groups"].as_array_mut().unwrap() {
         group["places"] = Value::Null;
     }
-    told
+    answer
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn cells_on_machines_are_those_of_one_run_and_nothing_stays_there() {
     let output = on_hosts(&place, "fleet", &["--keep"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(study(&place, "whole", &["--here"]).output().unwrap().status.success());
-    assert_eq!(figures(&place.path("fleet")), figures(&place.path("whole")));
+    assert_eq!(without_places(&place.path("fleet")), without_places(&place.path("whole")));
     let places = places(&place.path("fleet"));
     assert!(
         places.iter().any(|place| place.starts_with("left, "))
@@ -86,7 +87,7 @@ fn cells_on_machines_are_those_of_one_run_and_nothing_stays_there() {
         assert!(!place.path(host).exists(), "{host}");
         assert!(!place.path("fleet").join("hosts").join(host).join("results").exists(), "{host}");
     }
-    // The run directories of cells that ran were asked for.
+    // The run directories of executed cells were requested.
     assert!(fs::read_dir(place.path("fleet").join("runs")).unwrap().count() >= 4);
     let again = on_hosts(&place, "fleet", &["--resume"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
@@ -101,7 +102,7 @@ fn a_machine_that_cannot_run_its_cells_loses_them_and_only_them() {
     }
     let place = Place::new();
     declared(&place);
-    // A program that is none.
+    // An invalid program.
     let broken = place.path("broken");
     fs::write(&broken, "#!/bin/sh\necho 'no such thing here' >&2\nexit 3\n").unwrap();
     inventory(&place, &format!("stillcore_binary={}", broken.display()));
@@ -148,7 +149,7 @@ fn what_cannot_work_is_one_sentence_and_nothing_is_made() {
 }
 
 #[test]
-fn ctrl_c_ends_the_machines_and_gives_back_what_they_changed() {
+fn ctrl_c_ends_the_machines_and_undoes_what_they_changed() {
     if !have_ansible() {
         return;
     }

@@ -1,6 +1,7 @@
-//! `stillcore study run --hosts` on two machines reached by ssh, of which one loses its power in the middle of a cell: its cells are lost and
-//! told, those of the other kept, a resumed call collects, gives back and runs the rest. Needs root for network namespaces, and sshd;
-//! Ansible comes from where the driver has put it. `cargo xtask lab hosts`.
+//! `stillcore study run --hosts` on two machines reached by ssh, one of which loses power in the
+//! middle of a cell. Its cells are reported as lost, those of the other are kept; a resumed call
+//! collects, undoes changes and runs the rest. Needs root for network namespaces, and sshd; Ansible
+//! comes from where the driver has put it. `cargo xtask lab hosts`.
 
 use crate::support::shares::{ansible, declared, experiment, have_ansible, standing, undoes};
 use crate::support::{Place, print_row, read_json, stillcore, text};
@@ -11,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shares, each beside a window of two seconds, in which a machine can lose its power; what
-/// stands is given back behind each.
+/// The shares, each beside a window of two seconds, in which a machine can lose power. After each,
+/// the isolation in force is undone.
 fn slow(place: &Place) {
     declared(place);
     let undoes = undoes(&standing(place));
@@ -34,13 +35,13 @@ fn slow(place: &Place) {
     fs::write(place.path("shares.toml"), text).unwrap();
 }
 
-/// The answer without places.
-fn figures(path: &Path) -> Value {
-    let mut told = read_json(path);
-    for group in told["groups"].as_array_mut().unwrap() {
+/// The answer without `places`.
+fn without_places(path: &Path) -> Value {
+    let mut answer = read_json(path);
+    for group in answer["groups"].as_array_mut().unwrap() {
         group["places"] = Value::Null;
     }
-    told
+    answer
 }
 
 fn lines(path: &Path) -> BTreeSet<String> {
@@ -83,7 +84,7 @@ fn a_machine_that_loses_its_power_loses_its_cells_until_it_is_back() {
             .success()
     );
 
-    // While it was dead: its cells are failures with their reason, and no results.
+    // While it was down, its cells were failures with a reason and without results.
     let first = read_json(&at("first.json"));
     assert_eq!((&first["results"], &first["cells"]), (&16.into(), &16.into()));
     let reasons = first["groups"].to_string();
@@ -100,16 +101,16 @@ fn a_machine_that_loses_its_power_loses_its_cells_until_it_is_back() {
         first_reason(&reasons)
     );
 
-    // Without it: the other has done its cells.
-    assert_eq!(figures(&at("without/study.json")), figures(&at("whole/study.json")));
+    // Without it, the other machine ran its cells.
+    assert_eq!(without_places(&at("without/study.json")), without_places(&at("whole/study.json")));
     assert!(said("without.err").contains("8 of 16 cells to run"), "{}", said("without.err"));
     let places = read_json(&at("without/study.json"))["groups"].to_string();
     assert!(places.contains("host1, ") && !places.contains("host2"), "{places}");
     print_row(&Row::new("cells of machine 2 run by machine 1 without it", 8.0, ""));
     println!("resumed without it: its 8 cells are run by machine 1");
 
-    // With it: what it had was collected, what it had changed given back, and only the rest was run.
-    assert_eq!(figures(&at("fleet/study.json")), figures(&at("whole/study.json")));
+    // With it, its results were collected, its changes undone, and only the rest was run.
+    assert_eq!(without_places(&at("fleet/study.json")), without_places(&at("whole/study.json")));
     let second = said("second.err");
     assert!(second.contains(&format!("{} cells on 2 machines", 8 - own)), "{second}");
     print_row(&Row::new("cells run anew once it was back", (8 - own) as f64, "").n(8));

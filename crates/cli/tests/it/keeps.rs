@@ -84,8 +84,7 @@ fn a_full_disk_is_one_sentence_and_what_was_stored_is_readable() {
         return;
     }
     let _place = Place::new();
-    // The machine's own description takes more or fewer pages: by doubling, each phase of a run is
-    // met.
+    // The description of the machine takes a varying number of pages. Doubling reaches each phase.
     let (mut failed, mut kept) = (0, 0);
     for pages in [1, 2, 8, 24, 40, 48, 52, 56, 60, 64, 72, 96, 128, 192] {
         let scratch = tempfile::tempdir().unwrap();
@@ -101,8 +100,8 @@ fn a_full_disk_is_one_sentence_and_what_was_stored_is_readable() {
     assert!(failed > 3 && kept > 0, "{failed} failed, of which {kept} kept samples");
 }
 
-/// Calls of the short version: every one of the first, where files and journals are made, and then
-/// fewer and fewer. `cargo xtask bench write-faults` takes them all.
+/// Calls of the short version: all of the first, where files and journals are made, then at growing
+/// intervals. `cargo xtask bench write-faults` takes them all.
 #[test]
 fn a_call_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
     if !is_root() {

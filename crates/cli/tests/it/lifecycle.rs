@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const NOTHING: Vec<String> = Vec::new();
 
-/// Waits until something holds; how long that takes is no matter of the test, only that it comes.
+/// Waits until a condition holds. The duration is not tested.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let give_up = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -22,7 +22,7 @@ fn signal(pid: u32, name: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
 }
 
-/// Starts an assessment that would go on for long, and waits until its disturbed phase has begun.
+/// Starts a long assessment and waits until its disturbed phase has begun.
 fn disturbed(place: &Place) -> Child {
     let mut command = place.assess(&["--duration", "4s", "--period", "1ms"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -65,7 +65,7 @@ fn a_run_to_its_end() {
     assert_eq!(place.leftovers(), NOTHING);
 }
 
-/// Every release that was asked for was served, missed or lost, and every trace event is accounted for.
+/// Every requested release was served, missed or lost, and every trace event is accounted for.
 fn accounts_balance(record: &serde_json::Value) {
     for probe in record["probes"].as_array().unwrap() {
         let number = |name: &str| probe[name].as_u64().unwrap();
@@ -127,7 +127,7 @@ fn a_run_that_is_killed_is_cleaned_up_by_its_guardian() {
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     eventually("the machine is as it was", || place.leftovers().is_empty() && traces_of(pid).is_empty());
     partial(&place.path("run"));
-    // Nothing of it was ever counted, so nothing is called 0.
+    // None of its losses was counted, so none is reported as 0.
     let report =
         crate::support::stillcore(&["report", place.path("run").to_str().unwrap()]).output().unwrap();
     let said = text(&report.stdout);

@@ -1,7 +1,7 @@
 //! `stillcore measure` on this machine: every release accounted for, whatever happens to the measuring thread.
 
 use crate::support::{
-    Place, answer, measure, probe_of, releases_balance, signal, start, stillcore, told, window_open,
+    Place, answer, answer_of, measure, probe_of, releases_balance, signal, start, stillcore, window_open,
 };
 use linux::sys::clock::{now_ns, sleep_until};
 use linux::sys::sched;
@@ -25,7 +25,7 @@ fn accounts_balance(place: &Place, answer: &Value) {
     }
 }
 
-/// The last CPU: the least likely to be somebody's housekeeping CPU.
+/// The last CPU: the least likely to be a housekeeping CPU.
 fn last_cpu() -> u32 {
     sched::affinity().unwrap().iter().last().unwrap()
 }
@@ -53,8 +53,8 @@ fn threads_of_their_own_periods_share_cpus_and_every_release_is_accounted_for() 
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 
-/// Whether the wake-ups of a run count as taken out of idle states, told where it was asked for, in its files and in its conditions; the
-/// machine is described as it was without us.
+/// Whether idle states were forbidden stands in the files and conditions of a run; a refused
+/// request is reported. The machine is described as it was before the run.
 #[test]
 fn idle_states_are_forbidden_unless_they_are_to_be_measured() {
     let device = std::fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").is_ok();
@@ -86,8 +86,9 @@ fn releases_on_other_clocks_lie_on_the_monotonic_clock() {
     assert!(samples.iter().all(|sample| (before..now_ns()).contains(&sample.t_ns)));
 }
 
-/// The regression that every tool of the kind is to be held against: a thread of higher priority takes the CPU for 40 periods. A tool
-/// that moves on without counting (cyclictest) sees one late sample of forty.
+/// The regression test for every such tool: a thread of higher priority takes the CPU for 40
+/// periods. A tool that skips releases without counting them (cyclictest) sees one late sample of
+/// forty.
 #[test]
 fn releases_that_a_hog_swallows_are_missed_and_charged() {
     const HOGS: u64 = 10;
@@ -114,13 +115,15 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
         println!("skipped: no right to SCHED_FIFO for the hog");
         return;
     }
-    let answer = told(&output, 0);
+    let answer = answer_of(&output, 0);
     accounts_balance(&place, &answer);
     let thread = &answer["threads"][0];
     let missed = thread["record"]["missed"].as_u64().unwrap();
-    // The hogs take 1.4 s of a window of 4 s that was open before them: seven at least lie whole inside it, however late they came.
+    // The hogs take 1.4 s of a window of 4 s that was open before them: at least seven lie entirely
+    // inside it, however late they came.
     assert!(missed >= 7 * 38, "{missed} missed releases of {HOGS} hogs");
-    // Hogs make late releases come together: a high quantile is worth too few of them to be told, and the share says it.
+    // Hogs cluster the late releases, so too few are independent to report a high quantile. The
+    // share of exceedances is checked.
     let figures = &thread["figures"];
     let late = figures["exceedances"].as_array().unwrap();
     let late = late.iter().find(|one| one["threshold_ns"] == 10_000_000).unwrap()["share"].as_f64().unwrap();
@@ -137,19 +140,19 @@ fn a_measuring_thread_that_is_stopped_for_a_while_misses_what_passes() {
     signal(probe, "STOP");
     std::thread::sleep(Duration::from_millis(300));
     signal(probe, "CONT");
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     accounts_balance(&place, &answer);
     let missed = answer["threads"][0]["record"]["missed"].as_u64().unwrap();
     assert!(missed >= 250, "{missed} releases of 300 ms");
 }
 
 #[test]
-fn interrupted_it_tells_what_it_has() {
+fn interrupted_it_reports_what_it_has() {
     let place = Place::alone();
     let child = start(&mut measure(&place, "wakeup", &["--duration", "60s"]));
     window_open(&place);
     signal(child.id(), "INT");
-    let answer = told(&child.wait_with_output().unwrap(), 1);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 1);
     assert_eq!((&answer["complete"], &answer["interrupted"]), (&Value::Bool(false), &"SIGINT".into()));
     accounts_balance(&place, &answer);
     assert!(place.path("run/PARTIAL").exists());
@@ -215,7 +218,8 @@ fn the_causes_of_noise_are_those_of_its_gaps() {
     assert!(slices.iter().filter(|slice| slice[1] - slice[0] > 100_000_000).all(framed));
 }
 
-/// A loop that is stopped makes a gap as long, and says that it was stopped: nobody else had its CPU for so long.
+/// A stopped loop has a gap of that length and reports the stop: no other task had its CPU for so
+/// long.
 #[test]
 fn a_noise_loop_that_was_stopped_says_so() {
     let place = Place::alone();
@@ -226,24 +230,25 @@ fn a_noise_loop_that_was_stopped_says_so() {
     signal(probe, "STOP");
     std::thread::sleep(Duration::from_millis(400));
     signal(probe, "CONT");
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     let causes = answer["threads"][0]["causes"]["causes"].as_array().unwrap();
     let stopped = causes.iter().find(|cause| cause["thief"] == "stopped").expect("a stop");
     assert_eq!(stopped["certainty"], "counted", "{stopped}");
     assert!(stopped["max_ns"].as_u64().unwrap() >= 400_000_000, "{stopped}");
 }
 
-/// Of samples that reach the threshold the first and the largest are kept with what was around them; all are counted.
+/// Of the samples that reach the threshold, the first and the largest are kept with their context;
+/// all are counted.
 #[test]
 fn samples_over_the_threshold_keep_their_context() {
     let place = Place::alone();
     let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--threshold", "1ns"]), 2);
     accounts_balance(&place, &answer);
     let record = &answer["threads"][0]["record"];
-    let told = &record["over_threshold"];
-    assert_eq!(told["over"], answer["over_threshold"]);
+    let over_threshold = &record["over_threshold"];
+    assert_eq!(over_threshold["over"], answer["over_threshold"]);
     let kept: model::context::Contexts = serde_json::from_slice(
-        &std::fs::read(place.path("run").join(told["contexts_file"].as_str().unwrap())).unwrap(),
+        &std::fs::read(place.path("run").join(over_threshold["contexts_file"].as_str().unwrap())).unwrap(),
     )
     .unwrap();
     assert_eq!(kept.over, kept.not_kept + kept.contexts.len() as u64);
@@ -261,9 +266,9 @@ fn samples_over_the_threshold_keep_their_context() {
     }
 }
 
-/// oslat's `-C`: what shares a CPU with the probe is told.
+/// oslat's `-C`: a main thread that shares a CPU with the probe is reported.
 #[test]
-fn a_main_thread_beside_a_probe_is_told() {
+fn a_main_thread_beside_a_probe_is_reported() {
     let place = Place::alone();
     let cpu = last_cpu().to_string();
     let order = ["--duration", "1s", "--policy", "other", "--cpus", &cpu, "--main-cpus", &cpu];

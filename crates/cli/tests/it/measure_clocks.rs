@@ -47,13 +47,13 @@ fn a_measurement_is_concluded_again_with_its_own_heading_and_exit_status() {
     let before = std::fs::read(place.path("run/report.html")).unwrap();
     let output = stillcore(&["report"]).arg(place.path("run")).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    assert!(told.starts_with("stillcore measure clocks   CPU "), "{told}");
+    let report = text(&output.stdout);
+    assert!(report.starts_with("stillcore measure clocks   CPU "), "{report}");
     for heading in ["CONDITIONS", "CLOCKS AGAINST CLOCK_MONOTONIC", "LOSSES", "NEXT"] {
-        assert!(told.contains(heading), "{heading}");
+        assert!(report.contains(heading), "{heading}");
     }
     for heading in ["WAKE-UP LATENCY", "GUARANTEED", "TOLD APART"] {
-        assert!(!told.contains(heading), "{heading}");
+        assert!(!report.contains(heading), "{heading}");
     }
     assert_eq!(std::fs::read(place.path("run/report.html")).unwrap(), before, "the same run, the same page");
 }
@@ -82,7 +82,7 @@ fn releases_of_the_kernel_are_accounted_for() {
     let samples = releases_balance(&place.path("run"), record);
     let (meta, _) = samples_file::read(&place.path("run").join(record["file"].as_str().unwrap())).unwrap();
     if meta.policy_effective.name != "SCHED_DEADLINE" {
-        // Refused, as in a container; the run says so, and is one of an ordinary thread.
+        // Refused, as in a container: the run reports it and measures an ordinary thread.
         assert!(answer["limits"].to_string().contains("SCHED_DEADLINE"), "{}", answer["limits"]);
         println!("skipped: SCHED_DEADLINE is refused here");
         return;
@@ -90,7 +90,8 @@ fn releases_of_the_kernel_are_accounted_for() {
     assert_eq!(meta.clock, "scheduler");
     assert_eq!(record["release_clock"], "scheduler");
     assert!(samples.iter().take(5).all(|sample| sample.flags & flag::WARM_UP != 0));
-    // Releases lie a period apart, but where the kernel began a new row; a job never runs before its own.
+    // Releases are one period apart, except where the kernel began a new sequence. No job runs
+    // before its release.
     assert!(samples.windows(2).all(|two| two[1].t_ns > two[0].t_ns));
     let guessed = answer["limits"].to_string().contains("lower envelope");
     assert!(
@@ -105,7 +106,7 @@ fn releases_of_the_kernel_are_accounted_for() {
 }
 
 #[test]
-fn a_pinned_deadline_thread_is_told_what_it_needs() {
+fn a_refused_deadline_thread_names_what_it_needs() {
     let place = Place::alone();
     let cpu = linux::sys::sched::affinity().unwrap().iter().last().unwrap().to_string();
     let answer = deadline(&place, &["--cpus", &cpu]);

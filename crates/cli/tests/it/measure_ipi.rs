@@ -26,8 +26,8 @@ fn every_wake_up_is_accounted_for(place: &Place, answer: &Value) -> u64 {
         rows += samples.len() as u64;
     }
     assert_eq!(rows, account("received"));
-    let told = answer["pairs"].as_array().unwrap().iter();
-    let counted: u64 = told
+    let pairs = answer["pairs"].as_array().unwrap().iter();
+    let counted: u64 = pairs
         .map(|way| way["figures"]["n"].as_u64().unwrap() + way["figures"]["excluded"].as_u64().unwrap())
         .sum();
     assert_eq!(counted, rows, "a sample belongs to one pair and method");

@@ -1,8 +1,8 @@
 //! `stillcore measure periodic` on this machine: every release accounted for, every output right, nothing left behind.
 
 use crate::support::{
-    Place, answer, assert_refused, eventually, measure, measure_in_words, probe_of, releases_balance, signal,
-    start, text, told, window_open,
+    Place, answer, answer_of, assert_refused, eventually, measure, measure_in_words, probe_of,
+    releases_balance, signal, start, text, window_open,
 };
 use model::samples_file;
 use serde_json::Value;
@@ -15,7 +15,8 @@ fn periodic(place: &Place, arguments: &[&str]) -> Command {
     measure(place, "periodic", arguments)
 }
 
-/// Served, missed and lost are what was asked for; outputs are compared and right; the columns are there and in order.
+/// Served, missed and lost add up to the requested releases; outputs are compared and correct; the
+/// columns are complete and in order.
 fn accounts_balance(run: &Path, answer: &Value) {
     for thread in answer["threads"].as_array().unwrap() {
         let record = &thread["record"];
@@ -57,7 +58,7 @@ fn jobs_at_pipes_are_served_compared_and_cleared_away() {
     let victim = &answer["threads"][0];
     assert_eq!(victim["record"]["released"], 100);
     assert!(victim["jobs"]["n"].as_u64().unwrap() > 0);
-    // Whatever this machine counts, these two it does.
+    // Every machine counts at least these two.
     let names: Vec<_> =
         victim["jobs"]["counters"].as_array().unwrap().iter().map(|pair| pair[0].as_str().unwrap()).collect();
     assert!(names.contains(&"switches") && names.contains(&"faults"), "{names:?}");
@@ -86,7 +87,7 @@ fn under_deadline_the_response_counts_from_the_kernel_s_release() {
     accounts_balance(&place.path("run"), &answer);
     let record = &answer["threads"][0]["record"];
     if record["policy_effective"]["name"] != "SCHED_DEADLINE" {
-        // Refused, as in a container; the run says so, and its releases are those of a timer.
+        // Refused, as in a container: the run reports it, and a timer makes its releases.
         assert!(answer["limits"].to_string().contains("SCHED_DEADLINE"), "{}", answer["limits"]);
         assert!(record["release_clock"].is_null());
         println!("skipped: SCHED_DEADLINE is refused here");
@@ -102,7 +103,8 @@ fn under_deadline_the_response_counts_from_the_kernel_s_release() {
     assert_eq!(meta.clock, "scheduler");
     let columns = samples_file::read_columns(&file).unwrap();
     let wakes = &columns.iter().find(|(name, _)| name == "wake_ns").unwrap().1;
-    // A job never runs before its release; releases lie a period apart, but where the kernel began a new row.
+    // No job runs before its release. Releases are one period apart, except where the kernel began
+    // a new sequence.
     assert!(samples.iter().zip(wakes).all(|(sample, wake)| wake - sample.t_ns > -100_000));
     let grid = samples.windows(2).filter(|two| {
         let off = (two[1].t_ns - two[0].t_ns).rem_euclid(20_000_000);
@@ -112,7 +114,7 @@ fn under_deadline_the_response_counts_from_the_kernel_s_release() {
 }
 
 #[test]
-fn a_stopped_process_misses_what_passes_and_goes_on() {
+fn a_stopped_process_misses_what_passes_and_resumes() {
     let place = Place::alone();
     let child = start(&mut periodic(&place, &["-D", "6s", "-i", "5ms", "--input", "file"]));
     let probe = probe_of(child.id());
@@ -120,7 +122,7 @@ fn a_stopped_process_misses_what_passes_and_goes_on() {
     signal(probe, "STOP");
     std::thread::sleep(Duration::from_millis(500));
     signal(probe, "CONT");
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     accounts_balance(&place.path("run"), &answer);
     assert_eq!(answer["threads"][0]["record"]["released"], 1200);
     let missed = answer["threads"][0]["record"]["missed"].as_u64().unwrap();
@@ -128,7 +130,7 @@ fn a_stopped_process_misses_what_passes_and_goes_on() {
     no_files_left(&place);
 }
 
-/// The process that measures for this place: its order names the place's files.
+/// The measuring process of this place: its command line names the place's files.
 fn measuring_process(place: &Place) -> Option<u32> {
     let here = place.dir.path().to_string_lossy().into_owned();
     fs::read_dir("/proc").unwrap().filter_map(Result::ok).find_map(|entry| {
@@ -146,7 +148,7 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
     let place = Place::alone();
     let child = start(&mut periodic(&place, &["-D", "2s", "-i", "5ms", "--input", "pipe"]));
     eventually("a measuring process", || measuring_process(&place));
-    // Somebody spoils the expected outputs, all but those that are compared already.
+    // Spoils the expected outputs, except those already compared.
     let spoilt = fs::read_dir(place.state())
         .unwrap()
         .map(|entry| entry.unwrap().path().join("0/expected"))
@@ -154,7 +156,7 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
         .unwrap();
     let bytes = vec![0xff; usize::try_from(fs::metadata(&spoilt).unwrap().len()).unwrap()];
     fs::write(&spoilt, bytes).unwrap();
-    let answer = told(&child.wait_with_output().unwrap(), 2);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 2);
     let jobs = &answer["threads"][0]["record"]["jobs"];
     assert!(jobs["outputs_wrong"].as_u64().unwrap() > 0, "{jobs}");
     assert!(answer["limits"].to_string().contains("not the expected ones"), "{}", answer["limits"]);
@@ -194,28 +196,28 @@ fn same_files_and_own_files_are_two_runs_beside_each_other() {
 }
 
 #[test]
-fn the_text_tells_the_cost_of_measuring_alone() {
+fn the_text_shows_the_cost_of_measuring_alone() {
     let place = Place::alone();
     let order = ["-D", "500ms", "--rate", "100", "--empty", "--counters", "switches"];
     let output = measure_in_words(&place, "periodic", &order).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
+    let stdout = text(&output.stdout);
     for row in
         ["empty every 10", "execution time", "off its CPU", "switches", "releases 50:", "wake-up drift"]
     {
-        assert!(told.contains(row), "{row:?} is not in\n{told}");
+        assert!(stdout.contains(row), "{row:?} is not in\n{stdout}");
     }
     let fits = |line: &str| {
         let free = line.starts_with("note: ") || line.starts_with("run directory ");
         free || line.chars().count() <= 100
     };
-    assert!(told.lines().all(fits), "{told}");
+    assert!(stdout.lines().all(fits), "{stdout}");
 }
 
 #[test]
 fn orders_that_cannot_be_carried_out_are_refused() {
     let place = Place::alone();
-    for (order, told) in [
+    for (order, reason) in [
         (&["--rate", "0"][..], "rate"),
         (&["--size", "4K"][..], "--work array"),
         (&["--work", "busy"][..], "--busy"),
@@ -224,7 +226,7 @@ fn orders_that_cannot_be_carried_out_are_refused() {
         (&["--counters", "nonsense"][..], "no counter"),
         (&["--duration", "200ms"][..], "warm-up"),
     ] {
-        assert_refused(&measure_in_words(&place, "periodic", order).output().unwrap(), &[told]);
+        assert_refused(&measure_in_words(&place, "periodic", order).output().unwrap(), &[reason]);
         assert!(!place.path("run").exists(), "{order:?}");
     }
 }

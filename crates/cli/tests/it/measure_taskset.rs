@@ -42,7 +42,8 @@ fn every_release_is_accounted_for_and_every_job_is_whole() {
     }
 }
 
-/// A hyperperiod behind the first jobs; spans lead from the release of every job to its end, and one job runs at a time.
+/// One hyperperiod after the first jobs. Spans lead from the release of every job to its end, and
+/// one job runs at a time.
 fn assert_whole(schedule: &Value) {
     let number = |row: &Value, key: &str| row[key].as_i64().unwrap();
     assert_eq!(number(schedule, "to_ns") - number(schedule, "from_ns"), 40_000_000, "{schedule}");

@@ -1,9 +1,9 @@
-//! `stillcore measure … --trace` on this machine: a hog is named, what is kept of a long measurement is bounded and adds up, and nothing
-//! stays behind however it ends.
+//! `stillcore measure … --trace` on this machine: a hog is named, the stored part of a long
+//! measurement is bounded and adds up, and nothing stays behind however it ends.
 
 use crate::support::{
-    Place, answer, eventually, is_root, measure, measure_in_words, read_json, signal, start, stillcore, text,
-    told, traces_of, window_open,
+    Place, answer, answer_of, eventually, is_root, measure, measure_in_words, read_json, signal, start,
+    stillcore, text, traces_of, window_open,
 };
 use linux::sys::clock::{now_ns, sleep_until};
 use linux::sys::sched;
@@ -22,7 +22,8 @@ fn last_cpu() -> u32 {
     sched::affinity().unwrap().iter().last().unwrap()
 }
 
-/// Whether this machine records events for this user; those that it does not are told in the tests of `assess`.
+/// Whether this machine records events for this user; the tests of `assess` cover machines that do
+/// not.
 fn recorded() -> bool {
     let can = is_root() && Path::new("/sys/kernel/tracing").exists();
     if !can {
@@ -56,7 +57,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Events in the file and events that were not kept are the events that the kernel gave, on every CPU of both buffers.
+/// Events in the file plus events not kept equal those that the kernel delivered, on every CPU of
+/// both buffers.
 fn accounts_balance(run: &Path) {
     let analysis = read_json(&run.join("analysis.json"));
     assert_eq!(analysis["losses"]["reconciled"], true, "{}", analysis["losses"]);
@@ -74,7 +76,7 @@ fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
     let child = start(&mut measure(&place, "wakeup", &order));
     window_open(&place);
     assert!(hogs(cpu, &[40_000_000; 5]).join().unwrap());
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     assert_eq!(answer["trace"]["file"], "trace.dat");
     let run = place.path("run");
     accounts_balance(&run);
@@ -113,7 +115,8 @@ fn each_task_of_a_set_is_answeredof_the_others() {
     let sections = analysis["attribution"].as_array().unwrap();
     assert_eq!(sections.iter().map(|one| number(&one["thread"])).collect::<Vec<_>>(), [0, 1, 2]);
     let by_tasks = |section: &Value| -> u64 {
-        // A task that goes on where another one of the set preempted it is the doing of that one: `self`.
+        // A task that resumes after another one of the set preempted it is attributed to that one:
+        // `self`.
         let by_task = |row: &&Value| row["class"] == "switch" || row["class"] == "self";
         let tasks = rows(section).filter(by_task).filter(|row| row["label"] == "stillcore");
         tasks.map(|row| number(&row["net_ns"])).sum()
@@ -146,15 +149,15 @@ fn around_the_largest_samples_alone_is_kept_and_every_one_is_accounted_for() {
     let child = start(&mut measure(&place, "wakeup", &order));
     window_open(&place);
     assert!(hogs(cpu, &[20_000_000, 120_000_000, 40_000_000, 90_000_000, 30_000_000]).join().unwrap());
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     let run = place.path("run");
     accounts_balance(&run);
     let snapshots = &answer["trace"]["snapshots"];
     let kept = snapshots["kept"].as_array().unwrap();
     assert_eq!(kept.len(), 2, "{snapshots}");
-    let told: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
+    let samples_over: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
     let others = ["given_up", "smaller", "unrecorded"].map(|name| number(&snapshots[name]));
-    assert_eq!(number(&snapshots["over"]), told + others.iter().sum::<u64>(), "{snapshots}");
+    assert_eq!(number(&snapshots["over"]), samples_over + others.iter().sum::<u64>(), "{snapshots}");
     assert!(others[0] + others[1] >= 1, "five hogs, two kept: {snapshots}");
     // A starved machine makes one late sample of several hogs.
     assert!(number(&snapshots["taken"]) >= 2, "{snapshots}");
@@ -184,7 +187,8 @@ fn around_the_largest_samples_alone_is_kept_and_every_one_is_accounted_for() {
     assert_eq!(place.leftovers(), NOTHING);
 }
 
-/// trace-cmd, where it is, counts what we count; the export has the stretches and no holes in them.
+/// trace-cmd, where installed, counts the same events; the export has the recorded intervals
+/// without gaps.
 fn every_reader_takes_it(place: &Place) {
     let (run, rows) = (place.path("run"), place.path("rows.parquet"));
     let mut export = stillcore(&["trace", "export", "--json"]);
@@ -215,9 +219,9 @@ fn a_limit_that_everything_reaches_keeps_the_disk_and_the_accounts_bounded() {
     let kept = snapshots["kept"].as_array().unwrap();
     assert!((1..=3).contains(&kept.len()), "{snapshots}");
     assert!(kept.iter().all(|one| one["samples"].as_array().unwrap().len() <= 20));
-    let told: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
+    let samples_over: u64 = kept.iter().map(|one| number(&one["samples_over"])).sum();
     let others: u64 = ["given_up", "smaller", "unrecorded"].iter().map(|name| number(&snapshots[name])).sum();
-    assert_eq!(number(&snapshots["over"]), told + others, "{snapshots}");
+    assert_eq!(number(&snapshots["over"]), samples_over + others, "{snapshots}");
     accounts_balance(&place.path("run"));
 }
 
@@ -231,7 +235,7 @@ fn a_busy_loop_has_its_large_gaps_explained() {
     let child = start(&mut measure(&place, "spin", &order));
     window_open(&place);
     assert!(hogs(cpu, &[40_000_000; 5]).join().unwrap());
-    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let answer = answer_of(&child.wait_with_output().unwrap(), 0);
     let samples = answer["snapshots"]["samples"].as_array().unwrap();
     assert!(samples.iter().any(|one| one["rows"][0]["label"] == HOG), "{samples:?}");
     accounts_balance(&place.path("run"));
@@ -267,7 +271,7 @@ fn killed_interrupted_or_without_room_it_leaves_no_instance() {
         window_open(&place);
         std::thread::sleep(Duration::from_millis(500));
         signal(pid, "INT");
-        let answer = told(&child.wait_with_output().unwrap(), 1);
+        let answer = answer_of(&child.wait_with_output().unwrap(), 1);
         assert_eq!((&answer["complete"], &answer["interrupted"]), (&Value::Bool(false), &"SIGINT".into()));
         assert!(place.path("run/trace.dat").exists(), "what was recorded is kept");
         accounts_balance(&place.path("run"));
@@ -278,7 +282,7 @@ fn killed_interrupted_or_without_room_it_leaves_no_instance() {
     }
 }
 
-/// The disk fills up in the middle: one sentence, nothing left, and not the raw pages either.
+/// The disk fills up during the run: one sentence, and nothing is left, not even raw pages.
 fn no_room(trace: &[&str]) {
     let place = Place::new();
     let mut run = measure_in_words(&place, "wakeup", &["--duration", "20s", "--period", "100us"]);
@@ -318,8 +322,8 @@ fn what_cannot_be_recorded_is_refused_in_one_sentence() {
     }
 }
 
-/// As in a container: the kernel's events would bear other numbers than those that the program
-/// knows its own threads by.
+/// As in a container: the kernel's events would have other thread ids than those that the program
+/// knows.
 #[test]
 fn nothing_is_recorded_in_a_pid_namespace_of_its_own() {
     if !recorded() {
@@ -361,7 +365,7 @@ fn a_sender_is_named_with_its_place_in_the_program() {
         }
         sleeper.join().unwrap();
     });
-    let answered = told(&child.wait_with_output().unwrap(), 0);
+    let answered = answer_of(&child.wait_with_output().unwrap(), 0);
     waker.join().unwrap();
     assert!(answered["observer"]["trace_user_stack_ns"].is_number(), "{}", answered["observer"]);
     let run = place.path("run");

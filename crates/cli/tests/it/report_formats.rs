@@ -24,13 +24,13 @@ fn printed(format: &str) -> String {
 #[test]
 fn texts_are_printed_and_a_file_holds_the_same() {
     let place = Place::new();
-    for (format, told) in [
+    for (format, part) in [
         ("openmetrics", "stillcore_wakeup_latency_seconds_bucket{"),
         ("csv", "wakeup,disturbed,2,0,,observed_max,ns,"),
         ("markdown", "| wakeup disturbed | 2 |"),
     ] {
         let text = printed(format);
-        assert!(text.contains(told), "{format}: {text}");
+        assert!(text.contains(part), "{format}: {text}");
         let file = place.path(format);
         let written = report(&["--format", format, "--out", file.to_str().unwrap()]);
         assert!(written.status.success() && written.stdout.is_empty(), "{format}");

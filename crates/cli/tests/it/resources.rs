@@ -98,7 +98,7 @@ fn bad_input_has_one_sentence() {
     refused(&["--cpu", "0", "--root", "/nonexistent/tree"], &["/nonexistent/tree"]);
 }
 
-/// Descriptors of others are closed to a user: a program that they hold is not acquitted.
+/// A user cannot read others' descriptors: a program that they hold is not reported as harmless.
 #[test]
 fn programs_of_bpf_that_a_user_may_not_see_are_not_acquitted() {
     let rows = |output: std::process::Output| -> Vec<Value> {
@@ -112,7 +112,7 @@ fn programs_of_bpf_that_a_user_may_not_see_are_not_acquitted() {
         println!("skipped: only root can become another user");
         return;
     }
-    // Of how many processes the descriptors are closed; a container may close some to root, too.
+    // Number of processes with unreadable descriptors; in a container even root may not read some.
     let closed = |rows: &[Value]| -> u64 {
         let Some(row) = rows.first() else { return 0 };
         assert_eq!(row["may_touch"], Value::Null, "{row}");

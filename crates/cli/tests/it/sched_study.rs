@@ -1,4 +1,5 @@
-//! `stillcore sched generate | study` and `--jitter-from`: verbs that fit together, results that depend on nothing but what was declared.
+//! `stillcore sched generate | study` and `--jitter-from`: the verbs fit together, and results
+//! depend only on the declaration.
 
 use crate::support::{Place, stillcore, text};
 use serde_json::Value;
@@ -55,7 +56,7 @@ fn what_generate_prints_analyze_reads_and_a_study_counts() {
     let sets = place.path("sets.jsonl");
     let (file, declared) = (sets.to_str().unwrap(), place.path("study.toml"));
     fs::write(&declared, STUDY).unwrap();
-    let told = study(declared.to_str().unwrap(), &place.path("out"), &[]);
+    let json = study(declared.to_str().unwrap(), &place.path("out"), &[]);
     for (at, utilization) in ["0.7", "0.85", "0.95"].into_iter().enumerate() {
         for (curve, jitter, test) in [(0, "0us", "fp-rta"), (1, "3ms", "fp-rta"), (2, "0us", "edf-qpa")] {
             let asked = ["--n", "12", "--seed", "5", "--count", "60", "--periods", "uniform:10ms:100ms:1ms"];
@@ -67,26 +68,26 @@ fn what_generate_prints_analyze_reads_and_a_study_counts() {
             let answers = lines(&sched(&["analyze", file, "--test", test, "--json"]));
             let accepted = answers.iter().filter(|answer| answer["schedulable"] == true).count();
             assert_eq!(
-                told["curves"][curve]["points"][at]["accepted"], accepted,
+                json["curves"][curve]["points"][at]["accepted"], accepted,
                 "{utilization} {jitter} {test}"
             );
         }
     }
-    // Set 7 alone is set 7.
+    // Set 7 generated alone equals set 7 of nine.
     let whole = sched(&["generate", "--count", "9"]).stdout;
     let alone = sched(&["generate", "--first", "7"]).stdout;
     assert_eq!(text(&whole).lines().nth(7), text(&alone).lines().next());
 }
 
 #[test]
-fn a_study_depends_on_no_thread_and_goes_on_where_it_was() {
+fn a_study_depends_on_no_thread_and_resumes() {
     let place = Place::new();
     let declared = place.path("study.toml");
     fs::write(&declared, STUDY).unwrap();
     let file = declared.to_str().unwrap();
     let (one, other) = (place.path("one"), place.path("other"));
-    let told = study(file, &one, &["--threads", "1", "--sets", "700"]);
-    assert_eq!(told, study(file, &other, &["--threads", "3", "--sets", "700"]));
+    let json = study(file, &one, &["--threads", "1", "--sets", "700"]);
+    assert_eq!(json, study(file, &other, &["--threads", "3", "--sets", "700"]));
     for name in ["curves.json", "curves.csv", "curves.svg"] {
         assert_eq!(fs::read(one.join(name)).unwrap(), fs::read(other.join(name)).unwrap(), "{name}");
     }
@@ -96,10 +97,10 @@ fn a_study_depends_on_no_thread_and_goes_on_where_it_was() {
     fs::remove_file(&cells[0]).unwrap();
     fs::write(&cells[1], "{").unwrap();
     let kept = fs::metadata(&cells[2]).unwrap().modified().unwrap();
-    assert_eq!(told, study(file, &one, &["--sets", "700"]));
+    assert_eq!(json, study(file, &one, &["--sets", "700"]));
     assert_eq!(fs::metadata(&cells[2]).unwrap().modified().unwrap(), kept);
-    // Curves are monotone set by set: the same sets all along, and under every curve.
-    let pair = &told["pairs"][0]["points"];
+    // Curves are monotone set by set: all points and all curves use the same sets.
+    let pair = &json["pairs"][0]["points"];
     assert!(pair.as_array().unwrap().iter().all(|point| point["paired"]["second_only"] == 0));
     assert!(pair[1]["paired"]["first_only"].as_u64().unwrap() > 0);
     let csv = fs::read_to_string(one.join("curves.csv")).unwrap();
@@ -113,11 +114,12 @@ fn table_seven_says_what_five_hundred_sets_cannot_support() {
     let file = repository().join("experiments/replication-table7.toml");
     let out = place.path("out");
     let output = sched(&["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let told = text(&output.stdout);
-    assert!(told.contains("500 sets cannot support 6 of these 6 differences"), "{told}");
-    assert!(told.contains("vanilla -> openeuler   0.8       +5.2"), "{told}");
-    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
-    // The published levels lie within the intervals of as many sets, or those of theirs overlap: 0.80 and 0.85, three kernels.
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("500 sets cannot support 6 of these 6 differences"), "{stdout}");
+    assert!(stdout.contains("vanilla -> openeuler   0.8       +5.2"), "{stdout}");
+    assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{stdout}");
+    // The published levels lie within the intervals of as many sets, or the intervals of both
+    // overlap: 0.80 and 0.85, three kernels.
     let json: Value = serde_json::from_slice(&fs::read(out.join("curves.json")).unwrap()).unwrap();
     for curve in json["curves"].as_array().unwrap() {
         assert_eq!(curve["points"][2]["accepted"], 500, "all at 0.7");
@@ -133,8 +135,8 @@ fn every_experiment_is_a_study() {
         let file = entry.unwrap().path();
         let contents = fs::read_to_string(&file).unwrap();
         if contents.contains("stillcore.sched-curves/1") {
-            let told = study(file.to_str().unwrap(), &place.path(&seen.to_string()), &["--sets", "3"]);
-            assert_eq!(told["schema"], "stillcore.sched-study/1");
+            let json = study(file.to_str().unwrap(), &place.path(&seen.to_string()), &["--sets", "3"]);
+            assert_eq!(json["schema"], "stillcore.sched-study/1");
             seen += 1;
         }
     }
@@ -149,16 +151,19 @@ fn jitter_comes_from_a_run_with_its_conditions() {
     fs::write(&sets, r#"{"unit":"ms","tasks":[{"period":100,"cost":10}]}"#).unwrap();
     let file = sets.to_str().unwrap();
     let output = sched(&["analyze", file, "--json", "--jitter-from", run]);
-    let told = text(&output.stderr);
-    assert!(told.contains("observed maximum of") && told.contains("larger ones are possible"), "{told}");
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("observed maximum of") && stderr.contains("larger ones are possible"),
+        "{stderr}"
+    );
     // 21.97 ms observed there: 31.97 from the arrival, in whole ms upwards.
     assert_eq!(lines(&output)[0]["response_times"][0], 32);
     let declared = place.path("study.toml");
     fs::write(&declared, STUDY).unwrap();
     let out = place.path("out");
-    let told = study(declared.to_str().unwrap(), &out, &["--jitter-from", run, "--jitter-at", "0.5"]);
-    assert_eq!(told["curves"].as_array().unwrap().len(), 4);
-    assert!(told["conditions"][0].as_str().unwrap().contains("quantile 0.5 of"), "{told}");
+    let json = study(declared.to_str().unwrap(), &out, &["--jitter-from", run, "--jitter-at", "0.5"]);
+    assert_eq!(json["curves"].as_array().unwrap().len(), 4);
+    assert!(json["conditions"][0].as_str().unwrap().contains("quantile 0.5 of"), "{json}");
     let missing = sched(&["analyze", file, "--jitter-from", run, "--jitter-at", "0.99999"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("expected max or one of"), "{}", text(&missing.stderr));
@@ -180,17 +185,21 @@ fn how_probable_a_late_job_is() {
     };
     let refused = ask(&[]);
     assert_eq!(refused.status.code(), Some(1));
-    let told = text(&refused.stderr);
-    assert!(told.contains("line 1, the set: --latest: 10.00 ms (by default the shortest period)"), "{told}");
-    assert!(told.contains("expected at least 21.97 ms, which was observed"), "{told}");
+    let stderr = text(&refused.stderr);
+    assert!(
+        stderr.contains("line 1, the set: --latest: 10.00 ms (by default the shortest period)"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("expected at least 21.97 ms, which was observed"), "{stderr}");
     let answers = ask(&["--latest", "30ms", "--keep-going", "--json"]);
     assert_eq!(answers.status.code(), Some(1));
-    let told = text(&answers.stderr);
-    assert!(told.contains("line 2, unit\"") && told.contains("\"ns\\\", \\\"us\\\" or"), "{told}");
+    let stderr = text(&answers.stderr);
+    assert!(stderr.contains("line 2, unit\"") && stderr.contains("\"ns\\\", \\\"us\\\" or"), "{stderr}");
     let answers: Vec<Value> =
         text(&answers.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.iter().map(|answer| answer["line"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
-    // 226 wake-ups: 3 in 226 that a release is later than all of them. One task alone with 90 ms to spare depends on its own.
+    // 226 wake-ups: a release is later than all of them with at most 3 in 226. A single task with
+    // 90 ms to spare depends only on its own release.
     let alone = &answers[1]["tasks"][0];
     assert_eq!((&alone["budget_ns"], &alone["releases"]), (&90_000_000.into(), &1.into()));
     let bound = alone["late_at_most"].as_f64().unwrap();
@@ -225,15 +234,15 @@ fn parts_of_a_study_come_together() {
     let whole = study(file, &place.path("whole"), &[]);
     let parts: Vec<PathBuf> = (1..=2).map(|part| place.path(&format!("part{part}"))).collect();
     for (at, part) in parts.iter().enumerate() {
-        let told = study(file, part, &["--shard", &format!("{}/2", at + 1)]);
-        assert_eq!((&told["schema"], &told["of"]), (&"stillcore.sched-study-shard/1".into(), &3.into()));
-        assert_eq!(told["cells"], 1 + at, "three points in two parts");
+        let json = study(file, part, &["--shard", &format!("{}/2", at + 1)]);
+        assert_eq!((&json["schema"], &json["of"]), (&"stillcore.sched-study-shard/1".into(), &3.into()));
+        assert_eq!(json["cells"], 1 + at, "three points in two parts");
         assert!(!part.join("curves.json").exists());
     }
     let [one, two] = [0, 1].map(|at: usize| parts[at].to_str().unwrap());
     let merged = place.path("merged");
     assert_eq!(study(file, &merged, &["--merge", one, "--merge", two]), whole);
-    // Nothing was drawn again: the cells are those of the parts, to the byte.
+    // No set was drawn again: the cells equal those of the parts, byte for byte.
     for cell in fs::read_dir(merged.join("cells")).unwrap() {
         let name = cell.unwrap().file_name();
         let of_part = parts.iter().find_map(|part| fs::read(part.join("cells").join(&name)).ok());
@@ -298,16 +307,16 @@ fn what_cannot_be_studied_is_refused_in_a_sentence() {
         assert!(STUDY.contains(from));
         fs::write(&declared, STUDY.replacen(from, to, 1)).unwrap();
         let output = sched(&arguments);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{to}: {told}");
-        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{to}: {stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{expected}: {stderr}");
         assert!(!out.exists(), "{to}");
     }
     fs::write(&declared, STUDY).unwrap();
     fs::create_dir(&out).unwrap();
     fs::write(out.join("mine.txt"), "").unwrap();
-    let told = text(&sched(&arguments).stderr);
-    assert!(told.contains("mine.txt in it; expected a new or empty directory"), "{told}");
+    let stderr = text(&sched(&arguments).stderr);
+    assert!(stderr.contains("mine.txt in it; expected a new or empty directory"), "{stderr}");
     for (arguments, expected) in [
         (&["--utilization", "0"][..], "--utilization: 0; expected above 0"),
         (&["--utilization", "39"], "a sum"),
@@ -317,7 +326,7 @@ fn what_cannot_be_studied_is_refused_in_a_sentence() {
     ] {
         let output = sched(&[&["generate"], arguments].concat());
         if expected == "a sum" {
-            // RandFixedSum has an answer for every sum that there is.
+            // RandFixedSum has an answer for every possible sum.
             assert_eq!(lines(&output).len(), 1);
         } else {
             assert_eq!(output.status.code(), Some(1));

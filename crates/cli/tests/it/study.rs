@@ -1,4 +1,5 @@
-//! `stillcore study` on this machine, whatever it lets be measured: what it refuses, what it leaves, and that it goes on where it was.
+//! `stillcore study` on this machine, whatever it can measure: what it refuses, what it leaves
+//! behind, and that it resumes.
 
 use crate::support::{Place, stillcore, text};
 use serde_json::Value;
@@ -14,9 +15,9 @@ fn exposure(place: &Place, arguments: &[&str]) -> Output {
 #[test]
 fn the_built_in_studies_are_listed() {
     let output = stillcore(&["study", "list", "--json"]).output().unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["schema"], "stillcore.study-list/1");
-    assert_eq!(told["studies"][0]["name"], "exposure");
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list["schema"], "stillcore.study-list/1");
+    assert_eq!(list["studies"][0]["name"], "exposure");
 }
 
 #[test]
@@ -28,8 +29,8 @@ fn what_is_calculated_is_run_by_its_name_too() {
     };
     let output = run(&["--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((told["name"].as_str(), told["sets"].as_u64()), (Some("replication-table7"), Some(100)));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((answer["name"].as_str(), answer["sets"].as_u64()), (Some("replication-table7"), Some(100)));
     assert!(place.path("out").join("curves.svg").exists());
     let refused = run(&["--lab", "6.1"]);
     assert_eq!(refused.status.code(), Some(1));
@@ -64,27 +65,27 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
     ] {
         fs::write(&declared, contents).unwrap();
         let output = exposure(&place, &[&file]);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{expected}: {stderr}");
     }
-    let told = text(&exposure(&place, &["exposre"]).stderr);
+    let stderr = text(&exposure(&place, &["exposre"]).stderr);
     assert!(
-        told.contains("no study is called \"exposre\"")
-            && told.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
-        "{told}"
+        stderr.contains("no study is called \"exposre\"")
+            && stderr.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
+        "{stderr}"
     );
     assert!(!place.path("out").exists());
 }
 
 #[test]
-fn a_study_goes_on_where_it_was_and_only_as_what_it_was() {
+fn a_study_resumes_only_under_its_own_conditions() {
     let place = Place::new();
     let short = ["exposure", "--stressors", "calc_pi", "--duration", "200ms", "--json"];
     let first = exposure(&place, &short);
-    let told = text(&first.stderr);
-    // Where nothing can be recorded, or nobody is still, the controls say so.
-    assert!(matches!(first.status.code(), Some(0 | 2)), "{told}");
+    let stderr = text(&first.stderr);
+    // Where nothing can be recorded, or no CPU is quiet, the controls report it.
+    assert!(matches!(first.status.code(), Some(0 | 2)), "{stderr}");
     let answer: Value = serde_json::from_slice(&first.stdout).unwrap();
     assert_eq!(answer["schema"], "stillcore.exposure/1");
     assert_eq!(answer["void"], first.status.code() == Some(2));

@@ -1,4 +1,5 @@
-//! `stillcore study merge`: parts of an experiment are the whole of it, and what does not fit together is refused before anything is written.
+//! `stillcore study merge`: merged parts equal the whole experiment, and parts that do not fit
+//! together are refused before anything is written.
 
 use crate::support::shares::{declared, long, standing};
 use crate::support::{Place, assert_refused, eventually, read_json, signal, stillcore, text};
@@ -52,15 +53,15 @@ fn parts_put_together_are_the_whole_bit_for_bit() {
     assert_eq!((&part["results"], &part["cells"]), (&4.into(), &12.into()));
     let merged = merge(&place, &["3", "1", "2"], &["--json"]);
     done(&merged);
-    let told: Value = serde_json::from_slice(&merged.stdout).unwrap();
-    assert_eq!(told["results"], 12);
+    let answer: Value = serde_json::from_slice(&merged.stdout).unwrap();
+    assert_eq!(answer["results"], 12);
     for file in ["study.json", "study.csv", "study.md", "plan.json"] {
         let text = |out: &str| fs::read_to_string(place.path(out).join(file)).unwrap();
         assert_eq!(text("merged"), text("whole"), "{file}");
     }
     assert_eq!(cells(&place.path("merged")), cells(&place.path("whole")));
     assert_eq!(fs::read(place.path("merged").join("table.parquet")).unwrap()[..4], *b"PAR1");
-    // Once more changes nothing, and the whole can be gone on with like any other.
+    // Merging again changes nothing, and the whole can be resumed like any other study.
     done(&merge(&place, &["1", "2", "3"], &[]));
     let again = run(&place, "merged", &["--resume"]);
     done(&again);
@@ -68,7 +69,7 @@ fn parts_put_together_are_the_whole_bit_for_bit() {
 }
 
 #[test]
-fn what_is_missing_is_one_sentence_or_told_with_the_answer() {
+fn what_is_missing_is_one_sentence_or_reported_with_the_answer() {
     let place = Place::new();
     three_parts(&place);
     assert_refused(&merge(&place, &["1", "3"], &[]), &["4 of 12 cells are missing: part 2/3", "--partial"]);
@@ -76,7 +77,7 @@ fn what_is_missing_is_one_sentence_or_told_with_the_answer() {
     let partial = merge(&place, &["1", "3"], &["--partial"]);
     done(&partial);
     assert!(text(&partial.stdout).contains("8 of 12 cells have a result"), "{}", text(&partial.stdout));
-    // What was missing comes later.
+    // The missing part is merged later.
     done(&merge(&place, &["2"], &[]));
     assert_eq!(read_json(&place.path("merged").join("study.json"))["results"], 12);
 }
@@ -87,7 +88,7 @@ fn what_does_not_fit_is_one_sentence_and_nothing_is_written() {
     three_parts(&place);
     done(&run(&place, "other scale", &["--scale", "0.5", "--shard", "2/3"]));
     done(&run(&place, "again", &["--shard", "2/3"]));
-    // One that was run: what a machine was not for gives way to any other result.
+    // A cell that was run: state `needs` gives way to any other result.
     let first = |out: &str| {
         let cells = fs::read_dir(place.path(out).join("cells")).unwrap();
         let mut paths = cells.map(|cell| cell.unwrap().path());
@@ -109,7 +110,7 @@ fn what_does_not_fit_is_one_sentence_and_nothing_is_written() {
         assert_refused(&merge(&place, &parts, &[]), &expected);
         assert!(!place.path("merged").exists(), "{parts:?}");
     }
-    // A cell of another seed, and one that is no cell.
+    // A cell of another seed, and an invalid cell.
     let stray = first("2");
     let mut cell = read_json(&stray);
     cell["cell"]["seed"] = 7.into();
@@ -130,12 +131,15 @@ fn a_stored_study_concludes_as_it_did() {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/studies/monday");
     let output = stillcore(&["study", "merge"]).arg(&stored).arg("--out").arg(place.path("merged")).output();
     done(&output.unwrap());
-    let told = |path: &Path| {
-        let mut told = read_json(path);
-        told["tool_version"] = Value::Null;
-        told
+    let without_version = |path: &Path| {
+        let mut study = read_json(path);
+        study["tool_version"] = Value::Null;
+        study
     };
-    assert_eq!(told(&place.path("merged").join("study.json")), told(&stored.join("study.json")));
+    assert_eq!(
+        without_version(&place.path("merged").join("study.json")),
+        without_version(&stored.join("study.json"))
+    );
     let whole = fs::read_to_string(stored.join("../wakeup.toml")).unwrap();
     assert_eq!(read_json(&stored.join("plan.json"))["experiment"], whole);
 }
@@ -219,19 +223,19 @@ fn tasks_of_a_slurm_array_are_parts_of_a_whole() {
         command.env("SLURM_ARRAY_TASK_ID", task).env("SLURM_ARRAY_TASK_COUNT", "3");
         done(&command.output().unwrap());
     }
-    // As its head says.
+    // As its header shows.
     let text = fs::read_to_string(deployed("slurm/study.sbatch")).unwrap();
     let merge = text.lines().find_map(|line| line.strip_prefix("#   stillcore study merge ")).unwrap();
     let parts = merge.split('#').next().unwrap().trim().replace("rtss24-table2", "shares");
     let output =
         shell(&place).arg("-c").arg(format!("stillcore study merge {parts} --json")).output().unwrap();
     done(&output);
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["results"], &told["cells"]), (&12.into(), &12.into()));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["results"], &answer["cells"]), (&12.into(), &12.into()));
 }
 
 #[test]
-fn a_slurm_task_that_is_stopped_gives_back_what_its_cell_has_changed() {
+fn a_slurm_task_that_is_stopped_undoes_what_its_cell_has_changed() {
     let place = Place::new();
     let stands = standing(&place);
     long(&place, 1, &stands);
@@ -272,7 +276,7 @@ fn pods_of_a_kubernetes_job_are_parts_of_a_whole() {
         }
         let output = shell(&place).arg("-c").arg("stillcore study merge part-* --json").output().unwrap();
         done(&output);
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((&told["results"], &told["cells"]), (&12.into(), &12.into()));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&answer["results"], &answer["cells"]), (&12.into(), &12.into()));
     }
 }

@@ -1,5 +1,5 @@
-//! `trace explain --json`: one shape for runs and for traces of others, and what is said of files
-//! that are cut off.
+//! `trace explain --json`: one schema for runs and for foreign traces, and its report on truncated
+//! files.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -67,9 +67,9 @@ fn a_file_that_is_cut_off_says_so_before_anything_else() {
     assert!(!list(&answer(&["counts", "--json"], &cut), "damage").is_empty());
 }
 
-/// Of one sample there is one story: how late others were does not matter.
+/// A sample is explained the same way, however late other samples were.
 #[test]
-fn one_sample_and_a_limit_are_not_asked_for_together() {
+fn one_sample_and_a_limit_are_not_requested_together() {
     let output = trace(&["explain", "--sample", "1", "--over", "1us"], &fixture("runs/small"));
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,5 @@
-//! `stillcore trace export`: what is in the files is what the attribution found, event by event; refusals leave nothing behind.
+//! `stillcore trace export`: the files contain what the attribution found, event by event; refusals
+//! leave nothing behind.
 
 use crate::support::{assert_refused, stillcore};
 use analysis::attribute::events::Attributed;
@@ -14,7 +15,7 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small")
 }
 
-/// Exports the stored run (or its trace) and gives the answer.
+/// Exports the stored run (or its trace) and returns the answer.
 fn exported(source: &Path, arguments: &[&Path]) -> Value {
     let output = stillcore(&["trace", "export", "--json"]).arg(source).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -131,7 +132,8 @@ fn every_format_holds_every_event_of_the_attribution() {
     assert_eq!(left, 4, "something was left beside the files");
 }
 
-/// The analysis counts only what lies in the time that a probe measured; of the same time the export has the same events.
+/// The analysis counts only events within the measured time of a probe. For that time the export
+/// has the same events.
 #[test]
 fn classes_count_what_the_analysis_counts() {
     let run = model::store::read_run(&fixture()).unwrap();

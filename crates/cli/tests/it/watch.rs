@@ -58,19 +58,19 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let section = &answer["watch"];
     assert_eq!(section["command"]["exit_code"], 7, "{answer}");
-    // Who interrupted its CPUs is told as of a measurement.
+    // The sources of its interrupts are reported as for a measurement.
     assert!(!section["attribution"].as_array().unwrap().is_empty(), "{answer}");
     let seen = |class: &str| {
         let lines = answer["coverage"].as_array().unwrap();
         lines.iter().any(|line| line["class"] == class && line["seen"] == true)
     };
     assert!(seen("switch") && seen("ipi.resched"), "{answer}");
-    // It may use every CPU, so that those who send are among what ran there.
+    // It may use every CPU, so the senders are among the tasks that ran there.
     let lines = answer["coverage"].as_array().unwrap();
     let switch = lines.iter().find(|line| line["class"] == "switch").unwrap();
     assert_eq!(switch["sources"], "exact", "{answer}");
     let threads = section["threads"].as_array().unwrap();
-    // The shell and, whatever it does itself, three sleeps.
+    // The shell and, whatever else it runs, three sleeps.
     assert!(threads.len() >= 4, "{answer}");
     for thread in threads {
         let times = &thread["times"];
@@ -93,7 +93,7 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
         let instance = buffer["instance"].as_str();
         assert!(instance.is_none_or(|path| !Path::new(path).exists()), "{instance:?} is still there");
     }
-    // Told again from the run, it is the same.
+    // Printed again from the run, the answer is the same.
     let again = stillcore(&["trace", "watch", "--json", "--from"]).arg(place.path("run")).output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["watch"], answer["watch"]);

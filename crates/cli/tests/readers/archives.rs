@@ -6,7 +6,7 @@ use linux::machine::Root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Nothing unpacked may be called so: the names of the corpus that lead out.
+/// No unpacked file may have these names of the corpus: they lead outside.
 const OUTSIDE: &str = "stillcore-fuzz-outside";
 const BLOCK: usize = 512;
 
@@ -37,8 +37,8 @@ fn seeds() -> Vec<Vec<u8>> {
     vec![plain, zipped]
 }
 
-/// Names that lead out and other kinds of entries, with the sum that a header must have; else
-/// nearly everything fails at the sum.
+/// Names that lead outside and other kinds of entries, with the checksum that a header must have;
+/// else nearly everything fails at the checksum.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut tar = bytes(seeds, rng);
     if rng.below(4) == 0 || tar.starts_with(&[0x1f, 0x8b]) {
@@ -97,7 +97,7 @@ fn read(bytes: &[u8]) -> Outcome {
     }
 }
 
-/// No name of the corpus that leads out has led out.
+/// No name of the corpus has led outside.
 pub(crate) fn nothing_outside() {
     for above in ["/", "/dev/shm", "/tmp"] {
         let outside = Path::new(above).join(OUTSIDE);

@@ -26,8 +26,8 @@ pub(crate) fn link(name: &str, target: &str) -> Vec<u8> {
     format!("{LINK}{name} {target}\n").into_bytes()
 }
 
-/// Makes the files in an empty directory. What leads out of it is left out: these are the names of
-/// this harness, not of a reader.
+/// Makes the files in an empty directory. Names that lead outside are skipped: they belong to this
+/// harness, not to a reader.
 pub(crate) fn lay(bundle: &[u8], dir: &Path) {
     let mut file: Option<fs::File> = None;
     for line in bundle.split_inclusive(|byte| *byte == b'\n') {

@@ -1,5 +1,5 @@
 //! Declarations of studies and experiments, and the checkpoints of their cells, which come back
-//! from machines that others have.
+//! from foreign machines.
 
 use super::bundle;
 use super::{Outcome, Reader, fixture, fixtures, in_scratch, text, whole};

@@ -20,7 +20,7 @@ fn read(bytes: &[u8]) -> Outcome {
     for graph in [&toml, &json].into_iter().flatten() {
         let (edges, _) = edges::edges(graph);
         let _ = edges::counts(graph, &edges);
-        // What is written of it is read again.
+        // The written form is read again.
         if let Ok(written) = file::write(graph) {
             let again = file::read(Path::new("robot.toml"), &written);
             assert!(again.is_ok(), "its own file is refused: {:?}\n{written}", again.err());

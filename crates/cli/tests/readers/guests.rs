@@ -1,4 +1,4 @@
-//! What comes back from a guest of the lab, and the files of kernel packages.
+//! The results of a guest of the lab, and the files of kernel packages.
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, archives, bundle, bytes, in_scratch, whole};
@@ -23,7 +23,7 @@ fn packed() -> Vec<u8> {
     tar
 }
 
-/// The archive is damaged, and framed as a guest that lies would frame it; or the frame is.
+/// Damages the archive and frames it as a lying guest would, or damages the frame.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let tar = (archives::reader().damage)(seeds, rng);
     let framed = [b"noise\n".to_vec(), frame::encode(&tar)].concat();
@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> Outcome {
     whole(read)
 }
 
-/// A module of nothing but what it says of itself, plain and compressed.
+/// A module of nothing but its `.modinfo`, plain and compressed.
 pub(crate) fn programs() -> Reader {
     let plain = module();
     Reader { name: "module", seeds: vec![plain], damage: bytes, read: read_program, short: 5_000 }

@@ -1,5 +1,5 @@
-//! Journals, of this schema and of before: what a line asks for must lie within what its kind may
-//! touch, whoever has written it and however well it is summed.
+//! Journals, of this schema and of earlier ones: the change in a line must lie within what its kind
+//! may touch, whoever wrote it and even with a valid checksum.
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, fixture, in_scratch, words};
@@ -34,14 +34,14 @@ fn lines_of_each_kind(journal: &[u8]) -> Vec<Vec<u8>> {
     lines.map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-/// The same in the schema of now.
+/// The same in the current schema.
 fn as_now(line: &[u8]) -> Option<Vec<u8>> {
     let contents = parsed(line);
     let entry = contents.open.first()?;
     Some(encode(entry).unwrap().into_bytes())
 }
 
-/// Kinds that no journal of before has, or none of those that are kept.
+/// Kinds that no journal of the earlier schema has, or none of the stored ones.
 fn of_no_fixture() -> Vec<Vec<u8>> {
     let lines = [
         ("kprobe", r#"{"file":"/sys/kernel/tracing/kprobe_events","event":"stillcore/x"}"#),
@@ -76,7 +76,7 @@ fn of_no_fixture() -> Vec<Vec<u8>> {
     lines.into_iter().map(line).collect()
 }
 
-/// Words are damaged, and most lines get the sum that a forger would give them.
+/// Words are damaged, and most lines get the checksum that a forger would compute.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=rng.below(3) {
@@ -117,7 +117,7 @@ fn elsewhere(text: &str, rng: &mut Rng) -> String {
     made
 }
 
-/// A line with the right sum for what it says.
+/// A line with the right checksum for its contents.
 fn signed(line: &str) -> String {
     let line = line.trim_end();
     if !line.contains("\"schema\"") {
@@ -127,7 +127,7 @@ fn signed(line: &str) -> String {
     format!("{body}{SUM}{}}}\n", crc32fast::hash(body.as_bytes()))
 }
 
-/// The sum of a line of before (`linux::journal::earlier`).
+/// The checksum of a line of the earlier schema (`linux::journal::earlier`).
 fn earlier(line: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(line).ok()?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);

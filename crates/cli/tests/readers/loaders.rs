@@ -1,5 +1,4 @@
-//! Kernel command lines, and the files in which boot loaders keep them: read, changed and given
-//! back.
+//! Kernel command lines, and the files in which boot loaders keep them: read, changed and restored.
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bundle, in_scratch, text};
@@ -67,7 +66,7 @@ const TREES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
-/// What a record of an earlier call looks like; its words, paths and sums are damaged too.
+/// The record of an earlier call; its words, paths and checksums are damaged too.
 const RECORD: &str = r#"{"schema":"stillcore.boot-record/1","loader":"GRUB","lasting":true,"edits":[{"name":"isolcpus","old":[],"new":["isolcpus=2"]}],"files":[{"path":"etc/kernel/cmdline","backup":"etc/stillcore/before/0-etc-kernel-cmdline","bytes":11,"crc32":1}],"folders":["etc/stillcore"]}"#;
 
 pub(crate) fn reader() -> Reader {
@@ -152,7 +151,7 @@ fn persist(image: &Path) -> Outcome {
         return Outcome::Partial;
     }
     match boot::undo(&root) {
-        // What was in our own directory already, damaged, says itself what stood before.
+        // A damaged record already in our own directory defines the earlier state itself.
         Ok(Some(undone)) if undone.left.is_empty() && undone.cleaned.is_empty() && !recorded => {
             assert_eq!(contents(image), before, "undone is not as it was: {undone:?}");
             Outcome::Whole
@@ -189,7 +188,7 @@ pub(crate) fn lines() -> Reader {
     let text_of = String::from_utf8_lossy(&text_of).into_owned();
     let lines = text_of.lines().filter(|line| !line.starts_with('#') && line.contains('='));
     let seeds = lines.filter_map(|line| Some(line.split_once(" |")?.0.as_bytes().to_vec()));
-    // Words that a kernel drops come by damage.
+    // Damage makes words that a kernel drops.
     let seeds = seeds.filter(|seed| read_line(seed) == Outcome::Whole).collect();
     Reader { name: "command-line", seeds, damage: text, read: read_line, short: 2_000 }
 }
@@ -202,7 +201,7 @@ fn read_line(bytes: &[u8]) -> Outcome {
     let root = in_scratch(|scratch| Root::open(scratch.path()).unwrap());
     let line = boot::merge(&kernel, boot::at_hand(&root, &text).lines(), &cpus, &wanted("2,3"));
     if line.refused.is_none() && !text.contains(['"', '\\']) && !text.contains(" -- ") {
-        // What is proposed has what was asked, and loses nothing that others isolate.
+        // The proposal contains the request, and keeps everything that others isolate.
         let after = boot::effects(&kernel, &line.line);
         assert!(after.cover(&effects), "{text:?} -> {:?}: {after:?} has less than {effects:?}", line.line);
     }

@@ -38,7 +38,7 @@ fn tree(root: &Path) -> Vec<u8> {
     bundle::of(files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])))
 }
 
-/// Of so many files some more are damaged at a time.
+/// With so many files, several are damaged at a time.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = text(seeds, rng);
     for _ in 0..rng.below(6) {
@@ -73,7 +73,7 @@ fn read(bytes: &[u8]) -> Outcome {
     })
 }
 
-/// A mechanism of a catalogue that somebody hands over.
+/// A mechanism of a foreign catalogue.
 pub(crate) fn mechanisms() -> Reader {
     let mut seeds = fixtures("catalogue/mechanisms", "toml");
     // Some name others, which are not there.

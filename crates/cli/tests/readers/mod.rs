@@ -1,6 +1,6 @@
 //! Every reader of bytes that others have written, but for the formats of traces and samples, which
-//! have their own: what each is given, and what must hold whatever it is given. Shared by the test
-//! of the corpus (`tests/it/readers_in_short.rs`) and the fuzzer (`examples/fuzz`).
+//! have their own: the inputs of each, and the checks that must hold for any input. Shared by the
+//! test of the corpus (`tests/it/readers_in_short.rs`) and the fuzzer (`examples/fuzz`).
 
 pub(crate) mod archives;
 pub(crate) mod bundle;
@@ -23,9 +23,9 @@ use super::common::mutate::Rng;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A reader, and what it is given.
+/// A reader, and its inputs.
 pub(crate) struct Reader {
-    /// As the fuzzer and what it has found name it.
+    /// Its name in the fuzzer and in the files of findings.
     pub(crate) name: &'static str,
     /// Inputs that are read whole.
     pub(crate) seeds: Vec<Vec<u8>>,
@@ -71,12 +71,12 @@ fn bytes(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     common::mutate::mutate(seeds, &[0, 1, 2, 0x7f, 0x80, 0x7fff, 0x8000, 0xffff], rng)
 }
 
-/// What an outcome is where there are two.
+/// The outcome of a reader with only two.
 fn whole(is: bool) -> Outcome {
     if is { Outcome::Whole } else { Outcome::Refused }
 }
 
-/// A directory of this thread's own, in memory where that can be had: readers are given paths.
+/// A directory of this thread, in memory where possible: readers are given paths.
 struct Scratch(TempDir);
 
 impl Scratch {

@@ -6,7 +6,7 @@ use sched::{Limits, MAX_TASKS, Test, analyze, question};
 
 /// So few rounds that a set near full utilization does not hold up the others.
 const LIMITS: Limits = Limits { rounds_per_task: 200 };
-/// Sets of more tasks are read and not analysed: demand tests take the square of them and more.
+/// Larger sets are read and not analysed: demand tests take at least quadratic time.
 const MOST_ANALYSED: usize = 60;
 
 const FILES: [&str; 7] = [
@@ -55,7 +55,7 @@ pub(crate) fn certificates() -> Reader {
     Reader { name: "certificate", seeds, damage: text, read: read_certificate, short: 3_000 }
 }
 
-/// With the digest that a forger would give it: what it claims has to fail by itself.
+/// With the digest that a forger would compute: the claim itself has to fail.
 fn read_certificate(bytes: &[u8]) -> Outcome {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return Outcome::Refused };
     let inner = value.get("certificate").unwrap_or(&value).clone();
@@ -71,7 +71,7 @@ fn read_certificate(bytes: &[u8]) -> Outcome {
     Outcome::Whole
 }
 
-/// A certificate that holds says what the test finds, where the test comes to an end.
+/// A valid certificate has the same answer as the test, where the test finishes.
 fn verify(core: &sched::certificate::CoreProof, schedulable: bool) {
     let tasks = core.tasks.tasks();
     if tasks.len() > MOST_ANALYSED || matches!(core.proof, sched::certificate::Proof::Open) {

@@ -1,4 +1,4 @@
-//! A run that was cut off: what its samples file had not closed is read from its tails.
+//! A run that was cut off: samples that its file did not close are read from its tails.
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bundle, bytes, fixture, in_scratch, words};
@@ -49,8 +49,8 @@ fn seed(columns: &[&str]) -> Vec<u8> {
     [&[0], &tail[..]].concat()
 }
 
-/// The frames that are damaged get their length and sum again in most cases; of the first, which
-/// is JSON, words are damaged.
+/// The frames that are damaged get their length and checksum again in most cases; of the first,
+/// which is JSON, words are damaged.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let seed = &seeds[rng.below(seeds.len())];
     if rng.below(4) == 0 {

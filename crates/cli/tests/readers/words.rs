@@ -1,10 +1,10 @@
-//! Damage to texts, word by word: a byte that is flipped in a JSON or TOML file is a fault of its
-//! syntax nearly always, and nothing behind the parser is reached.
+//! Damage to texts, word by word: a flipped byte in a JSON or TOML file is nearly always a syntax
+//! error, and nothing behind the parser is reached.
 
 use super::common::mutate::Rng;
 use std::ops::Range;
 
-/// What is put in the place of a word: edges of numbers, paths that lead out, what parsers nest.
+/// Replacements of a word: edges of numbers, paths that lead outside, nested syntax.
 const WORDS: [&str; 54] = [
     "0",
     "1",
@@ -80,7 +80,7 @@ pub(crate) fn mutate(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
 fn once(bytes: &mut Vec<u8>, places: &[Range<usize>], seeds: &[Vec<u8>], rng: &mut Rng) {
     let is_number = |place: &&Range<usize>| bytes[(*place).clone()].iter().all(u8::is_ascii_digit);
     let numbers: Vec<_> = places.iter().filter(is_number).collect();
-    // Keys and brackets are most of a text, and numbers what it means.
+    // Most of a text is keys and brackets, so numbers are chosen half of the time.
     let place = match numbers.len() {
         0 => places[rng.below(places.len())].clone(),
         count if rng.below(2) == 0 => numbers[rng.below(count)].clone(),

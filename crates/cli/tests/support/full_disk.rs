@@ -1,8 +1,8 @@
 //! A run on a disk that becomes full at a chosen page or file: how it ends, and what of it can be
 //! read.
 //!
-//! The disk is a tmpfs of so many pages and names: each allocation of one fails as on a real one
-//! (`ENOSPC`), whichever call makes it. Run directory and state directory both lie on it.
+//! The disk is a tmpfs with a limit of pages and names: each further allocation fails as on a real
+//! disk (`ENOSPC`), whichever call makes it. Run directory and state directory both lie on it.
 
 #![allow(dead_code, reason = "the bench and the test use each their part")]
 
@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
     pub(crate) whole: bool,
     /// Samples that are readable.
     pub(crate) samples: u64,
-    /// What should not be.
+    /// Problems that were found.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -88,14 +88,14 @@ pub(crate) fn judged(output: &Output, disk: &Disk, program: &Path, scratch: &Pat
     outcome
 }
 
-/// What is stored is readable, and is not called complete.
+/// The stored part is readable, and is not called complete.
 fn read(run: &Path, said: &str, outcome: &mut Outcome) {
     if !run.join(store::RUN).exists() {
         return;
     }
     match store::read_run(run) {
         Ok(record) => {
-            // Of a run that has all its facts what is concluded may be missing, and can be made again.
+            // A run with all its data may lack its conclusions, which can be computed again.
             let facts = !record.probes.is_empty() && record.probes.iter().all(|probe| !probe.cut_off);
             if record.complete != outcome.whole && !(record.complete && facts) {
                 outcome.wrong.push(format!("complete: {}, which it is not, after: {said}", record.complete));

@@ -1,4 +1,4 @@
-//! What every run of a graph must come to: an account that balances, and the rows that it says.
+//! Checks of every run of a graph: a balanced account, and as many rows as recorded.
 
 use super::read_json;
 use model::samples_file;

@@ -1,5 +1,5 @@
-//! One process of a run killed at a random moment, and what that leaves: on the machine, of the
-//! samples, in the words of the report.
+//! One process of a run killed at a random moment: leftovers on the machine, surviving samples, and
+//! the wording of the report.
 
 #![allow(dead_code, reason = "the bench and the test use each their part")]
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is measured, so that every kind of process is there to be killed.
+/// Measurements that together start every kind of process.
 pub(crate) const VERBS: [&[&str]; 5] = [
     &["measure", "wakeup", "--period", "1ms", "--duration", "2s"],
     &["measure", "wakeup", "--period", "1ms", "--duration", "2s", "--trace=auto"],
@@ -40,25 +40,25 @@ impl Random {
     }
 }
 
-/// What one kill came to.
+/// The outcome of one kill.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What the process was: `main`, `guardian`, `probe`, …; none where the run had ended before.
+    /// The kind of process: `main`, `guardian`, `probe`, …; none where the run had ended before.
     pub(crate) role: Option<String>,
-    /// What was measured.
+    /// The measurement.
     pub(crate) verb: usize,
-    /// What was left over, one entry each.
+    /// Leftovers, one entry each.
     pub(crate) left: Vec<String>,
-    /// What could not be read or was said wrongly.
+    /// Unreadable files and wrong statements.
     pub(crate) wrong: Vec<String>,
     /// Whether another stillcore ran beside it, so that settings could not be compared.
     pub(crate) beside: bool,
-    /// Where a window was open when its writer was killed: how long before that the last sample was
-    /// that is readable, ms, by probe.
+    /// Where a window was open when its writer was killed: age of the last readable sample at that
+    /// moment, ms, by probe.
     pub(crate) age_ms: BTreeMap<String, f64>,
 }
 
-/// Kills one process of one run and looks at what that leaves in `dir`, which must be empty.
+/// Kills one process of one run and checks what remains in `dir`, which must be empty.
 pub(crate) fn kill_one(program: &Path, dir: &Path, random: &mut Random) -> Outcome {
     let verb = random.next(VERBS.len() as u64) as usize;
     let beside = others(dir);
@@ -80,7 +80,7 @@ pub(crate) fn kill_one(program: &Path, dir: &Path, random: &mut Random) -> Outco
         let _ = child.kill();
         let _ = child.wait();
     }
-    // Another stillcore beside it changes settings and takes them back.
+    // A concurrent stillcore changes settings and restores them.
     let changed = || {
         outcome.beside |= beside || others(dir);
         if outcome.beside { Vec::new() } else { changed(before.as_ref(), state(program).as_ref()) }
@@ -104,7 +104,7 @@ fn start(program: &Path, dir: &Path, verb: &[&str]) -> Child {
     command.spawn().expect("the program can be started")
 }
 
-/// The process and its descendants, with what each is.
+/// The process and its descendants, each with its kind.
 fn family(main: u32) -> Vec<(u32, String)> {
     let mut all = vec![(main, "main".to_owned())];
     let mut at = 0;
@@ -144,7 +144,7 @@ fn ended(child: &mut Child) -> bool {
     false
 }
 
-/// How the machine is set, but for mounts, which other programs make at any time: ours bear the
+/// Settings of the machine, except mounts, which other programs make at any time: ours have the
 /// name of their directory.
 fn state(program: &Path) -> Option<Value> {
     let output = Command::new(program).args(["internal", "state"]).output().ok()?;
@@ -172,8 +172,8 @@ fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// What is still there when guardian and children had their time: processes, tracing instances,
-/// groups, mounts, journals, temporary files, settings.
+/// Leftovers after the time limit of guardian and children: processes, tracing instances, groups,
+/// mounts, journals, temporary files, settings.
 fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> Vec<String>) -> Vec<String> {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -201,8 +201,7 @@ fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> 
     }
 }
 
-/// Whether a stillcore runs that has nothing to do with this directory: each has a guardian, over a
-/// journal.
+/// Whether a stillcore of another directory runs: each has a guardian that watches a journal.
 fn others(dir: &Path) -> bool {
     let here = dir.to_string_lossy().into_owned();
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
@@ -256,7 +255,8 @@ pub(crate) fn temporary(run: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with('.')).map(|name| format!("temporary file {name}")).collect()
 }
 
-/// Every samples file is read, and goes on until shortly before the kill where its window was open.
+/// Every samples file is readable, and reaches until shortly before the kill if its window was
+/// open.
 fn samples(outcome: &mut Outcome, dir: &Path, killed_ns: i64) {
     let run = dir.join("run");
     let entries = fs::read_dir(run.join(store::SAMPLES)).into_iter().flatten().filter_map(Result::ok);
@@ -286,7 +286,7 @@ fn samples(outcome: &mut Outcome, dir: &Path, killed_ns: i64) {
     }
 }
 
-/// What the report says of it: never that an unfinished run has lost nothing.
+/// The report must never say that an unfinished run has lost nothing.
 fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
     let run = dir.join("run");
     let record = match store::read_run(&run) {
@@ -294,7 +294,7 @@ fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
         Err(_) if !run.join(store::RUN).exists() => return,
         Err(error) => return outcome.wrong.push(format!("the run cannot be read: {error}")),
     };
-    // One that has ended by itself has counted; one that had not read the machine has measured
+    // A run that ended by itself has its counts; one that had not read the machine has measured
     // nothing.
     if record.has_ended() || !run.join(store::FINDINGS).exists() {
         return;

@@ -1,4 +1,4 @@
-//! What several tests of the command need: the binary, a scratch place, and a look at what it may have left behind.
+//! What several tests of the command need: the binary, a scratch place, and a check for leftovers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -26,7 +26,7 @@ impl Place {
         Self::at(Turn::shared())
     }
 
-    /// With no other place in use: what is measured depends on what else runs here.
+    /// With no other place in use: the results depend on what else runs here.
     pub(crate) fn alone() -> Self {
         Self::at(Turn::alone())
     }
@@ -36,7 +36,7 @@ impl Place {
     }
 
     /// Whether the kernel has moved pages since this place was made. Under memory pressure it compacts, locked pages too
-    /// (`vm.compact_unevictable_allowed`), and who touches one meanwhile has a minor fault.
+    /// (`vm.compact_unevictable_allowed`), and touching one meanwhile causes a minor fault.
     pub(crate) fn pages_were_moved(&self) -> bool {
         pages_migrated() > self.migrated
     }
@@ -56,7 +56,8 @@ impl Place {
         command
     }
 
-    /// What a finished stillcore has left on the machine: mounts, tracing instances, control groups, processes, journals.
+    /// Leftovers of a finished stillcore on the machine: mounts, tracing instances, control groups,
+    /// processes, journals.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let here = self.dir.path().to_string_lossy().into_owned();
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
@@ -69,12 +70,13 @@ impl Place {
     }
 }
 
-/// The right to use the machine, beside others or alone. Those who want it alone wait until nobody else has a place.
+/// The right to use the machine, beside others or alone. A test that wants it alone waits until no
+/// other has a place.
 struct Turn {
     alone: bool,
 }
 
-/// How many share the machine; `None` while one has it alone.
+/// Number of tests that share the machine; `None` while one has it alone.
 static SHARING: Mutex<Option<usize>> = Mutex::new(Some(0));
 static TURN_ENDED: Condvar = Condvar::new();
 
@@ -165,8 +167,8 @@ pub(crate) fn assert_refused(output: &Output, expected: &[&str]) {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "stdout: {out}\nstderr: {err}");
     assert_eq!(out, "");
-    let told: Vec<_> = err.lines().filter(|line| line.starts_with("stillcore: ")).collect();
-    assert_eq!(told.len(), 1, "{err}");
+    let sentences: Vec<_> = err.lines().filter(|line| line.starts_with("stillcore: ")).collect();
+    assert_eq!(sentences.len(), 1, "{err}");
     assert!(!err.contains("panicked") && !err.contains("RUST_BACKTRACE"), "{err}");
     for word in expected {
         assert!(err.contains(word), "{word:?} is not in {err}");
@@ -207,11 +209,11 @@ fn ordered(place: &Place, verb: &[&str], arguments: &[&str]) -> Command {
 
 /// The object that a command prints, which has to end with this code.
 pub(crate) fn answer(command: &mut Command, code: i32) -> Value {
-    told(&command.output().unwrap(), code)
+    answer_of(&command.output().unwrap(), code)
 }
 
 /// The object in the output of a command that has ended with this code.
-pub(crate) fn told(output: &Output, code: i32) -> Value {
+pub(crate) fn answer_of(output: &Output, code: i32) -> Value {
     assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -221,18 +223,19 @@ pub(crate) fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Served, missed and lost releases are those asked for, in every record, and the file has as many rows as the record says.
+/// In every record, served, missed and lost releases add up to the requested ones, and the file has
+/// the recorded number of rows.
 pub(crate) fn releases_balance(run: &Path, record: &Value) -> Vec<Sample> {
     let number = |name: &str| record[name].as_u64().unwrap();
     assert_eq!(number("released"), number("samples") + number("missed") + number("ring_lost"), "{record}");
     let (_, samples) = samples_file::read(&run.join(record["file"].as_str().unwrap())).unwrap();
     assert_eq!(samples.len() as u64, number("samples"));
-    let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
-    assert!(told <= number("missed"), "those behind the last sample are in no sample: {record}");
+    let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+    assert!(missed <= number("missed"), "those behind the last sample are in no sample: {record}");
     samples
 }
 
-/// Waits until there is something; how long that takes is no matter of the test.
+/// Waits until there is a value. The duration is not tested.
 pub(crate) fn eventually<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let give_up = Instant::now() + Duration::from_secs(60);
     loop {

@@ -1,10 +1,11 @@
-//! A small experiment whose figures depend on its file alone: shares of task sets that a test accepts, twice three ways.
+//! A small experiment whose results depend only on its file: shares of task sets that a test
+//! accepts, twice three ways.
 
 use super::Place;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Cells that compute: what they find depends on the file alone.
+/// Cells that compute: their results depend only on the file.
 const CURVES: &str = r#"
 schema = "stillcore.sched-curves/1"
 name = "small"
@@ -83,7 +84,7 @@ values = ["nothing"]
     )
 }
 
-/// Both files in this place; that of the experiment.
+/// Writes both files to this place; returns the experiment's path.
 pub(crate) fn declared(place: &Place) -> PathBuf {
     fs::write(place.path("curves.toml"), CURVES).unwrap();
     let file = place.path("shares.toml");
@@ -91,8 +92,7 @@ pub(crate) fn declared(place: &Place) -> PathBuf {
     file
 }
 
-/// The journal of an isolation that went with an earlier boot, and is to be undone; it goes when it
-/// is.
+/// The journal of an isolation of an earlier boot that is still to be undone; undoing removes it.
 pub(crate) fn standing(place: &Place) -> PathBuf {
     let (boot, head) = (
         "an-earlier-boot",
@@ -109,12 +109,12 @@ pub(crate) fn standing(place: &Place) -> PathBuf {
     journal
 }
 
-/// What undoes it, as an experiment has it.
+/// The step of an experiment that undoes it.
 pub(crate) fn undoes(journal: &Path) -> String {
     format!("after = [[\"isolate\", \"undo\", \"--state\", \"{}\"]]", journal.parent().unwrap().display())
 }
 
-/// An experiment whose cells measure for a minute each, and then undo what stands.
+/// An experiment whose cells measure for a minute each, and then undo that isolation.
 pub(crate) fn long(place: &Place, repetitions: u32, standing: &Path) {
     let text = format!(
         r#"

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Room for all of it.
 const ENOUGH: Size = Size { pages: 16_384, names: 4_096 };
-/// How the helper ends where nothing can be made to fail.
+/// Exit code of the helper where no call can be made to fail.
 const UNAVAILABLE: i32 = 77;
-/// How long guardians and children have to go.
+/// Time limit for guardians and children to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which call fails.
@@ -24,22 +24,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Fault {
     /// Its number among those of all processes of the run, from 1; 0 for none.
     pub(crate) call: u64,
-    /// Whether those behind it fail, too, as nobody makes room.
+    /// Whether all later calls fail too, as on a disk that stays full.
     pub(crate) stay: bool,
     /// Whether the run records a trace, which changes the machine more.
     pub(crate) trace: bool,
 }
 
-/// What came of it.
+/// The result of such a run.
 #[derive(Debug)]
 pub(crate) struct Faulty {
-    /// Of the run.
+    /// How the run ended.
     pub(crate) outcome: Outcome,
     /// Calls that it has made.
     pub(crate) calls: u64,
     /// The one that failed, and the file; none where the run made fewer.
     pub(crate) failed: Option<String>,
-    /// What is still there.
+    /// Leftovers.
     pub(crate) left: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run_with(program: &Path, scratch: &Path, fault: Fault, duration: &
     let said = said.unwrap_or_default();
     let failed = said["failed"].as_str().map(str::to_owned);
     if outcome.whole && failed.is_some() {
-        // Another way was taken: then all of it has to be there.
+        // The run took another way: then all of it has to be there.
         let run = disk.0.join("run");
         let complete = store::read_run(&run).is_ok_and(|run| run.complete);
         let there = [store::ANALYSIS, store::REPORT].iter().all(|name| run.join(name).exists());

@@ -34,9 +34,10 @@ pub(crate) fn container(bytes: Vec<u8>) -> Outcome {
     if texts || damaged > 0 || !file.problems().is_empty() { Outcome::Partial } else { Outcome::Whole }
 }
 
-/// Reads every field of every event; the number of damaged places, each of which must have been told as a loss.
+/// Reads every field of every event; returns the number of damaged places, each of which must have
+/// been reported as a loss.
 fn drain(stream: &mut EventStream, formats: &Formats) -> u64 {
-    let (mut items, mut told) = (0, 0);
+    let (mut items, mut losses) = (0, 0);
     while let Some(item) = stream.next().expect("memory can be read") {
         items += 1;
         assert!(items < MOST_ITEMS, "more items than the bytes can hold");
@@ -47,10 +48,10 @@ fn drain(stream: &mut EventStream, formats: &Formats) -> u64 {
                         (field.int(event.data, formats.endian()), field.bytes(event.data, formats.endian()));
                 }
             }
-            Item::Lost { count, .. } => told += u64::from(count.is_none()),
+            Item::Lost { count, .. } => losses += u64::from(count.is_none()),
         }
     }
-    assert!(told >= stream.damaged(), "damage that was not told as a loss");
+    assert!(losses >= stream.damaged(), "damage that was not told as a loss");
     stream.damaged()
 }
 

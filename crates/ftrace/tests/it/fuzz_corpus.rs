@@ -7,7 +7,7 @@ use crate::common::corpus::{self, Corpus};
 use crate::common::execute::{self, Outcome};
 use crate::common::mutate::{Rng, mutate};
 
-/// Enough to meet every outcome; on a slow machine the test goes on beyond its time until then.
+/// Enough to meet every outcome; on a slow machine the test continues beyond its time until then.
 const FEWEST: u64 = 2000;
 
 /// Runs for some seconds; each outcome must occur, else the damage is not what it should be.

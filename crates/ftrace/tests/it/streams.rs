@@ -1,4 +1,5 @@
-//! Streams over synthetic pages of any size: the merge is a sort, holes and damaged pages are told in their place.
+//! Streams over synthetic pages of any size: the merge is a sort, holes and damaged pages come in
+//! their place.
 
 use std::path::{Path, PathBuf};
 
@@ -128,17 +129,17 @@ fn three_pages(spoil: impl Fn(&mut Vec<u8>), flags: u32) -> (Vec<Owned>, Vec<ftr
 }
 
 /// A time; of a hole: the time before it, then its count and the time behind it.
-type Told = (u64, Option<(Option<u64>, u64)>);
+type Entry = (u64, Option<(Option<u64>, u64)>);
 
-fn short(items: &[Owned]) -> Vec<Told> {
-    let tell = |item: &Owned| match *item {
+fn short(items: &[Owned]) -> Vec<Entry> {
+    let entry = |item: &Owned| match *item {
         Owned::Event { ts_ns, .. } => (ts_ns, None),
         Owned::Lost { count, after_ts_ns, before_ts_ns, cpu: 2 } => {
             (after_ts_ns, Some((count, before_ts_ns)))
         }
         Owned::Lost { .. } => panic!("{item:?}"),
     };
-    items.iter().map(tell).collect()
+    items.iter().map(entry).collect()
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The measured side: `stillcore internal graph-latency ORDER`, with the descriptors of its ends from number 3 on.
 //!
-//! Everything that can fault, allocate or fail comes before the word that it is ready; between releases nothing is done but to wait, to
-//! send and to take.
+//! Everything that can fault, allocate or fail comes before the process reports ready. Between
+//! releases it only waits, sends and takes.
 
-use super::{Heard, Order, Plan, READY, Role, Told};
+use super::{ChildReport, Heard, Order, Plan, READY, Role};
 use crate::transport::{Doorbell, EndOrder, Parcel, Receiver, Sender, Take, Waiter};
 use linux::enter;
 use linux::sys::{clock, memory, sched};
@@ -11,13 +11,13 @@ use model::Cpus;
 use model::sample::Policy;
 use std::io::{self, Write};
 
-/// Does what the order says, talking over standard input and output. The only caller is the hidden verb.
+/// Executes the order, talking over standard input and output. Only the hidden verb calls it.
 pub fn serve(order: &str) -> io::Result<()> {
     let order: Order = serde_json::from_str(order)?;
     let mut parcel = Parcel::inherited(order.descriptors)?;
     let bell = order.bell.as_ref().map(|bell| Doorbell::adopt(bell, &mut parcel)).transpose();
     let bell = bell.map_err(io::Error::other)?;
-    let told = match order.role {
+    let report = match order.role {
         Role::Publisher => {
             let mut sender = Sender::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
             sender.wait_until_joined().map_err(io::Error::other)?;
@@ -30,11 +30,11 @@ pub fn serve(order: &str) -> io::Result<()> {
         }
         Role::Both => both(&order.plan, &order.end, &mut parcel, bell.as_ref()),
     }?;
-    serde_json::to_writer(io::stdout().lock(), &told)?;
+    serde_json::to_writer(io::stdout().lock(), &report)?;
     Ok(())
 }
 
-/// Says that everything is prepared, and waits for the time to start.
+/// Reports ready, and waits for the start time.
 fn say_ready() -> io::Result<i64> {
     writeln!(io::stdout(), "{READY}")?;
     let mut word = String::new();
@@ -42,8 +42,13 @@ fn say_ready() -> io::Result<i64> {
     word.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the start never came"))
 }
 
-/// Two threads of this process: the subscriber is this one, and tells the publisher when to start.
-fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell>) -> io::Result<Told> {
+/// Runs both ends as two threads of this process: this one subscribes, and starts the publisher.
+fn both(
+    plan: &Plan,
+    end: &EndOrder,
+    parcel: &mut Parcel,
+    bell: Option<&Doorbell>,
+) -> io::Result<ChildReport> {
     let (mut sender, mut receiver) = end.adopt_pair(parcel).map_err(io::Error::other)?;
     sender.wait_until_joined().and_then(|()| receiver.wait_until_joined()).map_err(io::Error::other)?;
     let (prepared, is_prepared) = std::sync::mpsc::channel();
@@ -55,8 +60,8 @@ fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell
                 starts.recv().map_err(io::Error::other)
             })
         });
-        // What starts the publisher is the subscriber's own: if that fails before, the publisher hears
-        // of it.
+        // The subscriber owns the sender that starts the publisher. If the subscriber fails first,
+        // the publisher sees the channel close.
         let heard = subscriber(plan, receiver, bell, move || {
             // A publisher that could not prepare itself says why when it is joined.
             let _ = is_prepared.recv();
@@ -65,32 +70,36 @@ fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell
             Ok(start_ns)
         });
         let published = publishing.join().map_err(|_| io::Error::other("the publisher panicked"))?;
-        let (heard, mut told) = (heard?, published?);
-        told.heard = heard.heard;
-        told.policies.extend(heard.policies);
-        told.refused.extend(heard.refused);
-        told.cpu_ns.extend(heard.cpu_ns);
-        Ok(told)
+        let (heard, mut report) = (heard?, published?);
+        report.heard = heard.heard;
+        report.policies.extend(heard.policies);
+        report.refused.extend(heard.refused);
+        report.cpu_ns.extend(heard.cpu_ns);
+        Ok(report)
     })
 }
 
-/// Onto its CPU, with its policy, in memory that is there; what was refused is told.
-fn prepare(cpu: u32, policy: &Policy) -> io::Result<Told> {
+/// Moves onto its CPU, sets its policy and locks and prefaults memory; reports what was refused.
+fn prepare(cpu: u32, policy: &Policy) -> io::Result<ChildReport> {
     enter::onto(&Cpus::one(cpu))?;
     let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
     sched::set_timer_slack(1)?;
     let refused = sched::set_policy(policy).err();
     let refused = refused.map(|error| sched::refusal(policy, &error, true));
     memory::prefault_stack();
-    Ok(Told {
+    Ok(ChildReport {
         refused: unlocked.into_iter().chain(refused).collect(),
         policies: vec![sched::effective()?],
-        ..Told::default()
+        ..ChildReport::default()
     })
 }
 
-fn publisher(plan: &Plan, mut sender: Sender, ready: impl FnOnce() -> io::Result<i64>) -> io::Result<Told> {
-    let mut told = prepare(plan.cpus[0], &plan.policies[0])?;
+fn publisher(
+    plan: &Plan,
+    mut sender: Sender,
+    ready: impl FnOnce() -> io::Result<i64>,
+) -> io::Result<ChildReport> {
+    let mut report = prepare(plan.cpus[0], &plan.policies[0])?;
     let payload = vec![0x5a; plan.message_bytes];
     let start_ns = ready()?;
     let before_ns = clock::thread_cpu_ns();
@@ -102,8 +111,8 @@ fn publisher(plan: &Plan, mut sender: Sender, ready: impl FnOnce() -> io::Result
         }
         sender.send(release_ns, &payload).map_err(io::Error::other)?;
     }
-    told.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
-    Ok(told)
+    report.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
+    Ok(report)
 }
 
 fn subscriber(
@@ -111,19 +120,19 @@ fn subscriber(
     mut receiver: Receiver,
     bell: Option<&Doorbell>,
     ready: impl FnOnce() -> io::Result<i64>,
-) -> io::Result<Told> {
+) -> io::Result<ChildReport> {
     let bell = bell.ok_or_else(|| io::Error::other("an order without a bell"))?;
     let mut waiter = bell.waiter(&[&receiver]).map_err(io::Error::other)?;
-    let mut told = prepare(plan.cpus[1], &plan.policies[1])?;
+    let mut report = prepare(plan.cpus[1], &plan.policies[1])?;
     let nothing = Heard { sequence: 1, release_ns: 1, sent_ns: 1, taken_ns: 1 };
     let mut heard = vec![nothing; plan.messages as usize];
     heard.clear();
     ready()?;
     let before_ns = clock::thread_cpu_ns();
     listen(&mut receiver, &mut waiter, &mut heard)?;
-    told.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
-    told.heard = heard;
-    Ok(told)
+    report.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
+    report.heard = heard;
+    Ok(report)
 }
 
 /// Takes every message until the link is closed.

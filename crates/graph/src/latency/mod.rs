@@ -1,8 +1,9 @@
-//! Message latency over one link: a publisher on one CPU, released by a timer, and a subscriber on another that sleeps until something
-//! comes.
+//! Message latency over one link: a timer releases a publisher on one CPU; a subscriber on another
+//! CPU sleeps until a message comes.
 //!
-//! Both times of each message are kept: from the intended release, which is what the application feels (a publisher that is late cannot
-//! hide it), and from the call of `send`, which is what other tools report (pmqtest, ddsperf, Apex.AI performance_test).
+//! Both latencies of each message are kept. One runs from the intended release: the application
+//! sees it, and a late publisher cannot hide it. The other runs from the call of `send`, as other
+//! tools report it (pmqtest, ddsperf, Apex.AI performance_test).
 
 mod child;
 
@@ -20,9 +21,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between the word to start and the first release: both processes have read it by then.
+/// Between the start order and the first release: long enough for both processes to read it.
 const LEAD_NS: i64 = 50_000_000;
-/// Distance of looks whether the user wants to end it.
+/// Interval of checks whether the user wants to end it.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What is measured.
@@ -34,7 +35,7 @@ pub struct Plan {
     pub message_bytes: usize,
     /// Depth of the link.
     pub depth: usize,
-    /// Distance of releases, ns.
+    /// Release interval, ns.
     pub period_ns: i64,
     /// Releases.
     pub messages: u64,
@@ -117,7 +118,7 @@ pub enum Error {
     },
 }
 
-/// What a child is told.
+/// The order for a child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     plan: Plan,
@@ -147,14 +148,14 @@ impl Role {
 
 /// What a child says when it is done.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Told {
+struct ChildReport {
     heard: Vec<Heard>,
     policies: Vec<Policy>,
     refused: Vec<String>,
     cpu_ns: Vec<u64>,
 }
 
-/// Measures; `program` is this very command, and `stopped` is asked now and then.
+/// Measures. `program` is this very command; `stopped` is polled.
 pub fn measure(program: &Path, plan: &Plan, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let bell = Doorbell::new(&[plan.kind])?;
     let link = Link::new(&plan.link(), &bell)?;
@@ -170,7 +171,7 @@ pub fn measure(program: &Path, plan: &Plan, stopped: &dyn Fn() -> bool) -> Resul
     children.iter_mut().try_for_each(Process::is_ready)?;
     let start_ns = clock::now_ns() + LEAD_NS;
     children.iter_mut().try_for_each(|child| child.begin(start_ns))?;
-    let told = Process::collect(children, &link, stopped)?;
+    let reports = Process::collect(children, &link, stopped)?;
     let balance = link.settle()?;
     let mut outcome = Outcome {
         facts: link.facts().clone(),
@@ -180,12 +181,12 @@ pub fn measure(program: &Path, plan: &Plan, stopped: &dyn Fn() -> bool) -> Resul
         refused: Vec::new(),
         cpu_ns: Vec::new(),
     };
-    // The subscriber was started first, and is told of last.
-    for told in told.into_iter().rev() {
-        outcome.heard.extend(told.heard);
-        outcome.policies.extend(told.policies);
-        outcome.refused.extend(told.refused);
-        outcome.cpu_ns.extend(told.cpu_ns);
+    // The subscriber was started first; its report comes last.
+    for report in reports.into_iter().rev() {
+        outcome.heard.extend(report.heard);
+        outcome.policies.extend(report.policies);
+        outcome.refused.extend(report.refused);
+        outcome.cpu_ns.extend(report.cpu_ns);
     }
     Ok(outcome)
 }
@@ -232,9 +233,14 @@ impl Process {
         if matches!(written, Some(Ok(()))) { Ok(()) } else { Err(self.failed()) }
     }
 
-    /// What the children say, in their order, when all have ended. A publisher that is gone has closed the link, or it is closed for it;
-    /// one that finds it closed ends, which is how a user ends the measurement.
-    fn collect(mut children: Vec<Self>, link: &Link, stopped: &dyn Fn() -> bool) -> Result<Vec<Told>, Error> {
+    /// The children's reports, in order, when all have ended. A publisher that ends has closed the
+    /// link, or it is closed for it. A publisher that finds it closed ends; this is how a user ends
+    /// the measurement.
+    fn collect(
+        mut children: Vec<Self>,
+        link: &Link,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<ChildReport>, Error> {
         // Who has much to say blocks until it is read.
         let texts: Vec<_> = children.iter_mut().map(Self::read).collect();
         while !texts.iter().all(JoinHandle::is_finished) {
@@ -243,18 +249,18 @@ impl Process {
             }
             std::thread::sleep(LOOK);
         }
-        let told = texts.into_iter().zip(&mut children).map(|(text, child)| {
+        let reports = texts.into_iter().zip(&mut children).map(|(text, child)| {
             let text = text.join().unwrap_or_default();
             serde_json::from_str(&text).map_err(|_| child.failed())
         });
-        told.collect()
+        reports.collect()
     }
 
     fn read(&mut self) -> JoinHandle<String> {
         let says = self.says.take();
         std::thread::spawn(move || {
             let mut text = String::new();
-            // What cannot be read is no JSON, and told as that.
+            // Unreadable output is not JSON, and is reported as such.
             let _ = says.map(|mut says| says.read_to_string(&mut text));
             text
         })
@@ -274,7 +280,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that is still there has nothing to undo, and its parent is giving up.
+        // A child that still runs has nothing to undo, and its parent is giving up.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = self.child.kill();
             let _ = self.child.wait();

@@ -1,5 +1,5 @@
-//! The account of an edge: everything that was sent, and what became of it. Sent = received + lost, always; what is lost is told by where
-//! it was lost.
+//! The account of an edge: every message that was sent, and what became of it. Sent = received +
+//! lost, always; losses are counted by place.
 
 use crate::transport::Balance;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Account {
         }
     }
 
-    /// Messages that were sent and are no sample.
+    /// Messages that were sent but are not stored as samples.
     pub fn lost(&self) -> u64 {
         self.refused + self.replaced + self.left + self.vanished + self.unstored
     }
@@ -65,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_received_is_lost_and_told_where() {
+    fn messages_not_received_are_counted_by_where_they_were_lost() {
         let balance =
             Balance { sent: 100, received: 91, refused: 2, replaced: 1, left: 5, vanished: 1, missed: 3 };
         let mut account = Account::of(&balance, 90);
         assert_eq!((account.lost(), account.unstored, account.balances()), (10, 1, true));
-        // A sample of a message that nobody sent.
+        // A sample of a message that was not sent.
         assert!(!Account::of(&balance, 92).balances());
         account += account;
         assert_eq!((account.sent, account.lost()), (200, 20));

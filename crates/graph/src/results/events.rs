@@ -17,7 +17,7 @@ pub enum Code {
     TooLate = 2,
     /// Lost messages.
     Lost = 3,
-    /// A service that nobody serves.
+    /// A service without a server.
     ServiceUnavailable = 4,
 }
 
@@ -37,7 +37,7 @@ pub struct Event {
     pub description: String,
 }
 
-/// What is to be told of a message, lost ones before it first. `at_ns` is counted from the start.
+/// The events of a message, lost ones before it first. `at_ns` counts from the start.
 pub fn of_message(
     at_ns: i64,
     caller: &str,
@@ -123,9 +123,9 @@ mod tests {
             let found = tracker.scan(limits, number, 0, latency_us * 1_000);
             events.extend(of_message(7_900_000, "amazon->lyon", number, latency_us as u64, limits, found));
         }
-        let told: Vec<_> = events.iter().map(|event| event.description.as_str()).collect();
+        let descriptions: Vec<_> = events.iter().map(|event| event.description.as_str()).collect();
         assert_eq!(
-            told,
+            descriptions,
             [
                 "msg 1 lost.",
                 "msg 2 late. 2500us > 2000us",

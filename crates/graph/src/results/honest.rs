@@ -1,7 +1,9 @@
-//! The figures that leave nothing out: every sample, counted from the release that was intended, and every message that was sent.
+//! Latency statistics that leave nothing out: every sample, from its intended release, and every
+//! message that was sent.
 //!
-//! A publisher whose timer fires late publishes late, and that is part of what its subscribers see: the latency runs from the release
-//! (G. Tene's "coordinated omission"). The hop, from just before the send to the receipt, is given beside it.
+//! A publisher whose timer fires late publishes late, and its subscribers see that: the latency
+//! runs from the release (G. Tene's "coordinated omission"). The hop, from just before the send to
+//! the receipt, stands beside it.
 
 use linux::measure::live::Live;
 use model::Sample;
@@ -20,7 +22,7 @@ pub struct Arrival {
     pub received_ns: i64,
 }
 
-/// Figures over latencies, ns.
+/// Latency statistics, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// How many.
@@ -77,7 +79,7 @@ impl Arrivals {
         self.hop.add(&sample(arrival.received_ns - arrival.sent_ns));
     }
 
-    /// The figures so far.
+    /// The statistics so far.
     pub fn latencies(&self) -> Latencies {
         Latencies { from_release: Spread::of(&self.from_release), hop: Spread::of(&self.hop) }
     }
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!((tracker.late, tracker.too_late, tracker.max_us), (0, 0, 20));
     }
 
-    /// A message that is too late is the maximum here, and in no figure there.
+    /// A message that is too late is the maximum here; the tracker excludes it.
     #[test]
     fn the_worst_message_is_the_maximum() {
         use super::super::tracker::{Bounds, Tracker};

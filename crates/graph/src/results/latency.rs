@@ -23,7 +23,7 @@ const ALL: &[Column] = &[
     Column::new("throughput[Kb/s]", "throughput_Kb_per_sec", 15),
     Column::new("duration[s]", "duration_s", 10),
 ];
-/// Columns without which a line is no header of it: node, topic, received.
+/// Columns that a header line must have: node, topic, received.
 const ALL_NEEDED: &[usize] = &[0, 1, 3];
 /// The columns of `latency_total.txt`.
 const TOTAL: &[Column] = &[

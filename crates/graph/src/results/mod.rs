@@ -1,5 +1,5 @@
-//! What a graph's run came to: iRobot's figures by iRobot's formulas, honest ones beside them, and the files that tools for
-//! ros2-performance read.
+//! Results of a graph's run: iRobot's by iRobot's formulas, honest ones beside them, and the files
+//! that tools for ros2-performance read.
 
 pub mod accounts;
 pub mod events;

@@ -1,7 +1,8 @@
 //! `resources.txt` of ros2-performance (`performance_metrics/src/resource_usage_logger.cpp`), written and read.
 //!
-//! Its `cpu` is the process's CPU time of the last interval over all CPUs of the machine, its `rss` the largest so far. The three heap
-//! figures are those of glibc's `mallinfo`; where nobody counts them they are 0.
+//! Its `cpu` is the process's CPU time of the last interval over all CPUs of the machine, its `rss`
+//! the largest so far. The three heap values are those of glibc's `mallinfo`; where they are not
+//! counted they are 0.
 
 use super::table::{self, Column, Generation, Row, significant};
 use model::Error;
@@ -17,7 +18,7 @@ const COLUMNS: &[Column] = &[
     Column::new("rss[KB]", "rss_KB", 15),
     Column::new("vsz[KB]", "vsz_KB", 15),
 ];
-/// Columns without which a line is no header of it: time, cpu, rss.
+/// Columns that a header line must have: time, cpu, rss.
 const NEEDED: &[usize] = &[0, 1, 5];
 
 /// What a process used at one time.

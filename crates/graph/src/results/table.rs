@@ -107,7 +107,8 @@ impl<'t> Row<'t> {
         self.cells.get(self.header.places[column]?).copied()
     }
 
-    /// The number of a column, 0 where the file has no such column. What C++ prints for a quotient by 0 is none.
+    /// The number of a column, 0 where the file has no such column. What C++ prints for a quotient
+    /// by 0 counts as none.
     pub(super) fn number(&self, column: usize, columns: &[Column]) -> Result<f64, Error> {
         let Some(text) = self.text(column) else { return Ok(0.0) };
         let number = text.parse::<f64>().map_err(|_| {

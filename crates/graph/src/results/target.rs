@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A target file. Keys that say nothing about limits are kept as they are.
+/// A target file. Keys other than limits are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Target {
     /// The topology it is about.
@@ -56,7 +56,8 @@ pub fn read(path: &Path, text: &str) -> Result<Target, Error> {
     }
 }
 
-/// Holds a run against its limits. Of the resources the largest of all rows counts, all processes of a graph together being one row.
+/// Compares a run with its limits. For resources, the largest of all rows counts; one row covers
+/// all processes of a graph.
 pub fn judge(target: &Target, total: &Total, used: &[Used]) -> Vec<Verdict> {
     let largest = |of: fn(&Used) -> f64| used.iter().map(of).fold(0.0, f64::max);
     let found = |quantity: &str| match quantity {

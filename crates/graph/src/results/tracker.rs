@@ -1,9 +1,11 @@
 //! Late, too late and lost as ros2-performance defines them (`performance_metrics/src/tracker.cpp`, 2023-12), to the letter.
 //!
-//! The latency is that of one hop, in whole microseconds: stamp just before `publish()` to the entry of the callback. A message is too
-//! late above the smaller of an absolute bound and a share of the period, and late above the same of smaller bounds. What the figures
-//! leave out is left out here too, which is why [`super::honest`] stands beside them: messages that are too late are in no mean and in
-//! no maximum, a timer that fires late is no latency, and messages lost behind the last received one are not lost.
+//! The latency is that of one hop, in whole microseconds: stamp just before `publish()` to the
+//! entry of the callback. A message is too late above the smaller of an absolute bound and a share
+//! of the period, and late above the same of smaller bounds. This tracker excludes what those
+//! formulas exclude, which is why [`super::honest`] stands beside it. Messages that are too late
+//! are in no mean and no maximum, a timer that fires late is no latency, and messages lost behind
+//! the last received one are not lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +43,8 @@ pub struct Limits {
 }
 
 impl Bounds {
-    /// The bounds of a message that is published at this distance, ns. The period is taken in whole microseconds and the share of it
-    /// is cut to whole ones, as integer arithmetic does.
+    /// The bounds of a message published with this period, ns. The period is taken in whole
+    /// microseconds, and its share is cut to whole ones, as integer arithmetic does.
     pub fn of(&self, period_ns: u64) -> Limits {
         let share = |percentage: u32| u64::from(percentage) * (period_ns / 1_000) / 100;
         Limits {
@@ -63,7 +65,7 @@ pub enum Judged {
     TooLate,
 }
 
-/// The running figures of one subscriber and topic.
+/// The running statistics of one subscriber and topic.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tracker {
     /// Messages received.
@@ -72,9 +74,10 @@ pub struct Tracker {
     pub late: u64,
     /// Of these, too late.
     pub too_late: u64,
-    /// Gaps in the numbers of received messages. Negative where messages came out of order, which is not foreseen.
+    /// Gaps in the numbers of received messages. Negative where messages came out of order, which
+    /// the formulas do not expect.
     pub lost: i64,
-    /// Latencies in the figures that follow: all but those too late.
+    /// Latencies that the following statistics include: all but those too late.
     pub counted: u64,
     /// Their mean, µs.
     pub mean_us: f64,
@@ -89,8 +92,8 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Counts a message with its number (from 0), published and received at these times, ns. Gives what it was found to be and how many
-    /// were found lost before it.
+    /// Counts a message with its number (from 0), published and received at these times, ns.
+    /// Returns its classification and how many were found lost before it.
     pub fn scan(&mut self, limits: Limits, number: u64, sent_ns: i64, received_ns: i64) -> (Judged, i64) {
         // A stamp from the future is a huge latency there: unsigned.
         let latency_us = ((received_ns - sent_ns) / 1_000) as u64;
@@ -135,7 +138,8 @@ impl Tracker {
 pub struct Total {
     /// Messages received.
     pub received: u64,
-    /// Mean latency, µs: that of each subscriber weighted with what it received, those too late among them.
+    /// Mean latency, µs: that of each subscriber, weighted by the messages it received, including
+    /// those too late.
     pub mean_us: f64,
     /// Late messages.
     pub late: u64,
@@ -228,7 +232,7 @@ mod tests {
             );
         }
         assert_eq!((tracker.received, tracker.late, tracker.too_late), (5, 2, 1));
-        // What is too late is in no figure.
+        // Too late: no statistic counts it.
         assert_eq!((tracker.counted, tracker.min_us, tracker.max_us), (4, 0, 10_000));
     }
 

@@ -8,17 +8,18 @@ use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder, Topic, TopicKind
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The qualities of a topic; those not named are ROS 2's defaults.
+/// The quality of service of a topic; settings not named are ROS 2's defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qos {
     /// Whether what is lost on the way is sent again.
     pub reliable: bool,
-    /// Messages that are kept, for that and until somebody takes them; all of them where this is none.
+    /// Messages that are kept, for late subscribers and until they are taken; all of them where
+    /// this is none.
     pub keep_last: Option<u32>,
 }
 
 impl Default for Qos {
-    /// What ROS 2 takes where nothing is said: reliable, the last ten.
+    /// ROS 2's default: reliable, the last ten.
     fn default() -> Self {
         Self { reliable: true, keep_last: Some(10) }
     }
@@ -78,7 +79,8 @@ impl Participant {
     }
 }
 
-/// This process's participant in a domain (ROS_DOMAIN_ID, 0 to 232), which leaves it with the last that holds it.
+/// This process's participant in a domain (ROS_DOMAIN_ID, 0 to 232). It leaves the domain when its
+/// last user drops it.
 pub(super) fn participant(domain: u16) -> Result<Arc<Participant>, Error> {
     let mut participants = PARTICIPANTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(there) = participants.get(&domain).and_then(Weak::upgrade) {

@@ -7,9 +7,9 @@ use rustdds::{DataWriterStatus, StatusEvented};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Distance of looks for somebody who listens.
+/// Interval of checks for a subscriber.
 const LOOK: Duration = Duration::from_millis(5);
-/// Distance of looks for the middleware's threads.
+/// Interval of checks of the middleware's threads.
 const CHECK: Duration = Duration::from_millis(100);
 
 /// A publisher of [`StampedVector`] on one topic.
@@ -55,8 +55,8 @@ impl Publisher {
         true
     }
 
-    /// For whoever finds that nothing gets through: an error where the middleware is known to have
-    /// ended. Looks ten times a second at most.
+    /// For a caller whose messages do not get through: an error where the middleware is known to
+    /// have ended. Checks ten times per second at most.
     pub fn check(&mut self) -> Result<(), Error> {
         if self.checked.elapsed() < CHECK {
             return Ok(());

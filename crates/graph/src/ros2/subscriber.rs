@@ -1,6 +1,7 @@
 //! A subscriber that a ROS 2 publisher matches.
 //!
-//! What has arrived is taken from the middleware at once: it forgets what nobody has taken of a publisher that leaves.
+//! It takes arrivals from the middleware at once: when a publisher leaves, the middleware drops its
+//! messages that were not taken.
 
 use super::StampedVector;
 use super::participant::{Error, Participant, Qos, failed, participant, stamped};
@@ -18,7 +19,7 @@ const ARRIVED: Token = Token(0);
 const STATUS: Token = Token(1);
 const ENOUGH: Token = Token(2);
 
-/// Distance of looks for the middleware's threads while nothing arrives.
+/// Interval of checks of the middleware's threads while nothing arrives.
 const CHECK: Duration = Duration::from_millis(500);
 
 /// A subscriber of [`StampedVector`] on one topic.
@@ -41,7 +42,8 @@ struct Shared {
 }
 
 impl Subscriber {
-    /// A subscriber in this domain (ROS_DOMAIN_ID, 0 to 232) on this ROS 2 topic, which hears nothing until it listens.
+    /// A subscriber in this domain (ROS_DOMAIN_ID, 0 to 232) on this ROS 2 topic; receives nothing
+    /// until it listens.
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
@@ -53,8 +55,8 @@ impl Subscriber {
         Ok(Self { shared, reader: Some(reader), listener: None, participant })
     }
 
-    /// Listens in a thread of its own, which says each time how many messages are new, and for the
-    /// last time when none will arrive any more.
+    /// Listens in a thread of its own, which reports each time how many messages are new, and once
+    /// more when none will arrive any more.
     pub fn listen(&mut self, arrived: impl Fn(u64) + Send + 'static) -> io::Result<()> {
         if let Some(reader) = self.reader.take() {
             self.listener = Some(Listener::start(
@@ -72,7 +74,7 @@ impl Subscriber {
         self.shared.matched.load(Ordering::Acquire)
     }
 
-    /// The oldest message that nobody has taken; an error where none is left and none will come.
+    /// The oldest message that was not taken yet; an error where none is left and none will come.
     pub fn take(&mut self) -> Result<Option<StampedVector>, Error> {
         // Before the look: what had arrived until then is found.
         let ended = self.shared.ended.get();
@@ -109,7 +111,7 @@ impl Listener {
         let thread = std::thread::Builder::new().name("ros2-arrivals".to_owned()).spawn(move || {
             let mut events = Events::with_capacity(4);
             loop {
-                // Before the first wait: what came before the registration is told of by nobody.
+                // Before the first wait: no event reports what came before the registration.
                 let new = shared.take_up(&mut reader);
                 if new > 0 {
                     arrived(new);
@@ -138,7 +140,7 @@ impl Listener {
 }
 
 impl Shared {
-    /// Takes everything that the middleware has; how many messages that were.
+    /// Takes everything that the middleware has; returns the number of messages.
     fn take_up(&self, reader: &mut DataReader<StampedVector>) -> u64 {
         while let Some(status) = reader.try_recv_status() {
             if let DataReaderStatus::SubscriptionMatched { current, .. } = status {
@@ -146,7 +148,7 @@ impl Shared {
             }
         }
         let mut new = 0;
-        // What cannot be read is lost, which the gap in the numbers tells.
+        // A message that cannot be read is lost; the gap in the numbers shows it.
         while let Ok(Some(sample)) = reader.take_next_sample() {
             let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
             messages.push_back(DataSample::into_value(sample));
@@ -158,7 +160,7 @@ impl Shared {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // A thread that cannot be woken is left where it is; the process ends it.
+        // A thread that cannot be woken keeps running; it ends with the process.
         if self.enough.wake().is_ok() {
             let _ = self.thread.take().map(JoinHandle::join);
         }

@@ -1,10 +1,10 @@
 //! Whether the middleware's own threads are still there.
 //!
-//! RustDDS 0.15.1 ends its event loop and its discovery, without a word to whoever uses it, when
-//! their wait for events is interrupted (`rtps/dp_event_loop.rs`, `discovery/discovery.rs`). A
-//! thread in `epoll_wait` is interrupted when its process was stopped and goes on (signal(7),
-//! "Interruption of system calls and library functions by stop signals"). Nothing is sent or received
-//! any more then, and a link would look full, or idle, for ever.
+//! RustDDS 0.15.1 silently ends its event loop and its discovery when their wait for events is
+//! interrupted (`rtps/dp_event_loop.rs`, `discovery/discovery.rs`). A thread in `epoll_wait` is
+//! interrupted when its process was stopped and continues (signal(7), "Interruption of system calls
+//! and library functions by stop signals"). After that nothing is sent or received any more, and a
+//! link would look full, or idle, for ever.
 
 use rustix::io::Errno;
 use std::fs;
@@ -18,7 +18,7 @@ const IN_EACH_PARTICIPANT: usize = 2;
 const NAMED_WITHIN: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The threads of one participant, by id; none where `/proc` does not say.
+/// The threads of one participant, by id; none where `/proc` does not show them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Threads(Vec<String>);
 
@@ -57,7 +57,7 @@ fn is_one(name: &str) -> bool {
     name.starts_with(NAME)
 }
 
-/// By what its name could be read as: one that cannot be looked at may still be there.
+/// Judged by the result of reading its name: a thread that cannot be read may still exist.
 fn has_ended(name: io::Result<String>) -> bool {
     match name {
         Ok(name) => !is_one(&name),

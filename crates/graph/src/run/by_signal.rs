@@ -1,9 +1,10 @@
 //! An executor whose only work is a POSIX timer that sends a signal: the thread of cFS's time base, which takes a signal and gives a
 //! semaphore (NASA's OSAL, `osapi-timebase`).
 //!
-//! The kernel sends no signal twice before it is taken, and counts the expiries in between as overruns. A signal therefore stands for one
-//! release or several; the last of them is served, as elsewhere, and the others are missed. What no signal has told of when the run is over
-//! is missed as well, so that served and missed are always all releases of the run.
+//! The kernel sends no signal twice before it is taken, and counts the expiries in between as
+//! overruns. A signal therefore stands for one release or several. The last of them is served, as
+//! elsewhere, and the others are missed. Releases without a signal at the end of the run are missed
+//! as well, so that served and missed are always all releases of the run.
 
 use super::executor::{GRACE_NS, LONGEST_SLEEP_NS};
 use super::node::Node;
@@ -13,7 +14,7 @@ use linux::sys::clock;
 use linux::sys::timersignal::SignalTimer;
 use std::io;
 
-/// Serves the timer `at` of a node until `end_ns`, or until told to stop.
+/// Serves the timer `at` of a node until `end_ns`, or until it is stopped.
 pub(super) fn serve(
     signal: &SignalTimer,
     node: &mut Node,
@@ -61,8 +62,8 @@ mod tests {
         let start_ns = clock::now_ns();
         node.start_at(start_ns);
         serve(&signal, &mut node, 0, &control, start_ns + 20 * MS).unwrap();
-        let told = node.timer_reports().next().unwrap();
-        (told.served, told.missed, told.overruns.unwrap())
+        let report = node.timer_reports().next().unwrap();
+        (report.served, report.missed, report.overruns.unwrap())
     }
 
     #[test]
@@ -86,7 +87,7 @@ mod tests {
         node.give_up(0, 20 * MS);
         // Nothing after the end is a release.
         node.signalled(0, 7, 20 * MS);
-        let told = node.timer_reports().next().unwrap();
-        assert_eq!((told.served, told.missed, told.overruns), (1, 14, Some(2)));
+        let report = node.timer_reports().next().unwrap();
+        assert_eq!((report.served, report.missed, report.overruns), (1, 14, Some(2)));
     }
 }

@@ -1,6 +1,8 @@
-//! The ordering side of a graph: links, processes, the rows of what they receive, and in the end where everything went.
+//! The controlling side of a graph: links, processes, the rows of what they receive, and at the end
+//! the account of every message.
 //!
-//! The maker keeps both ends of every link open, so that a process that is killed, stopped or slow takes no message along unseen.
+//! The maker keeps both ends of every link open, so that a process that is killed, stopped or slow
+//! loses no message uncounted.
 
 use super::children::{Process, said, start};
 use super::order::TimerReport;
@@ -31,13 +33,13 @@ use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
 
-/// Distance of looks at rings and children, ns.
+/// Polling interval of rings and children, ns.
 const POLL_NS: i64 = 10_000_000;
 /// From the order to start to the first release, ns: long enough for every thread to see the order.
 const LEAD_NS: i64 = 50_000_000;
 /// How long processes may take to set themselves up, ns: busy work is calibrated, files are opened.
 const PATIENCE_NS: i64 = 30 * clock::SECOND_NS;
-/// How long after the end a process may still serve what is on its way before it is killed, ns.
+/// How long after the end a process may still serve messages under way before it is killed, ns.
 const GRACE_NS: i64 = 3 * clock::SECOND_NS;
 
 /// Where and what to run.
@@ -74,9 +76,9 @@ pub struct Progress {
 pub struct EdgeRun {
     /// Where everything that was sent went.
     pub account: Account,
-    /// Figures that leave nothing out.
+    /// Statistics that leave nothing out.
     pub latencies: Latencies,
-    /// Figures by the formulas of ros2-performance.
+    /// Statistics by the formulas of ros2-performance.
     pub tracker: Tracker,
     /// What the link became where that is not what was asked.
     pub notes: Vec<String>,
@@ -97,7 +99,7 @@ pub struct Measured {
     pub processes: Vec<ProcessUse>,
     /// All of them together over time.
     pub resources: Vec<Used>,
-    /// What was late, too late or lost, as ros2-performance tells it.
+    /// What was late, too late or lost, as ros2-performance reports it.
     pub events: Vec<Event>,
     /// Outputs compared with the expected ones, and those that were wrong.
     pub outputs: [u64; 2],
@@ -291,7 +293,8 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Starts all at once and stores what they receive until all have ended; whether they were told to end early.
+    /// Starts all at once and stores what they receive until all have ended; returns whether they
+    /// were stopped early.
     fn run(
         &mut self,
         start_ns: i64,
@@ -384,7 +387,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Stores what the rings hold by now; gives what is as large as the recorder wants to know.
+    /// Stores the current contents of the rings; returns those sizes that the recorder asks for.
     pub(super) fn poll(&mut self, over_ns: Option<i64>) -> Result<Vec<SnapshotSample>, Error> {
         let mut large = Vec::new();
         let plan = self.order.plan;

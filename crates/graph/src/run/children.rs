@@ -20,13 +20,13 @@ pub(super) struct Process {
     pub(super) executors: Vec<usize>,
     /// What it said at its end.
     pub(super) report: Option<ProcessReport>,
-    /// Why it did not come to its end.
+    /// Why it ended early.
     pub(super) died: Option<String>,
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that is still there has nothing to undo, and its parent is giving up.
+        // A child that still runs has nothing to undo, and its parent is giving up.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = self.child.kill();
             let _ = self.child.wait();

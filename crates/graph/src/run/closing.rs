@@ -1,4 +1,4 @@
-//! The end of a run: files and accounts are closed, and what processes said of themselves is put beside them.
+//! The end of a run: closes files and accounts, and adds the reports of the processes.
 
 use super::carry_out::{EdgeRun, Measured, Running, Store, meta};
 use super::order::TimerReport;
@@ -22,7 +22,7 @@ impl Running<'_> {
             notes,
         });
         let edges: Vec<_> = edges.collect();
-        let mut limits = self.order.plan.told.clone();
+        let mut limits = self.order.plan.unmatched.clone();
         let mut notes: Vec<String> = edges.iter().flat_map(|edge| edge.notes.iter().cloned()).collect();
         let mut nothing_taken = 0;
         if self.events.beyond > 0 {
@@ -92,7 +92,7 @@ impl Running<'_> {
             Some((report.rss_kib, own))
         });
         let policy = plan.policies[at].clone();
-        // Of a process that was killed nobody knows what it got.
+        // What a killed process got is unknown.
         let effective = report.map_or_else(|| policy.clone(), |(_, own)| own.policy_effective.clone());
         let meta = meta(self.order, at, &window.phase, effective.clone());
         let samples = store.writer.finish(&meta)?;
@@ -126,7 +126,7 @@ impl Running<'_> {
     }
 }
 
-/// That releases passed of which no signal told.
+/// A sentence if releases passed without a signal.
 fn unsignalled(timer: &TimerReport) -> Option<String> {
     let count = timer.missed - timer.overruns?.min(timer.missed);
     (count > 0).then(|| {
@@ -134,18 +134,18 @@ fn unsignalled(timer: &TimerReport) -> Option<String> {
     })
 }
 
-/// Notes, `subject: what`, with the same of several subjects once.
+/// Folds notes (`subject: what`): the same note of several subjects appears once.
 fn folded(notes: &[String]) -> Vec<String> {
-    let mut told: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
+    let mut subjects: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
     for note in notes {
         let (subject, what) = note.split_once(": ").unwrap_or(("", note));
-        told.entry(what).or_insert((subject, 0)).1 += 1;
+        subjects.entry(what).or_insert((subject, 0)).1 += 1;
     }
     let sentence = |(what, (subject, count)): (&str, (&str, u64))| match count {
         1 => format!("{subject}: {what}"),
         more => format!("{subject} and {} more: {what}", more - 1),
     };
-    told.into_iter().map(sentence).collect()
+    subjects.into_iter().map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_of_several_is_told_once() {
+    fn the_same_note_of_several_is_written_once() {
         let notes = ["link a: it is short", "link b: it is long", "link c: it is short"].map(str::to_owned);
         assert_eq!(folded(&notes), ["link b: it is long", "link a and 1 more: it is short"]);
     }

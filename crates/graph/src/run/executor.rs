@@ -1,9 +1,10 @@
 //! An executor: threads that serve the timers and messages of its nodes.
 //!
-//! The order is that of `rclcpp` (T. Blass et al., "A ROS 2 response-time analysis exploiting starvation freedom and execution-time
-//! variance", RTSS 2021): in each pass timers first, then subscriptions, services, clients, and of each at most one message. With several
-//! threads one of them looks for work at a time; it lets the next one look as soon as it has found some. A node is served by one thread
-//! at a time (a mutually exclusive callback group).
+//! The order is that of `rclcpp` (T. Blass et al., "A ROS 2 response-time analysis exploiting
+//! starvation freedom and execution-time variance", RTSS 2021): in each pass timers first, then
+//! subscriptions, services, clients, and of each at most one message. With several threads, one of
+//! them searches for work at a time; it lets the next one search as soon as it has found some. One
+//! thread at a time serves a node (a mutually exclusive callback group).
 
 use super::by_signal;
 use super::node::{Node, Served};
@@ -17,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
 pub(super) const GRACE_NS: i64 = 250_000_000;
-/// The longest sleep, ns: a parent that wants the end is heard by then.
+/// The longest sleep, ns: within it an executor notices that its parent wants the end.
 pub(super) const LONGEST_SLEEP_NS: i64 = 100_000_000;
 
 /// What its threads share.
@@ -93,7 +94,8 @@ impl Executor {
         self.nodes.iter().for_each(|node| lock(node).start_at(start_ns));
     }
 
-    /// One thread's share: serves until the end, and a little longer those who still send. With a signal it serves the only timer there is.
+    /// One thread's share: serves until the end, and a little longer while senders still live. With
+    /// a signal it serves the only timer there is.
     pub(super) fn serve(&self, end_ns: i64, signal: Option<&SignalTimer>) -> Result<(), Error> {
         match (signal, self.units.first()) {
             (Some(signal), Some(Unit::Timer { node, at })) => {
@@ -106,7 +108,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Serves the next unit that has work, or sleeps until one may have. False when all is over.
+    /// Serves the next unit that has work, or sleeps until one may have. False when the run is
+    /// over.
     fn turn(&self, end_ns: i64) -> Result<bool, Error> {
         let mut held = Some(lock(&self.pass));
         while let Some(pass) = held.as_deref_mut() {
@@ -165,7 +168,7 @@ impl Executor {
     }
 }
 
-/// Begins the next pass; sleeps first where this one found no work. False when all is over.
+/// Begins the next pass; sleeps first where this one found no work. False when the run is over.
 fn end_of_pass(pass: &mut Pass, end_ns: i64) -> Result<bool, Error> {
     pass.at = 0;
     if pass.ran {

@@ -1,8 +1,10 @@
-//! Running a graph: one process a process of the graph, one thread a thread of its executors, one link an edge.
+//! Runs a graph: one OS process per process of the graph, one thread per executor thread, one link
+//! per edge.
 //!
-//! `plan` makes of a graph what each process is ordered to do; `process`, `executor` and `node` are the ordered side, which runs as
-//! `stillcore internal graph`; `carry_out` is the ordering one: it makes the links, starts the processes, stores a row for each message
-//! received and closes the accounts, whoever was killed meanwhile.
+//! `plan` turns a graph into the orders of each process. `process`, `executor` and `node` are the
+//! executing side, which runs as `stillcore internal graph`. `carry_out` is the controlling side:
+//! it makes the links, starts the processes, stores a row for each message received and closes the
+//! accounts, even if a process was killed meanwhile.
 
 mod by_signal;
 pub mod carry_out;

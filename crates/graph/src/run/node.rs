@@ -1,4 +1,5 @@
-//! A node at work: its timers, the ends where it receives, what it does then. Only one thread is in a node at a time.
+//! A node at work: its timers, its receiving ends, its actions. Only one thread is in a node at a
+//! time.
 
 use super::order::{ActionOrder, NodeOrder, TimerReport};
 use crate::results::honest::Arrival;
@@ -29,7 +30,7 @@ struct Timer {
     next: i64,
     served: u64,
     missed: u64,
-    /// Of those, the ones that the kernel counted, where a signal tells of releases.
+    /// Of those, the ones that the kernel counted, where signals announce releases.
     overruns: Option<u64>,
     action: usize,
 }
@@ -142,7 +143,8 @@ impl Node {
         self.timers.len()
     }
 
-    /// Serves a timer if its release has come and lies before `end_ns`. `begun` is called when it is sure that there is work.
+    /// Serves a timer if its release has come and lies before `end_ns`. Calls `begun` once it is
+    /// certain that there is work.
     pub(super) fn timer(&mut self, at: usize, end_ns: i64, store: Store<'_>, begun: impl FnOnce()) -> Served {
         let timer = &mut self.timers[at];
         let release_ns = timer.first_ns + timer.next * timer.period_ns;
@@ -155,7 +157,7 @@ impl Node {
         }
         begun();
         timer.served += 1;
-        // As rclcpp does: of the releases that have passed meanwhile only the last is served.
+        // As in rclcpp: of the releases that have passed meanwhile, only the last is served.
         let passed = (now_ns.min(end_ns - 1) - timer.first_ns).div_euclid(timer.period_ns);
         let next = (timer.next + 1).max(passed);
         timer.missed += (next - timer.next - 1) as u64;
@@ -180,8 +182,8 @@ impl Node {
         timer.first_ns + timer.next * timer.period_ns < end_ns
     }
 
-    /// Serves the last of the releases that a signal stands for, its own and `overruns` more; the others are missed. Those at `end_ns` and
-    /// later are no releases of the run.
+    /// Serves the last of the releases that a signal stands for: its own and `overruns` more. The
+    /// others are missed. Those at `end_ns` and later do not belong to the run.
     pub(super) fn signalled(&mut self, at: usize, overruns: u64, end_ns: i64) {
         if !self.awaits(at, end_ns) {
             return;
@@ -198,7 +200,7 @@ impl Node {
         self.act(action, release_ns, [0; INPUT_BYTES]);
     }
 
-    /// Counts the releases before `end_ns` that no signal has told of.
+    /// Counts the releases before `end_ns` that no signal announced.
     pub(super) fn give_up(&mut self, at: usize, end_ns: i64) {
         while self.awaits(at, end_ns) {
             self.timers[at].next += 1;
@@ -206,7 +208,8 @@ impl Node {
         }
     }
 
-    /// Does an action for each message that waits at the ports it takes from, the oldest first; whether there was any.
+    /// Runs an action for each message that waits at the ports it takes from, the oldest first;
+    /// returns whether there was any.
     fn take_waiting(&mut self, action: usize, store: Store<'_>) -> bool {
         let mut any = false;
         for taken in 0..self.actions[action].order.takes.len() {
@@ -230,7 +233,7 @@ impl Node {
         }
     }
 
-    /// Reads, compares, computes and publishes; what is published inherits the release of what it was made of.
+    /// Reads, compares, computes and publishes; the output inherits the release of its input.
     fn act(&mut self, action: usize, release_ns: i64, mut given: Given) {
         let Self { actions, outs, files, tally, .. } = self;
         let Action { order, job } = &mut actions[action];
@@ -301,7 +304,7 @@ impl Port {
                 None
             }
             Err(error) => {
-                // A link that cannot be read will not be read better at the next turn.
+                // A link that cannot be read will not be readable at the next turn either.
                 self.closed = true;
                 tally.failed.get_or_insert_with(|| error.to_string());
                 None

@@ -1,4 +1,4 @@
-//! What a process of a graph is asked to do, and what it says of itself afterwards.
+//! The order for a process of a graph, and its report afterwards.
 
 use crate::transport::{BellOrder, EndOrder};
 use linux::measure::job::Work;
@@ -40,7 +40,7 @@ pub(super) struct ExecutorOrder {
     pub(super) number: u32,
     /// Where it may run.
     pub(super) cpus: Cpus,
-    /// The policy to ask for.
+    /// The requested policy.
     pub(super) policy: Policy,
     /// Timer slack of a policy that is not real-time, ns.
     pub(super) timer_slack_ns: u64,
@@ -81,11 +81,11 @@ pub(super) struct NodeOrder {
 pub(super) struct TimerOrder {
     /// Its name, for its report.
     pub(super) name: String,
-    /// Distance of releases, ns.
+    /// Release interval, ns.
     pub(super) period_ns: i64,
     /// First release after the start, ns.
     pub(super) offset_ns: i64,
-    /// Whether a signal tells of a release.
+    /// Whether a signal announces each release.
     pub(super) by_signal: bool,
     /// Position of its action.
     pub(super) action: usize,
@@ -166,7 +166,7 @@ pub struct ExecutorReport {
     pub outputs_wrong: u64,
     /// Releases at which a timer found nothing to take.
     pub nothing_taken: u64,
-    /// What went wrong while it ran; it went on with the next message.
+    /// What went wrong while it ran; it continued with the next message.
     pub failed: Option<String>,
 }
 
@@ -175,7 +175,7 @@ pub struct ExecutorReport {
 pub struct TimerReport {
     /// Node and timer.
     pub name: String,
-    /// Distance of releases, ns.
+    /// Release interval, ns.
     pub period_ns: i64,
     /// Releases served.
     pub served: u64,

@@ -1,4 +1,5 @@
-//! From a graph to what is run: where each executor runs and how, which transport each edge takes, what each node does.
+//! From a graph to a run: where each executor runs and how, which transport each edge takes, what
+//! each node does.
 
 use super::order::{ActionOrder, NodeOrder, OutOrder, PortOrder, TimerOrder};
 use crate::Error;
@@ -15,11 +16,12 @@ const MOST_WAITING_BYTES: usize = 64 << 20;
 /// What the run says where the graph does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Transport of edges whose topic names none; none takes a queue inside a process and a shared-memory ring between two.
+    /// Transport of edges whose topic names none. Where this is none too: a queue inside a process,
+    /// a shared-memory ring between two.
     pub transport: Option<Kind>,
     /// CPUs of executors that name none.
     pub cpus: Cpus,
-    /// Whether each of those gets one of these CPUs, by turns; else each may run on all of them.
+    /// Whether each executor gets one of these CPUs in turn; else each may run on all of them.
     pub spread: bool,
     /// The policy of all executors, whatever the graph says.
     pub policy: Option<Policy>,
@@ -46,18 +48,19 @@ pub struct Plan {
     pub cpus: Vec<Cpus>,
     /// How each executor is to be scheduled.
     pub policies: Vec<Policy>,
-    /// Distance of the releases that each edge's messages come from, ns: the sender's own, or those of what it reacts to.
+    /// Interval of the releases that each edge's messages come from, ns: the sender's own, or those
+    /// of what it reacts to.
     pub periods_ns: Vec<Option<u64>>,
     /// The options.
     pub options: Options,
-    /// What of the graph is run otherwise than it says.
-    pub told: Vec<String>,
+    /// Ports without a match, one sentence each.
+    pub unmatched: Vec<String>,
 }
 
 impl Plan {
     /// Makes a plan; refuses what cannot be run.
     pub fn new(graph: Graph, options: Options) -> Result<Self, Error> {
-        let (edges, told) = edges(&graph);
+        let (edges, unmatched) = edges(&graph);
         let mut plan = Self {
             links: Vec::new(),
             periods_ns: (0..edges.len()).map(|at| period_of(&graph, &edges, at, edges.len())).collect(),
@@ -73,7 +76,7 @@ impl Plan {
             graph,
             edges,
             options,
-            told,
+            unmatched,
         };
         plan.links = plan.edges.iter().map(|edge| plan.link(edge)).collect::<Result<_, _>>()?;
         plan.polling()?;

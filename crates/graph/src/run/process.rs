@@ -1,5 +1,6 @@
-//! The ordered side of a graph: one process, its executors' threads, its report. Runs as `stillcore internal graph COUNT`, with COUNT
-//! descriptors from number 3 on, of which the first holds the order.
+//! The executing side of a graph: one process, its executors' threads, its report. Runs as
+//! `stillcore internal graph COUNT`, with COUNT descriptors from number 3 on, of which the first
+//! holds the order.
 
 use super::executor::Executor;
 use super::node::Node;
@@ -17,7 +18,7 @@ use std::io::{self, Read, Seek};
 use std::sync::Barrier;
 use std::thread;
 
-/// Distance of looks at the ring while waiting for the start, ns.
+/// Polling interval of the ring while waiting for the start, ns.
 const WAIT_STEP_NS: i64 = 2_000_000;
 /// A process whose parent never starts it ends by itself.
 const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
@@ -148,7 +149,8 @@ fn report(order: &ExecutorOrder, threads: Vec<Thread>, executor: Executor) -> Ex
         failed: None,
     };
     for mut node in executor.into_nodes() {
-        // What a queue of this process still holds goes with the process: it is counted as left before.
+        // Messages still in a queue of this process vanish with the process: count them as left
+        // before.
         for port in &mut node.ports {
             if let Err(error) = port.receiver.leave() {
                 node.tally.failed.get_or_insert_with(|| error.to_string());
@@ -172,7 +174,7 @@ fn thread_of(
     let set = set_up(order);
     let signal = order.by_signal().then(SignalTimer::new).transpose();
     memory::prefault_stack();
-    // Others wait here for this one, whatever came of setting it up.
+    // Others wait here for this one, even if its setup failed.
     if ready.wait().is_leader() {
         executor.control().set_state(State::Ready);
     }
@@ -200,7 +202,8 @@ fn thread_of(
     })
 }
 
-/// Puts the thread on its CPUs and asks for its policy; what it got, and why not what was asked.
+/// Puts the thread on its CPUs and requests its policy; returns what it got, and why if that
+/// differs.
 fn set_up(order: &ExecutorOrder) -> Result<(Policy, Option<String>), Error> {
     let failed = |error: io::Error| Error::os("set up", format!("a thread on CPUs {}", order.cpus), error);
     enter::onto(&order.cpus).map_err(failed)?;

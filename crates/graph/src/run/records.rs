@@ -69,7 +69,7 @@ impl Drain {
         None
     }
 
-    /// Its row. `missed` are the messages of its edge that did not come just before it.
+    /// Its row. `missed` counts the messages of its edge that are missing just before it.
     pub(super) fn sample(&mut self, received: &Received, missed: u64) -> (Sample, [i64; COLUMNS.len()]) {
         let Received { edge, bytes, arrival, ring_lost } = *received;
         self.seq += u64::from(ring_lost);

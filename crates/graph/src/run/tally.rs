@@ -1,4 +1,4 @@
-//! The figures of an edge while its messages arrive.
+//! The statistics of an edge while its messages arrive.
 
 use super::plan::Plan;
 use crate::results::events::{self, Event};
@@ -30,8 +30,9 @@ impl EdgeTally {
         }
     }
 
-    /// Counts a message and tells what there is to tell; how many messages of the edge did not come just before it.
-    pub(super) fn add(&mut self, arrival: &Arrival, start_ns: i64, mut tell: impl FnMut(Event)) -> u64 {
+    /// Counts a message and reports its events; returns how many messages of the edge are missing
+    /// just before it.
+    pub(super) fn add(&mut self, arrival: &Arrival, start_ns: i64, mut report: impl FnMut(Event)) -> u64 {
         // A client's latency is that of the round trip; what a response inherits is the release of its request.
         let since_ns = if self.round_trip { arrival.release_ns } else { arrival.sent_ns };
         let found = self.tracker.scan(self.limits, arrival.number, since_ns, arrival.received_ns);
@@ -39,7 +40,7 @@ impl EdgeTally {
         let at_ns = arrival.received_ns - start_ns;
         events::of_message(at_ns, &self.caller, arrival.number, latency_us, self.limits, found)
             .into_iter()
-            .for_each(&mut tell);
+            .for_each(&mut report);
         self.arrivals.add(*arrival);
         found.1.max(0) as u64
     }

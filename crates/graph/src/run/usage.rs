@@ -25,7 +25,7 @@ pub struct ProcessUse {
 }
 
 impl ProcessUse {
-    /// Looks at the process; what is gone keeps what was seen last.
+    /// Samples the process; one that is gone keeps its last values.
     pub(super) fn look(&mut self, root: &Root) {
         let status = root.maybe(&format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let kib = |key: &str| {
@@ -49,7 +49,7 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
-/// Rows for `resources.txt`: all processes together, one row a look.
+/// Rows for `resources.txt`: all processes together, one row per sample.
 #[derive(Debug)]
 pub(super) struct Watch {
     root: Root,
@@ -61,7 +61,7 @@ pub(super) struct Watch {
     last: (i64, u64),
 }
 
-/// Distance of looks, ns: what ros2-performance samples by default.
+/// Sampling interval, ns: the default of ros2-performance.
 const STEP_NS: i64 = 1_000_000_000;
 
 impl Watch {
@@ -70,7 +70,7 @@ impl Watch {
         Self { root: Root::live(), processes, rows: vec![Used::default()], cpus: cpus.max(1), last: (0, 0) }
     }
 
-    /// Looks where it is time; `elapsed_ns` is counted from the start.
+    /// Samples when it is time; `elapsed_ns` counts from the start.
     pub(super) fn look(&mut self, elapsed_ns: i64, at_once: bool) {
         if elapsed_ns <= self.last.0 || (!at_once && elapsed_ns < self.last.0 + STEP_NS) {
             return;

@@ -46,8 +46,8 @@ mod tests {
         for one in ALL {
             let graph = one.graph().unwrap();
             assert_eq!(graph.name, one.name);
-            let (edges, told) = edges(&graph);
-            assert!(told.is_empty(), "{}: {told:?}", one.name);
+            let (edges, unmatched) = edges(&graph);
+            assert!(unmatched.is_empty(), "{}: {unmatched:?}", one.name);
             for (node, publisher) in graph.publishers() {
                 let heard = edges.iter().any(|edge| edge.topic == node.resolve(&publisher.topic));
                 assert!(

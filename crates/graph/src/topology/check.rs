@@ -1,10 +1,11 @@
-//! What a graph must be, beyond its syntax: names that resolve, rates that can be served, actions that make sense.
+//! Checks a graph beyond its syntax: names that resolve, rates that can be served, actions that
+//! make sense.
 
 use super::{Action, By, Graph, Node};
 use linux::measure::job::{INPUT_BYTES, OUTPUT_BYTES, Work};
 use model::Error;
 
-/// The shortest distance of releases, ns.
+/// The shortest release interval, ns.
 const LEAST_PERIOD_NS: u64 = 20_000;
 /// The most threads of one executor, and of a graph.
 const MOST_THREADS: u32 = 64;
@@ -37,7 +38,7 @@ pub(super) fn check(place: &str, graph: &Graph) -> Result<(), Error> {
     Ok(())
 }
 
-/// That each name is one thing's: our own files of a graph tell nodes apart by it. JSON files may
+/// Checks that no two things share a name: our own graph files identify nodes by it. JSON files may
 /// have two nodes of one name, in two processes.
 pub(super) fn names(place: &str, graph: &Graph) -> Result<(), Error> {
     unique(place, "process", graph.processes.iter().map(|process| process.name.clone()))?;
@@ -118,7 +119,8 @@ fn action(at: &str, node: &Node, action: &Action) -> Result<(), Error> {
         let Some(publisher) = node.publishers.iter().find(|one| one.topic == *topic) else {
             return wrong(format!("publishes {topic:?}"), "a topic of a publisher of the same node");
         };
-        // Inputs are copied into what is published, outputs are what an attitude-control step gives.
+        // Inputs are copied into the published message; outputs are the results of an
+        // attitude-control step.
         let needed = if action.reads { INPUT_BYTES } else { OUTPUT_BYTES } as u64;
         if (action.reads || action.computes == Some(Work::Attitude)) && publisher.bytes < needed {
             return wrong(

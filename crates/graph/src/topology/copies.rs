@@ -1,9 +1,9 @@
-//! Copies of a whole graph side by side, as in the ERTS 2022 paper's experiment with 1 to 30 AOCS (§VI-A): nothing is shared between them
-//! but the machine, and the files where that is wanted.
+//! Copies of a whole graph side by side, as in the ERTS 2022 paper's experiment with 1 to 30 AOCS
+//! (§VI-A). They share only the machine and, if requested, the files.
 
 use super::{Action, Chain, Executor, Graph, Node, Process, Topic};
 
-/// So many copies of the graph; the names of all but a single one end with `-1`, `-2`, ….
+/// This many copies of the graph; with more than one, names end with `-1`, `-2`, ….
 #[must_use]
 pub fn copies(graph: &Graph, count: u32) -> Graph {
     if count == 1 {

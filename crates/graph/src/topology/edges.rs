@@ -1,6 +1,8 @@
-//! Who sends to whom: one edge a publisher and subscriber of the same topic, and two an asked service.
+//! Who sends to whom: one edge per publisher and subscriber of the same topic, and two per service
+//! with a client.
 //!
-//! What does not match is told and gets no edge, as DDS would have it: other type, or more requested than offered.
+//! A port without a match is reported and gets no edge, as DDS would have it: other type, or more
+//! requested than offered.
 
 use super::{Graph, Qos, hz};
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ pub struct Edge {
     pub to: End,
     /// Payload, bytes.
     pub bytes: u64,
-    /// Distance of the sender's own releases, ns, where it has any.
+    /// Interval of the sender's own releases, ns, where it has any.
     pub period_ns: Option<u64>,
     /// What the receiver requests.
     pub qos: Qos,
@@ -41,20 +43,21 @@ pub enum EdgeKind {
 pub struct End {
     /// Position of the node in [`Graph::nodes`].
     pub node: usize,
-    /// Position among the node's publishers, subscribers, clients or servers: which, the edge's kind says.
+    /// Position among the node's publishers, subscribers, clients or servers, according to the
+    /// edge's kind.
     pub port: usize,
 }
 
-/// The edges of a graph, by publisher, and what matches by name alone.
+/// The edges of a graph, by publisher, and a sentence for each port without a match.
 pub fn edges(graph: &Graph) -> (Vec<Edge>, Vec<String>) {
-    let (mut found, mut told) = (Vec::new(), Vec::new());
-    topics(graph, &mut found, &mut told);
-    services(graph, &mut found, &mut told);
-    unheard(graph, &found, &mut told);
-    (found, told)
+    let (mut found, mut unmatched) = (Vec::new(), Vec::new());
+    topics(graph, &mut found, &mut unmatched);
+    services(graph, &mut found, &mut unmatched);
+    unheard(graph, &found, &mut unmatched);
+    (found, unmatched)
 }
 
-fn topics(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
+fn topics(graph: &Graph, found: &mut Vec<Edge>, unmatched: &mut Vec<String>) {
     for (from, sender) in graph.nodes.iter().enumerate() {
         for (out, publisher) in sender.publishers.iter().enumerate() {
             let topic = sender.resolve(&publisher.topic);
@@ -69,7 +72,7 @@ fn topics(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
                     });
                     if let Some(why) = mismatch.or(refused) {
                         let (from, to) = (sender.full_name(), receiver.full_name());
-                        told.push(format!("{to} hears nothing of {topic} from {from}: {why}"));
+                        unmatched.push(format!("{to} hears nothing of {topic} from {from}: {why}"));
                         continue;
                     }
                     found.push(Edge {
@@ -87,7 +90,7 @@ fn topics(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
     }
 }
 
-fn services(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
+fn services(graph: &Graph, found: &mut Vec<Edge>, unmatched: &mut Vec<String>) {
     for (from, asking) in graph.nodes.iter().enumerate() {
         for (port, client) in asking.clients.iter().enumerate() {
             let service = asking.resolve(&client.service);
@@ -98,7 +101,7 @@ fn services(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
                 node.resolve(&server.service) == service && server.message == client.message
             });
             let (here, Some((at, _, answers, server))) = (End { node: from, port }, same.next()) else {
-                told.push(format!("nobody serves {service}, which {} asks", asking.full_name()));
+                unmatched.push(format!("nobody serves {service}, which {} asks", asking.full_name()));
                 continue;
             };
             let there = End { node: at, port: answers };
@@ -114,14 +117,15 @@ fn services(graph: &Graph, found: &mut Vec<Edge>, told: &mut Vec<String>) {
             found.push(edge("request", EdgeKind::Request, here, there, client.bytes, server.qos));
             found.push(edge("response", EdgeKind::Response, there, here, server.bytes, client.qos));
             if let Some((_, other, _, _)) = same.next() {
-                told.push(format!("{service} is served more than once; {} gets nothing", other.full_name()));
+                unmatched
+                    .push(format!("{service} is served more than once; {} gets nothing", other.full_name()));
             }
         }
     }
 }
 
-/// Subscribers that nobody sends to.
-fn unheard(graph: &Graph, found: &[Edge], told: &mut Vec<String>) {
+/// Subscribers without a publisher.
+fn unheard(graph: &Graph, found: &[Edge], unmatched: &mut Vec<String>) {
     for (node, receiver) in graph.nodes.iter().enumerate() {
         for (port, subscriber) in receiver.subscribers.iter().enumerate() {
             let topic = receiver.resolve(&subscriber.topic);
@@ -130,7 +134,8 @@ fn unheard(graph: &Graph, found: &[Edge], told: &mut Vec<String>) {
             let published =
                 graph.publishers().any(|(sender, publisher)| sender.resolve(&publisher.topic) == topic);
             if !heard && !published {
-                told.push(format!("nobody publishes {topic}, which {} subscribes to", receiver.full_name()));
+                unmatched
+                    .push(format!("nobody publishes {topic}, which {} subscribes to", receiver.full_name()));
             }
         }
     }
@@ -159,7 +164,7 @@ pub struct Counts {
     pub edges: usize,
     /// Messages that publishers' own timers publish a second.
     pub publishes_hz: f64,
-    /// Of these, messages that arrive a second: one for each subscriber.
+    /// Of these, messages that arrive per second: one for each subscriber.
     pub deliveries_hz: f64,
     /// Their payload, bytes a second.
     pub delivered_bytes_hz: f64,

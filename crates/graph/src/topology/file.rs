@@ -207,8 +207,8 @@ fn node(place: &str, graph: &Graph, row: NodeRow) -> Result<Node, Error> {
     Ok(node)
 }
 
-/// A graph as a text that [`read`] reads back as the same graph; an error for one that no such text can be, as two of its nodes have
-/// one name.
+/// A graph as a text that [`read`] reads back as the same graph; an error if that is impossible
+/// because two of its nodes have one name.
 pub fn write(graph: &Graph) -> Result<String, Error> {
     check::names(&graph.name, graph)?;
     let namespace = |node: &Node| (!node.namespace.is_empty()).then(|| node.namespace.clone());

@@ -1,8 +1,9 @@
 //! The JSON topology files of irobot-ros/ros2-performance, every key that its factory reads (`performance_test_factory`, 2023-12).
 //!
-//! There, unknown keys are passed over in silence and missing ones end the program; here the first are warnings and the second errors,
-//! both with file, line and key. `freq_hz` wins over `period_ms`, and both are cut to whole microseconds, in single precision as there.
-//! Each file is one process; each `executor_id` of a file one single-threaded executor.
+//! ros2-performance silently skips unknown keys and ends on missing ones. Here the first are
+//! warnings and the second errors, both with file, line and key. `freq_hz` wins over `period_ms`,
+//! and both are cut to whole microseconds, in single precision as there. Each file is one process;
+//! each `executor_id` of a file one single-threaded executor.
 
 use super::messages;
 use super::places::{self, Json, Spot};
@@ -79,7 +80,7 @@ struct File<'a> {
     warnings: &'a mut Vec<String>,
 }
 
-/// One object of a file: its keys, and what it is called in sentences.
+/// One object of a file: its keys, and its name in messages.
 struct Table<'a> {
     kind: &'static str,
     line: usize,
@@ -226,7 +227,7 @@ impl File<'_> {
         Err(self.wrong(table.line_of(key), key, &Json::Text(message), &expected))
     }
 
-    /// Distance of releases, ns.
+    /// Release interval, ns.
     fn period(&mut self, table: &Table<'_>) -> Result<u64, Error> {
         let rate = self.number(table, "freq_hz")?;
         let period = self.number(table, "period_ms")?;

@@ -38,7 +38,7 @@ pub struct Graph {
     pub executors: Vec<Executor>,
     /// Nodes, each of one executor.
     pub nodes: Vec<Node>,
-    /// What is said of a topic as a whole; topics that are not named here take what the run asks for.
+    /// Settings of a topic as a whole; topics that are not named here take those of the run.
     pub topics: Vec<Topic>,
     /// Ways through the graph whose latency is wanted as a whole.
     pub chains: Vec<Chain>,
@@ -125,7 +125,7 @@ impl Node {
 pub struct Timer {
     /// Its name.
     pub name: String,
-    /// Distance of releases, ns.
+    /// Release interval, ns.
     #[serde(rename = "period", with = "spelling::time")]
     pub period_ns: u64,
     /// First release after the common start, ns.
@@ -159,10 +159,11 @@ pub enum By {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Action {
-    /// Takes the waiting messages of these subscribers of the node, which are not served on arrival: what follows is done for each.
+    /// Takes the waiting messages of these subscribers of the node, which are not served on
+    /// arrival. The action runs for each of them.
     #[serde(skip_serializing_if = "spelling::is_default")]
     pub takes: Vec<String>,
-    /// Whether it takes the next record of the inputs file as what it works on.
+    /// Whether it takes the next record of the inputs file as its input.
     #[serde(skip_serializing_if = "spelling::is_default")]
     pub reads: bool,
     /// What it computes on what it received, took or read.
@@ -188,7 +189,7 @@ pub struct Publisher {
     /// Payload, bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// Distance of its own releases, ns; none: only actions publish it.
+    /// Interval of its own releases, ns; none: only actions publish it.
     #[serde(
         default,
         rename = "period",
@@ -236,7 +237,7 @@ pub struct Client {
     /// Payload of a request, bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// Distance of requests, ns.
+    /// Interval of requests, ns.
     #[serde(rename = "period", with = "spelling::time")]
     pub period_ns: u64,
     /// Quality of service.
@@ -264,7 +265,7 @@ pub struct Server {
     pub qos: Qos,
 }
 
-/// How `rclcpp` hands a message on inside a process: what iRobot's `msg_pass_by` says.
+/// How `rclcpp` hands a message on inside a process: the value of iRobot's `msg_pass_by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PassBy {
@@ -309,7 +310,7 @@ impl Graph {
     }
 }
 
-/// A rate, of a distance of releases.
+/// The rate of a release interval, Hz.
 pub(crate) fn hz(period_ns: u64) -> f64 {
     1e9 / period_ns as f64
 }

@@ -1,4 +1,4 @@
-//! JSON with the line of every value, so that what is wrong in a topology file can be named by its place.
+//! JSON with the line of every value, so that errors in a topology file can name their place.
 //!
 //! `serde_json` judges the syntax and reads strings and numbers; here only lines are counted, on text that is known to be JSON.
 
@@ -96,7 +96,7 @@ impl Scan<'_> {
         Ok(entries)
     }
 
-    /// Skips what separates entries; whether the end has come, which is taken too.
+    /// Skips what separates entries; returns whether the end was reached, and consumes it.
     fn closes(&mut self, end: char) -> bool {
         self.space();
         if self.rest.starts_with(',') {

@@ -110,7 +110,8 @@ impl Qos {
         self.reliability != Reliability::BestEffort
     }
 
-    /// Why a subscriber with this profile would get nothing of a publisher with `offered`; none where it gets all.
+    /// Why a subscriber with this profile would get nothing from a publisher with `offered`; none
+    /// where it gets all.
     pub fn refuses(&self, offered: &Self) -> Option<&'static str> {
         let reliable = |qos: &Self| qos.reliability == Reliability::Reliable;
         let kept = |qos: &Self| qos.durability == Durability::TransientLocal;

@@ -1,9 +1,9 @@
 //! The account of a link: what each end counts, in shared memory, so that it outlives either.
 //!
-//! Each side writes its own cache line and only reads the other's. A call of `send` is counted before anything else happens, a message as
-//! received when it is whole in the receiver's hands: whoever is killed in between leaves one
-//! message that is `vanished` (a sender that replaces: perhaps the one it took out as well), never
-//! one that nobody knows of.
+//! Each side writes its own cache line and only reads the other's. A call of `send` is counted
+//! before anything else happens, a message as received when it is whole in the receiver's hands. A
+//! process that is killed in between leaves one `vanished` message (a sender that replaces: perhaps
+//! also the one it took out), never one that is not counted.
 
 use linux::sys::memory::Mapping;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,8 @@ pub struct Balance {
     pub left: u64,
     /// Messages in none of these places: in the hands of an end when it was killed, or dropped by the kernel (UDP).
     pub vanished: u64,
-    /// Messages that the receiver itself saw missing, by the numbers of those that it got: trailing ones it cannot know of.
+    /// Messages that the receiver itself found missing, by the numbers of those it got; it cannot
+    /// know of trailing ones.
     pub missed: u64,
 }
 
@@ -77,7 +78,7 @@ impl Account {
         word.store(word.load(Ordering::Relaxed) + count, Ordering::Release);
     }
 
-    /// Sender: counts a call; its number, and how many messages the link had taken before.
+    /// Sender: counts a call; returns its number, and how many messages the link had taken before.
     #[inline]
     pub(super) fn sending(&self) -> (u64, u64) {
         let sent = self.read(SENT);
@@ -95,8 +96,8 @@ impl Account {
         self.add(REPLACED, 1);
     }
 
-    /// Sender: messages that the receiver has behind it, of those that the link took. What the kernel dropped on the way is behind it as
-    /// soon as a later message arrives.
+    /// Sender: of the messages that the link took, those the receiver has passed. Messages that the
+    /// kernel dropped count as passed as soon as a later one arrives.
     #[inline]
     pub(super) fn reached(&self) -> u64 {
         self.read(REACHED)
@@ -111,7 +112,7 @@ impl Account {
         missed
     }
 
-    /// This message was found when nobody wanted it any more.
+    /// This message was found when it was no longer wanted.
     pub(super) fn left(&self, sequence: u64, carried: u64) {
         let missed = self.pass(sequence, carried);
         self.add(LEFT, 1);
@@ -126,13 +127,14 @@ impl Account {
         missed
     }
 
-    /// Receiver: these have come to its process, where it will find them.
+    /// Receiver: these messages have arrived in its process, where it will find them.
     #[cfg(feature = "ros2")]
     pub(super) fn arrived(&self, messages: u64) {
         self.add(ARRIVED, messages);
     }
 
-    /// Sender: whether all that the link took has come to the receiver's process, where that is told.
+    /// Sender: whether all that the link took has come to the receiver's process, where that is
+    /// known.
     pub(super) fn all_arrived(&self) -> bool {
         self.read(ARRIVED) >= self.read(SENT) - self.read(REFUSED)
     }
@@ -147,7 +149,7 @@ impl Account {
         self.read(CLOSED) != 0
     }
 
-    /// Where everything went; final when both ends are gone and what is left was read.
+    /// Where every message went; final when both ends are gone and the rest was read.
     pub(super) fn balance(&self) -> Balance {
         let [sent, received, refused, replaced, left, missed] =
             [SENT, RECEIVED, REFUSED, REPLACED, LEFT, MISSED].map(|at| self.read(at));

@@ -1,4 +1,4 @@
-//! One file of differences: how each transport takes a message and gives it back.
+//! The differences between transports in one file: how each takes a message and hands it out.
 
 use super::account::Account;
 use super::ring::{Put, Ring, Shared};
@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How long the rest of a message may take that has begun to arrive.
+/// How long the rest of a partly arrived message may take.
 const PATIENCE_NS: i64 = clock::SECOND_NS;
 
 /// Numbers of slots between threads of one process, room for all of them from the beginning.
@@ -29,8 +29,8 @@ pub(super) enum Carrier {
     Ring { slots: Slots, ring: Ring<Shared> },
     /// Numbers of slots in a POSIX message queue.
     Pointer { slots: Slots, queue: MessageQueue },
-    /// Messages in a POSIX message queue; `frame` is where header and payload come together, for one end, or where the sender reads what
-    /// it takes back.
+    /// Messages in a POSIX message queue. The sender joins header and payload in `frame`, and reads
+    /// the oldest message into `discarded` when it replaces it.
     Mq { queue: MessageQueue, frame: Vec<u8>, discarded: Vec<u8> },
     /// Messages in a pipe, as packets or one behind the other.
     Pipe { file: OwnedFd, packets: bool },
@@ -56,7 +56,7 @@ pub(super) enum Handed {
 }
 
 impl Carrier {
-    /// What becomes readable when a message is there, where the transport has such a thing.
+    /// The descriptor that becomes readable when a message is there, where the transport has one.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Queue { .. } | Self::Ring { .. } => None,
@@ -69,7 +69,7 @@ impl Carrier {
         }
     }
 
-    /// Hands a message over, or says that there is no room; never waits.
+    /// Hands a message over, or reports that there is no room; never waits.
     #[inline]
     pub(super) fn put(&mut self, parts: [&[u8]; 2], rule: WhenFull) -> io::Result<Handed> {
         let replace = rule == WhenFull::ReplaceOldest;
@@ -123,14 +123,15 @@ impl Carrier {
                 let bytes = parts[0].len() + parts[1].len();
                 match pipes::write_parts(file, parts) {
                     Ok(written) if written == bytes => Ok(Handed::Taken),
-                    // The link's depth leaves room for whole messages; one that is cut would make nonsense of all that follow.
+                    // The link's depth leaves room for whole messages; a truncated one would
+                    // corrupt all that follow.
                     Ok(_) => Err(io::Error::new(ErrorKind::WriteZero, "the pipe took a part of a message")),
                     Err(error) => full_or(error),
                 }
             }
             Self::Socket { file } => match datagram::send_parts(file, parts) {
                 Ok(_) => Ok(Handed::Taken),
-                // The kernel's memory for sockets is as full as the link, for the moment.
+                // The kernel's memory for sockets is full for the moment, as the link would be.
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => Ok(Handed::Full),
                 Err(error) => full_or(error),
             },
@@ -141,7 +142,7 @@ impl Carrier {
         }
     }
 
-    /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
+    /// Takes the oldest message into the frame and returns its length; `None` where there is none.
     #[inline]
     pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
@@ -193,7 +194,7 @@ impl Carrier {
         }
     }
 
-    /// Has arrivals counted, and the bell rung, where the sender cannot know of them.
+    /// Sets up the counting of arrivals, and the bell, where the sender cannot know of them.
     pub(super) fn listen(&mut self, account: Account, bell: Bell) -> io::Result<()> {
         match self {
             #[cfg(feature = "ros2")]
@@ -205,8 +206,8 @@ impl Carrier {
         }
     }
 
-    /// Whether the depth is kept by the sender alone, from what the receiver has behind it, because the kernel counts bytes, or nobody
-    /// does.
+    /// Whether the sender alone keeps the depth, from how far the receiver has come, because the
+    /// kernel counts bytes or nothing.
     pub(super) fn uncounted(kind: Kind) -> bool {
         matches!(kind, Kind::Pipe | Kind::Seqpacket | Kind::Udp) || kind.arrives_later()
     }
@@ -236,7 +237,7 @@ fn some_or_empty(taken: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Sends, and where the queue is full and `oldest` is given, takes back the oldest into it first.
+/// Sends; if the queue is full and `oldest` is given, first takes the oldest message out into it.
 fn enqueue(queue: &MessageQueue, message: &[u8], oldest: Option<&mut [u8]>) -> io::Result<Handed> {
     let Err(error) = queue.send(message) else { return Ok(Handed::Taken) };
     let (ErrorKind::WouldBlock, Some(oldest)) = (error.kind(), oldest) else { return full_or(error) };
@@ -264,7 +265,8 @@ fn take_stream(file: &OwnedFd, frame: &mut [u8]) -> io::Result<Option<usize>> {
     Ok(Some(end))
 }
 
-/// The kernel writes a message under the pipe's lock: what has begun is there, unless the writer was killed in between.
+/// The kernel writes a message under the pipe's lock: once begun it is complete, unless the writer
+/// was killed in between.
 fn read_rest(file: &OwnedFd, mut rest: &mut [u8]) -> io::Result<()> {
     let mut give_up = None;
     while !rest.is_empty() {

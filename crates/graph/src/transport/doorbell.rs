@@ -22,8 +22,9 @@ pub struct BellOrder {
 }
 
 impl Doorbell {
-    /// A bell for receivers of these kinds; of none, for an executor that has only timers. One that never sleeps (shm-poll) makes its
-    /// executor never sleep, and cannot stand beside kinds that wake by a descriptor. One descriptor makes the executor wait in epoll.
+    /// A bell for receivers of these kinds; with no kinds, for an executor that has only timers. A
+    /// kind that never sleeps (shm-poll) makes its executor never sleep, and cannot be combined
+    /// with kinds that wake by a descriptor. One descriptor makes the executor wait in epoll.
     pub fn new(kinds: &[Kind]) -> Result<Self, Error> {
         let wants = |manner| kinds.iter().any(|kind| kind.manner() == manner);
         let manner = match (wants(Manner::Poll), wants(Manner::Epoll)) {
@@ -56,8 +57,8 @@ impl Doorbell {
         Ok(Self { manner: order.manner, bell })
     }
 
-    /// One thread's way to wait for these receivers and for the bell. Several threads each have one of their own; those of the futex are
-    /// woken one at a time, those in epoll all at once.
+    /// One thread's way to wait for these receivers and for the bell. Each of several threads has
+    /// its own; those on a futex are woken one at a time, those in epoll all at once.
     pub fn waiter(&self, receivers: &[&Receiver]) -> Result<Waiter, Error> {
         let files: Vec<_> = receivers.iter().filter_map(|receiver| receiver.file()).collect();
         Waiter::new(self.copy()?, self.manner, &files).map_err(refused("make a waiter"))
@@ -76,7 +77,7 @@ pub(super) fn copy(bell: &Bell) -> Result<Bell, Error> {
 }
 
 impl BellOrder {
-    /// How another process can ring a bell; it does not matter there how its executor waits.
+    /// How another process rings a bell, whatever way its executor waits.
     pub(super) fn of(bell: &Bell, parcel: &mut Parcel) -> Result<Self, Error> {
         let (file, event) = bell.descriptors().map_err(refused("copy a doorbell"))?;
         let event = event.map(|event| parcel.put(event));
@@ -91,7 +92,7 @@ impl BellOrder {
     }
 }
 
-/// Whether an executor that waits in this manner hears a receiver of this kind.
+/// Whether an executor that waits this way notices a receiver of this kind.
 pub(super) fn waits_for(manner: Manner, kind: Kind) -> Result<(), Error> {
     if kind.by_descriptor() && manner != Manner::Epoll { Err(Error::NotPolled { kind }) } else { Ok(()) }
 }

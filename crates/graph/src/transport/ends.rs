@@ -1,4 +1,5 @@
-//! The two ends of a link, as executors use them. Neither waits, and neither allocates once it is there.
+//! The two ends of a link, as executors use them. Neither waits, and neither allocates once it
+//! exists.
 
 use super::account::Account;
 use super::carrier::{Carrier, Handed};
@@ -10,9 +11,9 @@ use linux::sys::doorbell::Bell;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What was sent may take so long to arrive when the sender ends.
+/// How long sent messages may take to arrive when the sender ends.
 const ARRIVAL_NS: i64 = clock::SECOND_NS;
-/// Distance of looks.
+/// Polling interval.
 const LOOK_NS: i64 = 2_000_000;
 
 /// What came of sending a message.
@@ -20,7 +21,7 @@ const LOOK_NS: i64 = 2_000_000;
 pub enum Sent {
     /// The link has it.
     Taken,
-    /// The link has it, and the oldest that nobody had taken is gone, and counted.
+    /// The link has it; the oldest message that was not taken is gone, and counted.
     Replaced,
     /// The link was full: the message is gone, and counted.
     Full,
@@ -59,8 +60,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends a message that was to be released at `release_ns` (CLOCK_MONOTONIC). An error is one of the machine or of the caller; a full
-    /// link is none.
+    /// Sends a message with the intended release `release_ns` (CLOCK_MONOTONIC). Errors are those
+    /// of the machine or of the caller; a full link is not an error.
     #[inline]
     pub fn send(&mut self, release_ns: i64, payload: &[u8]) -> Result<Sent, Error> {
         if payload.len() > self.spec.message_bytes {
@@ -110,7 +111,7 @@ impl Sender {
         until_joined(&mut self.carrier, &self.spec)
     }
 
-    /// Whether whoever made the link has closed it: nobody will listen any more.
+    /// Whether the maker of the link has closed it: there is no receiver any more.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.account.closed()
@@ -135,7 +136,7 @@ impl Sender {
         }
     }
 
-    /// A message that the machine did not take is a message that was refused.
+    /// A message that the machine did not take counts as refused.
     #[cold]
     fn broken(&self, source: io::Error) -> Error {
         self.account.refused();
@@ -145,7 +146,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Whoever finds the link closed and nothing in it takes it that nothing will come.
+        // An end that finds the link closed and empty concludes that nothing will come.
         if self.spec.kind.arrives_later() {
             let give_up = clock::now_ns() + ARRIVAL_NS;
             while !self.account.all_arrived() && self.carrier.heard() && clock::now_ns() < give_up {
@@ -186,7 +187,7 @@ impl Receiver {
     /// Takes the oldest message.
     #[inline]
     pub fn take(&mut self) -> Result<Take<'_>, Error> {
-        // Before the look: what was sent before the link was closed is found.
+        // Before the take: it finds what was sent before the link was closed.
         let closed = self.account.closed();
         Ok(match self.next()? {
             None if closed => Take::Closed,
@@ -199,7 +200,8 @@ impl Receiver {
         })
     }
 
-    /// Reads what nobody will take any more, and counts it as left; how many there were.
+    /// Reads the messages that no receiver will take any more, and counts them as left; returns how
+    /// many.
     pub fn leave(&mut self) -> Result<u64, Error> {
         let mut left = 0;
         while let Some(header) = self.next()? {
@@ -219,7 +221,7 @@ impl Receiver {
         until_joined(&mut self.carrier, &self.spec)
     }
 
-    /// What becomes readable when a message is there, where the transport has such a thing.
+    /// The descriptor that becomes readable when a message is there, where the transport has one.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         self.carrier.file()
     }

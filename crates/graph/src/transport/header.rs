@@ -1,7 +1,9 @@
-//! What every message carries before its payload: enough to tell its latency from the intended release, and what was lost before it.
+//! The header of every message: enough to find its latency from the intended release, and what was
+//! lost before it.
 //!
-//! iRobot's ros2-performance carries a time stamp, a tracking number, a frequency and a size; here the release that the publisher was
-//! meant to have stands beside the moment it sent, so that a late publisher cannot hide its lateness.
+//! iRobot's ros2-performance carries a time stamp, a tracking number, a frequency and a size. This
+//! header has the publisher's intended release beside the time of sending, so that a late publisher
+//! cannot hide its lateness.
 
 /// Bytes of a header on the wire: five words, little-endian.
 pub const HEADER_BYTES: usize = 40;

@@ -1,8 +1,10 @@
 //! Eclipse iceoryx2: a service of its own for each link, with a buffer of the link's depth for its subscriber.
 //!
-//! The middleware makes, finds and removes its shared memory itself, by names; what a killed process leaves, the next node made on the
-//! machine takes away. A subscriber's buffer ends with it: what was in there is lost with a subscriber that is killed. Its own ways of
-//! waking anybody (listeners, wait sets) are not used: a receiver is woken as those of the ring in shared memory are.
+//! The middleware makes, finds and removes its shared memory itself, by names; what a killed
+//! process leaves behind is removed by the next node made on the machine. A subscriber's buffer
+//! ends with it, so a killed subscriber loses its contents. The middleware's own ways of waking
+//! (listeners, wait sets) are not used: a receiver is woken like those of the ring in shared
+//! memory.
 
 use super::link::End;
 use iceoryx2::port::publisher::Publisher;
@@ -28,7 +30,7 @@ pub(super) enum Port {
 impl Port {
     /// Opens one end of a service of this name, or makes the service where the other end has not.
     pub(super) fn open(service: &str, end: End, depth: usize, frame_bytes: usize) -> io::Result<Self> {
-        // It says on standard error that it was given no file of settings.
+        // It prints to standard error that it was given no settings file.
         set_log_level(LogLevel::Error);
         let node = NodeBuilder::new().create::<Service>().map_err(io::Error::other)?;
         let name = service.try_into().map_err(said)?;
@@ -56,7 +58,7 @@ impl Port {
         })
     }
 
-    /// Hands a message over; false where the subscriber's buffer was full, or nobody subscribed.
+    /// Hands a message over; false where the subscriber's buffer was full, or there was none.
     #[inline]
     pub(super) fn put(&mut self, parts: [&[u8]; 2]) -> io::Result<bool> {
         let Self::Publisher { port, frame } = self else { return Err(other_end()) };
@@ -67,7 +69,7 @@ impl Port {
         Ok(sample.write_from_slice(&frame[..bytes]).send().map_err(said)? > 0)
     }
 
-    /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
+    /// Takes the oldest message into the frame and returns its length; `None` where there is none.
     #[inline]
     pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         let Self::Subscriber(port) = self else { return Err(other_end()) };

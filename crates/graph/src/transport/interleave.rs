@@ -1,9 +1,11 @@
-//! The ring under every interleaving of its steps, and under every one with few preemptions where all are too many.
+//! Tests the ring under every interleaving of its steps, or, where these are too many, under every
+//! one with few preemptions.
 //!
-//! Two threads run the ring's own code over words that stop before each access and let a schedule say who goes on. The schedules are
-//! walked depth first, each run anew from its beginning (Godefroid, "Model Checking for Programming Languages using VeriSoft", POPL 1997),
-//! optionally with a bound on preemptions (Musuvathi and Qadeer, "Iterative Context Bounding", PLDI 2007). Accesses are sequentially
-//! consistent here; what weaker memory would allow is argued in `ring.rs`.
+//! Two threads run the ring's own code over words that stop before each access and let a schedule
+//! choose who continues. The schedules are walked depth first, each run from the start (Godefroid,
+//! "Model Checking for Programming Languages using VeriSoft", POPL 1997), optionally with a bound
+//! on preemptions (Musuvathi and Qadeer, "Iterative Context Bounding", PLDI 2007). Accesses are
+//! sequentially consistent here; `ring.rs` argues what weaker memory would allow.
 
 use super::ring::{Place, Put, Ring, Words};
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,7 +16,7 @@ struct Turns {
     /// Whose turn it is.
     runs: usize,
     alive: [bool; 2],
-    /// Choices to repeat, then to go on with the thread that runs.
+    /// Choices to repeat; afterwards the running thread continues.
     plan: Vec<usize>,
     /// Choices made, each with whether the other could still be chosen.
     made: Vec<(usize, bool)>,
@@ -59,7 +61,8 @@ impl Schedule {
     }
 }
 
-/// Words that stop before each access. The schedule has one thread run at a time: the lock is never waited for.
+/// Words that stop before each access. The schedule lets one thread run at a time, so the lock
+/// never waits.
 #[derive(Clone)]
 struct Stopping {
     me: usize,
@@ -132,7 +135,7 @@ fn run<W: Words + Send>(scene: Scene, plan: Vec<usize>, words_of: fn(Stopping) -
     let (puts, consumer, mut taken) = std::thread::scope(|scope| {
         let producing = scope.spawn(move || {
             turns.wait_for_turn(0);
-            // A number stands for a message: 0 would be what an empty word holds.
+            // Each message has a number other than 0, which an empty word holds.
             let puts: Vec<_> = (1..=scene.puts).map(|number| producer.put(number, scene.replace)).collect();
             turns.leave(0);
             puts
@@ -151,7 +154,7 @@ fn run<W: Words + Send>(scene: Scene, plan: Vec<usize>, words_of: fn(Stopping) -
         turns.plan.clear();
         std::mem::take(&mut turns.made)
     };
-    // What is left is taken when nobody else is there.
+    // What is left is taken when no other thread is there.
     taken.extend(std::iter::from_fn(|| consumer.take()));
     Outcome { puts, taken, made }
 }
@@ -171,7 +174,7 @@ fn accounted(scene: Scene, outcome: &Outcome) -> bool {
         && !(refused && scene.replace)
 }
 
-/// Runs every schedule of a scene: how many there were, and in how many of them the account failed.
+/// Runs every schedule of a scene; returns how many there were, and in how many the account failed.
 fn explore<W: Words + Send>(scene: Scene, words_of: fn(Stopping) -> W) -> (usize, usize) {
     let (mut plan, mut failed) = (Vec::new(), 0);
     for runs in 1.. {
@@ -203,7 +206,7 @@ fn few_preemptions_of_a_longer_exchange_keep_the_account() {
     }
 }
 
-/// Words whose exchange does not look, as one would write without a producer that replaces.
+/// Words whose exchange does not compare, as one would write without a producer that replaces.
 struct Careless(Stopping);
 
 impl Words for Careless {

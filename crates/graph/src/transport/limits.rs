@@ -1,7 +1,8 @@
-//! Settings of the whole machine that stand between a link and what was asked of it.
+//! Machine-wide settings that can keep a link below what was requested.
 //!
-//! `fs.mqueue.msgsize_max`, `fs.mqueue.msg_max` (mq_overview(7)), `fs.pipe-max-size` (pipe(7)), `net.core.wmem_max` and `rmem_max`
-//! (socket(7)). Nothing is changed here: whoever wants to writes them down first, so that they are given back.
+//! `fs.mqueue.msgsize_max`, `fs.mqueue.msg_max` (mq_overview(7)), `fs.pipe-max-size` (pipe(7)),
+//! `net.core.wmem_max` and `rmem_max` (socket(7)). This module changes none of them: a caller that
+//! does must store them first, to restore them.
 
 use super::making::{pipe_page_bytes, socket_bytes};
 use super::{HEADER_BYTES, Kind, LinkSpec};

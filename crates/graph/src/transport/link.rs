@@ -1,6 +1,7 @@
 //! A link as its maker holds it: shared memory with the account, whatever the transport needs, and the bell of the executor it ends at.
 //!
-//! The maker keeps both ends open. So a peer that is killed takes nothing along: what is in the link stays there, and is read at the end.
+//! The maker keeps both ends open, so a killed peer loses nothing: the link's contents stay, and
+//! are read at the end.
 
 use super::account::{self, Account, Balance};
 use super::carrier::{Carrier, Numbers};
@@ -67,8 +68,8 @@ struct Which {
 }
 
 impl Link {
-    /// Makes a link that ends at an executor with this bell. What the machine does not allow to this user is refused here, or told in
-    /// the facts.
+    /// Makes a link that ends at an executor with this bell. What the machine does not allow this
+    /// user is refused here, or reported in the facts.
     pub fn new(spec: &LinkSpec, bell: &Doorbell) -> Result<Self, Error> {
         check(spec)?;
         doorbell::waits_for(bell.manner(), spec.kind)?;
@@ -123,7 +124,7 @@ impl Link {
         self.order(Which { sender: true, receiver: true }, parcel)
     }
 
-    /// Says that no more will be sent, for a sender that could not say so itself.
+    /// Closes the link for a sender that could not do so itself.
     pub fn close(&self) {
         self.account.close();
         self.bell.ring();
@@ -134,8 +135,9 @@ impl Link {
         self.account.balance()
     }
 
-    /// When both ends are gone: reads what is left in the link, and says where everything went. What a queue of another process still
-    /// held, that process has to leave itself ([`Receiver::leave`]), or it has vanished with it.
+    /// When both ends are gone: reads what is left in the link, and returns where every message
+    /// went. A process must itself leave what its queue still held ([`Receiver::leave`]); otherwise
+    /// that has vanished.
     pub fn settle(&self) -> Result<Balance, Error> {
         if !self.spec.kind.ends_with_receiver() {
             let (_, mut receiver) = self.pair()?;
@@ -292,7 +294,7 @@ impl Receiver {
     }
 }
 
-/// A name that no other link of this machine has, of words that ROS 2 has in the names of topics.
+/// A name unique among the links of this machine, made of words that ROS 2 allows in topic names.
 fn meeting() -> String {
     static LINKS: AtomicU64 = AtomicU64::new(0);
     format!("stillcore/link_{}_{}", std::process::id(), LINKS.fetch_add(1, Ordering::Relaxed))
@@ -315,7 +317,7 @@ fn check(spec: &LinkSpec) -> Result<(), Error> {
     Ok(())
 }
 
-/// Right behind the rest, on a cache line of its own: what a short message touches is one page, not two.
+/// Right after the rest, on a cache line of its own: a short message touches one page, not two.
 fn slots_offset(depth: usize) -> usize {
     (account::BYTES + Shared::bytes(depth)).next_multiple_of(128)
 }
@@ -330,7 +332,7 @@ fn map(spec: &LinkSpec, facts: &Facts, memory: &OwnedFd) -> Result<Arc<Mapping>,
     Ok(Arc::new(mapping.map_err(refused(spec, "map shared memory"))?))
 }
 
-/// Memory that is there: zeroes would be pages that nobody has given yet.
+/// Memory already allocated: zeroes would be pages not yet provided by the kernel.
 fn touched(bytes: usize) -> Vec<u8> {
     vec![1; bytes]
 }

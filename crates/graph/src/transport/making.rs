@@ -1,8 +1,10 @@
-//! What each transport needs from the kernel, and how much of what was asked the kernel gives to this user.
+//! What each transport needs from the kernel, and how much of the request the kernel grants this
+//! user.
 //!
-//! All limits are lifted for one object where the user may (CAP_SYS_RESOURCE for pipes and queues, CAP_NET_ADMIN for sockets), never for
-//! the machine: nothing has to be given back. Where the user may not, the link is less deep than asked and says so; a message that does
-//! not fit at all is refused.
+//! All limits are lifted for one object where the user may (CAP_SYS_RESOURCE for pipes and queues,
+//! CAP_NET_ADMIN for sockets), never for the machine: nothing has to be restored. Where the user
+//! may not, the link is less deep than requested and says so. A message that does not fit at all is
+//! refused.
 
 use super::HEADER_BYTES;
 use super::carrier::POINTER_BYTES;
@@ -133,7 +135,8 @@ fn fewer(spec: &LinkSpec, bytes: usize, most: usize) -> Result<Made, Error> {
     }
 }
 
-/// What a message takes of a pipe: a packet takes a page; a longer message begins and ends within one.
+/// Space of a message in a pipe: a packet takes a page; a longer message begins and ends within
+/// one.
 pub(super) fn pipe_page_bytes(spec: &LinkSpec) -> usize {
     let frame = spec.message_bytes + HEADER_BYTES;
     if in_packets(spec) { pipes::PAGE } else { (frame.div_ceil(pipes::PAGE) + 1) * pipes::PAGE }

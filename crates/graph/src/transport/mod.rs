@@ -1,8 +1,9 @@
 //! Transports: how one message gets from a publisher to one subscriber.
 //!
-//! A [`Link`] joins one [`Sender`] to one [`Receiver`]; a topic with three subscribers is three links. Neither end ever waits: a sender
-//! that finds no room refuses the message, or replaces the oldest, and counts it; a receiver that finds nothing says so, and its executor
-//! waits on a [`Doorbell`] for any of its receivers or for a point of CLOCK_MONOTONIC.
+//! A [`Link`] joins one [`Sender`] to one [`Receiver`]; a topic with three subscribers is three
+//! links. Neither end ever waits. A sender without room refuses the message, or replaces the
+//! oldest, and counts it. A receiver without a message says so, and its executor waits on a
+//! [`Doorbell`] for any of its receivers or for a point of CLOCK_MONOTONIC.
 //!
 //! The parent makes everything, and hands ends to processes as descriptors:
 //!

@@ -1,4 +1,4 @@
-//! Descriptors on their way from the process that makes links to those that use them.
+//! Descriptors on their way from the process that makes links to the processes that use them.
 
 use super::Error;
 use linux::sys::spawn;

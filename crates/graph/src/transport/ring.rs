@@ -1,4 +1,5 @@
-//! A ring of slot numbers in shared memory: one producer, one consumer, and a producer that may take back the oldest.
+//! A ring of slot numbers in shared memory: one producer, one consumer, and a producer that may
+//! take out the oldest.
 //!
 //! Head and tail only grow. Both sides move the tail, each by an exchange from the value it saw: whoever succeeds owns the slot whose
 //! number stood there, so a message is taken once or replaced once, and neither side waits for the other. The producer needs one exchange
@@ -191,7 +192,7 @@ mod tests {
     fn exchange(careless: bool) {
         loom::model(move || {
             let words: LoomArc<[AtomicU64; 4]> = LoomArc::default();
-            // What is done to a message: of two sides at once the model says so.
+            // An access to a message; the model reports two sides at once.
             let messages: LoomArc<[UnsafeCell<()>; 4]> = LoomArc::default();
             let ring = |words| Ring::new(Model { words, careless }, 2);
             let producer = loom::thread::spawn({
@@ -214,7 +215,7 @@ mod tests {
                 messages[number as usize].with(|_| ());
                 Some(number)
             };
-            // The model looks at other orders only from here on.
+            // The model explores other orders only from here on.
             loom::thread::yield_now();
             let mut seen: Vec<u64> = [take(), take()].into_iter().flatten().collect();
             let replaced = producer.join().unwrap();

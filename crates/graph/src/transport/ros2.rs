@@ -1,8 +1,9 @@
 //! DDS as ROS 2 uses it: a topic of its own for each link, reliable, keeping as many messages as the link is deep.
 //!
-//! Ends find each other by multicast, in the domain of ROS_DOMAIN_ID; a sender refuses until they have. What arrives lies with its
-//! receiver, and ends with it. The kernel knows of sockets only, so that a thread of the receiver's process listens and rings its bell.
-//! Neither end is free of allocations: the middleware's own.
+//! Ends find each other by multicast, in the domain of ROS_DOMAIN_ID; a sender refuses until they
+//! have. Arrived messages lie with their receiver, and end with it. The kernel knows only of
+//! sockets, so a thread of the receiver's process listens and rings its bell. Both ends allocate:
+//! the middleware does.
 
 use super::account::Account;
 use super::link::End;
@@ -54,7 +55,8 @@ impl Port {
         }
     }
 
-    /// Whether the other end is there now, as far as this one knows: of one that was killed nobody is told for a minute.
+    /// Whether the other end is there now, as far as this one knows: a killed one goes unnoticed
+    /// for a minute.
     pub(super) fn heard(&mut self) -> bool {
         match self {
             Self::Publisher(port, _) => port.matched() > 0,
@@ -71,7 +73,7 @@ impl Port {
         checked.err().map(said)
     }
 
-    /// Publishes a message; false where nobody listens yet.
+    /// Publishes a message; false while there is no subscriber.
     pub(super) fn put(&mut self, parts: [&[u8]; 2]) -> io::Result<bool> {
         if !self.joined() {
             return Ok(false);
@@ -88,7 +90,7 @@ impl Port {
         Ok(true)
     }
 
-    /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
+    /// Takes the oldest message into the frame and returns its length; `None` where there is none.
     pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         let Self::Subscriber(port) = self else { return Err(other_end()) };
         let Some(message) = port.take().map_err(said)? else { return Ok(None) };

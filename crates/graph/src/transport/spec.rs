@@ -82,7 +82,7 @@ impl Kind {
         self != Self::Queue
     }
 
-    /// How a receiver of this kind waits when it is alone. A descriptor can only be waited for in epoll.
+    /// How a receiver of this kind waits when it is alone. A descriptor needs epoll.
     pub fn manner(self) -> Manner {
         match self {
             Self::Queue | Self::ShmFutex => Manner::Futex,
@@ -102,14 +102,14 @@ impl Kind {
         matches!(self, Self::MqPointer | Self::Pipe | Self::Mq | Self::Seqpacket | Self::Udp)
     }
 
-    /// Whether a sender can take back the oldest message of a full link.
+    /// Whether a sender can take the oldest message out of a full link.
     pub fn replaces(self) -> bool {
-        // iceoryx2 can, and does not tell its sender that it did.
+        // iceoryx2 can, but does not report it to its sender.
         !matches!(self, Self::Pipe | Self::Seqpacket | Self::Udp) && !self.ends_with_receiver()
     }
 
-    /// Whether what waits in the link ends with its receiver: one that is dropped counts it as left, and that of one that is killed has
-    /// vanished. What waits in any other link is read by its maker.
+    /// Whether waiting messages end with their receiver: a dropped receiver counts them as left,
+    /// those of a killed one have vanished. On any other link the maker reads them.
     pub fn ends_with_receiver(self) -> bool {
         match self {
             #[cfg(feature = "iceoryx2")]
@@ -165,7 +165,8 @@ pub enum WhenFull {
     /// It is refused; what is in the link stays (DDS: reliable, as far as a publisher that never waits can be).
     #[default]
     Refuse,
-    /// It replaces the oldest (DDS: keep-last). Transports whose sender cannot take back what it sent refuse instead.
+    /// It replaces the oldest (DDS: keep-last). Transports whose sender cannot take out what it
+    /// sent refuse instead.
     ReplaceOldest,
 }
 
@@ -191,6 +192,6 @@ pub struct Facts {
     pub depth: usize,
     /// The rule in force.
     pub when_full: WhenFull,
-    /// A sentence for each difference from what was asked, with what would remove it.
+    /// A sentence for each difference from the request, with its remedy.
     pub notes: Vec<String>,
 }

@@ -27,8 +27,8 @@ fn joined(link: &Link) -> (Sender, Receiver) {
     (sender, receiver)
 }
 
-/// The next message, its number, how many were missed before it, and its bytes; where one is expected, it is waited for as long as it may
-/// be on its way.
+/// The next message: its number, how many were missed before it, and its bytes. Where one is
+/// expected, waits for it as long as it may be on its way.
 fn take(receiver: &mut Receiver, expected: bool) -> Option<(Header, u64, Vec<u8>)> {
     let give_up_ns = linux::sys::clock::now_ns() + 10_000_000_000;
     loop {
@@ -53,7 +53,7 @@ fn any_kind() -> impl Strategy<Value = Kind> {
 }
 
 #[test]
-fn names_are_told_apart_and_read_back() {
+fn names_are_distinct_and_read_back() {
     for kind in Kind::ALL {
         assert_eq!(kind.name().parse(), Ok(kind));
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
@@ -145,7 +145,8 @@ fn one_executor_hears_all_its_receivers_and_its_time() {
     assert!(linux::sys::clock::now_ns() >= until_ns);
 }
 
-/// A sender as fast as it can be, and a receiver that waits: what comes is whole and in order, and everything is accounted for.
+/// A sender at full speed, and a receiver that waits: messages arrive whole and in order, and all
+/// are accounted for.
 #[test]
 fn nothing_is_torn_and_nothing_forgotten_between_two_threads() {
     const MESSAGES: u64 = 20_000;

@@ -3,9 +3,9 @@
 //! - `sources`: reads the machine's sources and turns them to another suite;
 //! - `client`: lists, versions and downloads through `apt-get` and `apt-cache`.
 //!
-//! Nothing of the machine's package state is touched: lists, archives and status live in the user's cache directory,
-//! while proxies, certificates and credentials stay where the machine's administrator put them, because apt reads its
-//! usual configuration before ours.
+//! The machine's package state stays untouched: lists, archives and status live in the user's cache
+//! directory. Proxies, certificates and credentials stay where the machine's administrator put
+//! them, because apt reads its usual configuration before ours.
 
 mod client;
 mod sources;

@@ -142,8 +142,8 @@ pub(crate) fn read_machine(etc_apt: &Path) -> Vec<Source> {
     sources
 }
 
-/// The Debian mirrors among `sources`, for another suite, as the text of a `.sources` file; empty if there is none.
-/// Of each mirror only the sub-suites that the machine itself uses of it are asked for.
+/// The Debian mirrors among `sources`, for another suite, as the text of a `.sources` file; empty
+/// if there is none. Requests from each mirror only the sub-suites that the machine itself uses.
 pub fn retarget(sources: &[Source], suite: &str, debian_arch: &str) -> String {
     let mut stanzas: Vec<String> = Vec::new();
     for source in sources {

@@ -1,5 +1,6 @@
-//! The build options of a kernel, as its package tells them: `boot/config-RELEASE` beside the image, in the format of
-//! Documentation/kbuild/kconfig-language.rst (`CONFIG_NAME=value`, and comments for what is not set).
+//! The build options of a kernel, from its package: `boot/config-RELEASE` beside the image, in the
+//! format of Documentation/kbuild/kconfig-language.rst (`CONFIG_NAME=value`, and comments for what
+//! is not set).
 
 use super::store::Kernel;
 use crate::error::Result;

@@ -9,7 +9,7 @@ use crate::error::{Error, IoContext, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Opens a kernel image; `root` is where the machine's own `lib/modules` is looked for (`/`).
+/// Opens a kernel image; `root` is where to find the machine's own `lib/modules` (`/`).
 pub fn given(path: &Path, root: &Path) -> Result<Kernel> {
     if !path.exists() {
         return Err(Error::UnknownKernel { name: path.display().to_string(), known: KernelName::known() });

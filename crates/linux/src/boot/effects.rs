@@ -47,7 +47,7 @@ impl Effects {
 }
 
 /// Reads the line as the kernel does. A kernel whose build options are not known is taken to have
-/// those that are asked for.
+/// those that are required.
 pub fn effects(kernel: &Kernel, line: &str) -> Effects {
     let mut made = Effects::default();
     let mut setup = Setup { kernel, kinds: Kinds::default() };

@@ -37,7 +37,7 @@ pub(super) fn solve(
     let mut managed = before.managed_irq.clone();
     if !asked.domain.is_empty() && kernel.since(5, 6) {
         managed = managed.or(cpus);
-        // One word for both kinds where that takes nobody's CPU out of the scheduler.
+        // One word for both kinds where that removes no other owner's CPU from the scheduler.
         if managed.is_subset(&domain) {
             managed = domain.clone();
         }

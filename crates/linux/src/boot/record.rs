@@ -61,8 +61,8 @@ pub(crate) fn backup_of(at: usize, path: &str) -> String {
     format!("etc/stillcore/before/{at}-{}", path.trim_start_matches('/').replace('/', "-"))
 }
 
-/// The record; `None` where nothing of ours stands. One that cannot be read is an error: nothing
-/// can be given back by it.
+/// The record; `None` where nothing of ours is in force. One that cannot be read is an error:
+/// nothing can be restored from it.
 pub(crate) fn read(root: &Root) -> Result<Option<Record>, Error> {
     let Some(bytes) = store::read(root, RECORD)? else { return Ok(None) };
     let bad = |what: String| -> Error {

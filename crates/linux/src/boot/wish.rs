@@ -11,7 +11,7 @@ use model::Cpus;
 pub struct Wanted {
     /// The mechanism's id.
     pub mechanism: String,
-    /// One word or several, as on the command line, for the CPUs asked for and no others.
+    /// One word or several, as on the command line, for the requested CPUs and no others.
     pub parameter: String,
     /// The build option without which the kernel ignores it.
     pub option: Option<String>,

@@ -39,14 +39,14 @@ pub struct Writing {
     pub once: bool,
 }
 
-/// What was given back.
+/// The result of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undone {
     /// Files that are as they were, byte for byte.
     pub restored: Vec<String>,
     /// Files that somebody else has changed since: our words are out, all else is theirs.
     pub cleaned: Vec<String>,
-    /// Files that could not be given back, with the reason.
+    /// Files that could not be restored, with the reason.
     pub left: Vec<String>,
     /// Commands that make it effective on the machine that runs.
     pub commands: Vec<Vec<String>>,
@@ -147,7 +147,7 @@ fn sweep(root: &Root) -> Vec<String> {
     store::sweep(root, files.iter().map(String::as_str))
 }
 
-/// Writes the files, record and backups first. On an error what was written is given back.
+/// Writes the files, record and backups first. On an error it restores the files already written.
 pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
     sweep(root);
     if let Some(old) = record::read(root)? {
@@ -179,7 +179,7 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
     written
 }
 
-/// Gives back what `write` has changed; `None` where nothing of ours stands.
+/// Restores what `write` has changed; `None` where nothing of ours is in force.
 pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
     let swept =
         sweep(root).into_iter().map(|path| format!("{path} (left by a call that was killed, removed)"));

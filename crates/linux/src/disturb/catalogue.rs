@@ -30,7 +30,7 @@ pub struct StressorSpec {
     pub cleanup: &'static str,
     /// What could go wrong for the machine, and what bounds it.
     pub danger: &'static str,
-    /// Operations per second where none are asked for; `None` is as fast as it goes.
+    /// Operations per second where no rate is given; `None` is as fast as it goes.
     pub default_rate: Option<f64>,
     /// Memory that it may use, bytes.
     pub memory_bytes: u64,
@@ -40,11 +40,13 @@ pub struct StressorSpec {
     pub processes: u64,
     /// Kernel modules that a guest has to load for it, where a kernel has them as modules.
     pub modules: &'static [&'static str],
-    /// Files of the kernel that it writes; their values are kept before it begins and given back at the end.
+    /// Files of the kernel that it writes; their values are saved before it begins and restored at
+    /// the end.
     pub writes: &'static [&'static str],
-    /// What else it makes or changes that would outlive it: taken back at the end, whatever happens to it.
+    /// What else it makes or changes that would outlive it: undone at the end, whatever happens to
+    /// it.
     pub leaves: fn(&Mark<'_>) -> Vec<Leaving>,
-    /// Whether it switches tracing, and so has to be told where tracefs is.
+    /// Whether it switches tracing, and so needs the path of tracefs.
     pub tracing: bool,
     /// Whether it has to have a thread on each measured CPU: then it is a neighbour there, too.
     pub colocated: bool,

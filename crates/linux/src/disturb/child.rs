@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What the supervisor tells a child, as one JSON argument.
+/// The supervisor's order to a child, as one JSON argument.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StressArgs {
     /// The CPUs to run on.
     pub cpus: Cpus,
-    /// How long to run unless told to end earlier, ns.
+    /// How long to run unless stopped earlier, ns.
     pub duration_ns: i64,
     /// Operations per second; absent is the stressor's own default, 0 is as fast as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct StressArgs {
     /// Control groups to enter, with what each confines.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// What the supervisor takes back, as told by the entry's `leaves`.
+    /// What the supervisor undoes, from the entry's `leaves`.
     #[serde(default)]
     pub leaves: Vec<String>,
     /// Whether the supervisor shares a page for counting operations.
@@ -201,8 +201,9 @@ fn judge(account: &Account) -> Option<String> {
         .then(|| format!("{} grew by {}; expected at least {}", witness.name, witness.seen, witness.expected))
 }
 
-/// The floor of a paced stressor: a thousandth of what was asked for, at least one. Below that it was not there in any way its
-/// name promises; a crowded emulated machine was seen at a hundredth. How much its operations can show is for their number to say.
+/// The floor of a paced stressor: a thousandth of the requested rate, at least one. Below that it
+/// was not there in any way its name promises; a crowded emulated machine was seen at a hundredth.
+/// The number of operations shows how strong the disturbance was.
 pub(super) fn floor(rate: Option<f64>, t0_ns: i64, t1_ns: i64) -> u64 {
     let elapsed_s = (t1_ns - t0_ns).max(0) as f64 / SECOND_NS as f64;
     rate.map_or(1, |rate| ((rate * elapsed_s / 1000.0) as u64).max(1))

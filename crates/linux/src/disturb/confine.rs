@@ -206,7 +206,7 @@ fn settings(
 /// partition's would make that invalid, and the machine would be isolated no longer. A stressor that has to have a process there sends
 /// it into the partition.
 fn shared_here(parent: &Path, cpus: &Cpus) -> Option<Cpus> {
-    // A kernel that does not tell has no partitions.
+    // A kernel without this file has no partitions.
     let Ok(effective) = fs::read_to_string(parent.join("cpuset.cpus.effective")) else {
         return Some(cpus.clone());
     };

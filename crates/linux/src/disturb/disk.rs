@@ -30,7 +30,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// The directory asked for, or one that serves.
+    /// The requested directory, or a suitable one.
     pub(super) fn of(job: &mut Job<'_>) -> Result<Self, Error> {
         let dir = job.dir.clone().unwrap_or_else(|| PathBuf::from(DIRECTORY));
         let found = statfs(&dir).map_err(|error| Error::io("look at", &dir, error.into()))?;

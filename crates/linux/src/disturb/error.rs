@@ -9,7 +9,7 @@ pub enum Error {
     /// No stressor has this name.
     #[error("no stressor is called {name:?}; expected one of {known}")]
     UnknownStressor {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The catalogue's names.
         known: String,
@@ -17,7 +17,7 @@ pub enum Error {
     /// No suite has this name.
     #[error("no suite is called {name:?}; expected one of {known}")]
     UnknownSuite {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The catalogue's names.
         known: String,

@@ -51,7 +51,7 @@ pub(super) struct Job<'a> {
     pub(super) duration_ns: i64,
     /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier. Known once operations begin.
     pub(super) end_ns: i64,
-    /// What its supervisor takes back: the targets of its entry's `leaves`.
+    /// What its supervisor undoes: the targets of its entry's `leaves`.
     pub(super) leaves: Vec<String>,
     /// The process that started it; 0 where that is not known.
     pub(super) supervisor: i32,
@@ -59,7 +59,8 @@ pub(super) struct Job<'a> {
     pub(super) meter: Meter,
     /// Whether operations begin only when the supervisor says so, on standard input.
     pub(super) held: bool,
-    /// How long to do nothing after the last operation, ns: what it has set off comes to its end before anything is taken down.
+    /// How long to do nothing after the last operation, ns: its effects end before anything is
+    /// removed.
     pub(super) linger_ns: i64,
     /// How the process is confined so far; a stressor adds what it does itself.
     pub(super) confined_by: Vec<String>,
@@ -68,8 +69,9 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Tells the supervisor that everything is prepared, and returns when operations begin: now, or at its word. The duration counts
-    /// from then: making a network namespace alone can take longer than a short run.
+    /// Reports to the supervisor that everything is prepared, and returns when operations begin:
+    /// now, or at its word. The duration counts from then: creating a network namespace alone can
+    /// take longer than a short run.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         self.await_word()?;
         self.set_end();

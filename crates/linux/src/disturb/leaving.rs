@@ -1,7 +1,8 @@
 //! What a stressor makes or changes that would outlive it, known before it begins.
 //!
-//! Names are made of the supervisor's process id and the order's number, so that the supervisor can write them into its journal before the
-//! stressor exists: whoever of the two is killed, the other, the guardian or the next call takes back what is there.
+//! Names are made of the supervisor's process id and the order's number, so that the supervisor can
+//! write them into its journal before the stressor exists. If either is killed, the other, the
+//! guardian or the next call undoes what is there.
 
 use super::changes::{Cgroup, Module};
 use super::{Error, Order, catalogue};
@@ -16,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One thing to take back.
+/// One thing to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
     /// A control group.
@@ -30,7 +31,7 @@ pub enum Leaving {
     /// A module of this name, loaded from this file or unloaded.
     Module(&'static str, PathBuf),
     /// Affinities that the kernel changes at the end of what comes after it, because these CPUs
-    /// come and go, and so are given back last.
+    /// come and go, and so are restored last.
     Affinities(Cpus),
 }
 
@@ -47,7 +48,7 @@ impl Leaving {
         }
     }
 
-    /// The change, with what stands now; `None` where nothing does that could be given back.
+    /// The change, with the present value; `None` where there is none that could be restored.
     pub fn change(&self) -> Option<Arc<dyn Change>> {
         Some(match self {
             Self::Cgroup(change) => Arc::new(change.clone()),

@@ -1,8 +1,8 @@
 //! Network links made and removed by raw rtnetlink, one message each, acknowledged by the kernel.
 //!
-//! `rtnetlink(7)`, `netlink(7)`; attributes of `include/uapi/linux/if_link.h`. A link is numbered by its network namespace, never twice
-//! with the same number as long as nobody asks for one (net/core/dev.c, `dev_new_index`): how far the numbers have come is a witness
-//! that no loop can invent.
+//! `rtnetlink(7)`, `netlink(7)`; attributes of `include/uapi/linux/if_link.h`. A network namespace
+//! numbers its links and never uses a number twice unless one is requested (net/core/dev.c,
+//! `dev_new_index`). So the last number is a witness that no loop can invent.
 
 use super::Error;
 use super::child::Account;

@@ -1,8 +1,9 @@
 //! Loop devices that no end of a process can leave behind, and small file systems for them, in memory.
 //!
-//! `loop(4)`. The device is configured and told to let go of its file when nobody has it open (LO_FLAGS_AUTOCLEAR) in one call,
-//! LOOP_CONFIGURE (Linux 5.8); with the two calls of older kernels a process killed between them would leave it bound for ever, so
-//! there it is absent. The images were made by `fixtures/images/make.sh`, and hold nothing but the blocks that are not all zero.
+//! `loop(4)`. One call, LOOP_CONFIGURE (Linux 5.8), configures the device and makes it release its
+//! file when nobody has it open (LO_FLAGS_AUTOCLEAR). Older kernels need two calls: a process
+//! killed between them would leave it bound for ever, so there it is absent. The images were made
+//! by `fixtures/images/make.sh`, and hold only the blocks that are not all zero.
 
 use super::Error;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
-/// How often the next free device is asked for when somebody else was faster.
+/// How often the next free device is requested when somebody else was faster.
 const ATTEMPTS: u32 = 32;
 const BLOCK: usize = 512;
 const MOST_BYTES: usize = 4 << 20;

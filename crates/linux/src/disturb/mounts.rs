@@ -1,6 +1,8 @@
-//! Mounting and unmounting in a mount namespace of one's own, where the kernel tells of each change of the mount table.
+//! Mounting and unmounting in a private mount namespace, where the kernel reports each change of
+//! the mount table.
 //!
-//! `mount(2)`; proc(5), `/proc/PID/mountinfo`: polling it tells, once, that the table has changed since the poll before.
+//! `mount(2)`; proc(5), `/proc/PID/mountinfo`: polling it reports, once, that the table has changed
+//! since the poll before.
 
 use super::Error;
 use super::job::Job;
@@ -21,7 +23,7 @@ pub(super) struct Mounting {
     kind: &'static str,
     options: CString,
     table: File,
-    /// How often the kernel has told of a changed mount table.
+    /// How often the kernel has reported a changed mount table.
     pub(super) changes: u64,
 }
 

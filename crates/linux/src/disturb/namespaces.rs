@@ -1,7 +1,8 @@
 //! Namespaces that a stressor enters and that die with it: network and mounts, `namespaces(7)`.
 //!
-//! The end of a process is the end of its namespaces, whatever ended it: links, connections and mounts that were made in them go with
-//! them. So nothing has to be taken back, and SIGKILL leaves nothing.
+//! The end of a process is the end of its namespaces, whatever ended it: links, connections and
+//! mounts that were made in them go with them. So nothing has to be undone, and SIGKILL leaves
+//! nothing.
 
 use super::job::Job;
 use super::{Error, ifreq};
@@ -38,7 +39,8 @@ pub(super) fn need_own_network(job: &mut Job<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enters a new mount namespace from which nothing is told to others, and returns a directory there that may be mounted over.
+/// Enters a new mount namespace that propagates nothing to others, and returns a directory there
+/// that may be mounted over.
 pub(super) fn own_mounts(job: &mut Job<'_>) -> Result<PathBuf, Error> {
     match unshare(UnshareFlags::NEWNS) {
         Ok(()) => {}
@@ -55,6 +57,7 @@ pub(super) fn own_mounts(job: &mut Job<'_>) -> Result<PathBuf, Error> {
 
 /// Leaves namespaces for new ones.
 pub(super) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
-    // SAFETY: descriptors stay shared with nobody: CLONE_FILES is never asked for, and each caller has one thread.
+    // SAFETY: descriptors stay shared with nobody: CLONE_FILES is never requested, and each caller
+    // has one thread.
     unsafe { unshare_unsafe(flags) }
 }

@@ -5,9 +5,10 @@
 //! all (`ip_route_output_key`, net/ipv4/route.c). So client and server have a namespace each. A socket belongs to the namespace that it
 //! was made in, whoever uses it, and a namespace belongs to a thread: one process is client and server.
 //!
-//! Only cards that a lab's guest was given for this are ever taken, known by their addresses ([`model::lab_cards`]). A card that is
-//! no software goes back to the machine's own namespace when the one it is in dies (`default_device_exit_net`, net/core/dev.c), so that
-//! SIGKILL leaves nothing; at an ordinary end they are given back at once.
+//! Only cards that a lab's guest was given for this are ever taken, known by their addresses
+//! ([`model::lab_cards`]). A hardware card returns to the machine's own namespace when the one it
+//! is in dies (`default_device_exit_net`, net/core/dev.c), so SIGKILL leaves nothing. At an
+//! ordinary end they are returned at once.
 
 use super::links::Links;
 use super::namespaces::unshare;
@@ -153,7 +154,8 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// The witness of so many operations. Interrupts on measured CPUs are no fault of the stressor's, and are told apart.
+    /// The witness of so many operations. Interrupts on measured CPUs are no fault of the
+    /// stressor's, and are counted separately.
     pub(super) fn grown(&self, operations: u64) -> Result<Witness, Error> {
         let on_measured = rows_of(&self.lines, Some(&self.measured))?.saturating_sub(self.on_measured);
         let name = format!(

@@ -1,9 +1,9 @@
 //! Operations over time: a page that the stressor's processes count in and its supervisor reads.
 //!
-//! A total at the end does not tell a steady disturbance from one that came in a burst and then hung. The stressor counts successes only,
-//! with one relaxed addition an operation; the supervisor reads the page with each of its looks. It
-//! makes an entry a second, in runs longer than an hour one every few seconds, so that their number
-//! has a bound.
+//! A total at the end does not distinguish a steady disturbance from a burst that then hung. The
+//! stressor counts successes only, with one relaxed addition per operation; the supervisor reads
+//! the page at each poll. It makes one entry per second, in runs longer than an hour one every few
+//! seconds, so that their number has a bound.
 
 use super::Error;
 use crate::sys::clock::{SECOND_NS, now_ns};
@@ -13,8 +13,8 @@ use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::param::page_size;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The least rate, operations a second, at which a second without any is a stall and no matter of pace. What has no rate has its own
-/// way of working.
+/// The least rate, operations per second, at which a second without any is a stall and not a matter
+/// of pace. A stressor without a rate has its own way of working.
 const STEADY: f64 = 2.0;
 
 /// Entries that are kept.
@@ -45,7 +45,7 @@ impl Meter {
 pub(super) struct Rates {
     file: OwnedFd,
     page: Mapping,
-    /// Operations a second that were asked for.
+    /// Operations per second that were requested.
     rate: Option<f64>,
     history: History,
 }
@@ -185,7 +185,7 @@ mod tests {
         let mut history = History::default();
         let seconds = 86_401;
         for second in 0..=seconds {
-            // Three a second, none in every tenth.
+            // Three per second, none in every tenth.
             history.look(second * SECOND_NS, (second * 3 - second / 10 * 3) as u64);
         }
         history.end(seconds * SECOND_NS + 1, (seconds * 3 - seconds / 10 * 3) as u64 + 1);

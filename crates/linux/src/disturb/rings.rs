@@ -90,7 +90,7 @@ impl Shared {
         Ok(Self { start, bytes })
     }
 
-    /// A word at an offset that the kernel has told.
+    /// A word at an offset that the kernel has returned.
     fn word(&self, offset: u32) -> io::Result<&AtomicU32> {
         let offset = offset as usize;
         if !offset.is_multiple_of(4) || offset + 4 > self.bytes {

@@ -17,7 +17,7 @@ use std::fs;
 
 /// How long after its duration a stressor is ended by the kernel, s.
 const GRACE_S: u32 = 5;
-/// Data that the program has besides what a stressor asks for.
+/// Data that the program has besides what a stressor requests.
 const PROGRAM_BYTES: u64 = 64 << 20;
 /// Descriptors a stressor may need: 256 timers and a few more.
 const FILES_WANTED: u64 = 512;

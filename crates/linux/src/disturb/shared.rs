@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One slot for every errno that Linux has (`include/uapi/asm-generic/errno.h` ends at 133).
 const ERRNOS: usize = 134;
 
-/// As many counters as asked for, all 0 at first, in memory that forked copies share.
+/// As many counters as requested, all 0 at first, in memory that forked copies share.
 pub(super) struct Counters {
     start: NonNull<AtomicU64>,
     len: usize,

@@ -1,7 +1,8 @@
-//! Whether the kernel stamps packets with the time they came in, seen without asking for it.
+//! Whether the kernel stamps packets with the time they came in, seen without requesting it.
 //!
-//! Stamps are made before it is known whose a packet is, so that all get them as soon as one socket asks; and a socket that asks to be told
-//! of stamps, but not for them to be made (`SOF_TIMESTAMPING_SOFTWARE` alone), is told of those that others have asked for (Linux
+//! The kernel stamps a packet before it knows the receiver, so all get stamps as soon as one socket
+//! requests them. A socket that requests reports of stamps but not their creation
+//! (`SOF_TIMESTAMPING_SOFTWARE` alone) gets the stamps that others have requested (Linux
 //! `Documentation/networking/timestamping.rst`, "SOF_TIMESTAMPING_OPT_RX_FILTER").
 
 use super::sockopt::set;

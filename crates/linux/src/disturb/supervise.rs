@@ -39,7 +39,7 @@ pub struct Disturbance {
     thread: Option<JoinHandle<Vec<StressorRecord>>>,
 }
 
-/// What the supervising thread is told.
+/// An order to the supervising thread.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     /// Held stressors may begin.
@@ -59,7 +59,7 @@ pub struct Status {
     pub ready: bool,
     /// Whether it has ended.
     pub ended: bool,
-    /// Operations that have succeeded so far, as far as it tells before its end.
+    /// Operations that have succeeded so far, as far as it reports them before its end.
     pub ops_ok: u64,
 }
 
@@ -74,7 +74,7 @@ impl Disturbance {
             }
         }
         let status = Arc::new(Mutex::new(Vec::new()));
-        let (control, told) = channel();
+        let (control, words) = channel();
         let (started, outcome) = channel();
         let plan = Plan {
             exe: exe.to_owned(),
@@ -85,7 +85,7 @@ impl Disturbance {
         let shared = Arc::clone(&status);
         let thread = std::thread::Builder::new()
             .name("disturb".to_owned())
-            .spawn(move || supervise(&plan, &shared, &started, &told))
+            .spawn(move || supervise(&plan, &shared, &started, &words))
             .map_err(Error::refused("start a thread"))?;
         let disturbance = Self { status, control: Some(control), thread: Some(thread) };
         let gone = || Error::refused("start the disturbances")(std::io::Error::other("their thread ended"));
@@ -126,7 +126,8 @@ impl Disturbance {
             .collect()
     }
 
-    /// Asks all to end, kills after `patience` those that have not (`stuck`), and returns one record for each, in the order asked for.
+    /// Asks all to end, kills after `patience` those that have not (`stuck`), and returns one
+    /// record for each, in the order of the request.
     pub fn stop(mut self, patience: Duration) -> Vec<StressorRecord> {
         // A thread that has panicked has no receiver; joining then yields no records.
         let _ = self.control.as_ref().map(|control| control.send(Word::Stop(patience)));
@@ -155,7 +156,7 @@ fn supervise(
     plan: &Plan,
     status: &Mutex<Vec<Status>>,
     started: &Sender<Result<(), Error>>,
-    told: &Receiver<Word>,
+    words: &Receiver<Word>,
 ) -> Vec<StressorRecord> {
     let mut children = match start_all(plan) {
         Ok(children) => children,
@@ -166,7 +167,7 @@ fn supervise(
     };
     publish(&children, status);
     let _ = started.send(Ok(()));
-    let patience = watch_until_told(&mut children, status, told);
+    let patience = watch_until_stop(&mut children, status, words);
     end_all(&mut children, patience);
     publish(&children, status);
     children.into_iter().map(Stressor::into_record).collect()
@@ -190,10 +191,10 @@ fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
 }
 
 /// Watches the children until an order to stop arrives; returns the patience to stop with.
-fn watch_until_told(
+fn watch_until_stop(
     children: &mut [Stressor],
     status: &Mutex<Vec<Status>>,
-    told: &Receiver<Word>,
+    words: &Receiver<Word>,
 ) -> Duration {
     let mut next_look = Instant::now();
     loop {
@@ -207,7 +208,7 @@ fn watch_until_told(
         publish(children, status);
         let expecting = children.iter().any(|child| !child.ready && !child.ended);
         let pause = if expecting { TURN } else { next_look.saturating_duration_since(Instant::now()) };
-        match told.recv_timeout(pause) {
+        match words.recv_timeout(pause) {
             Ok(Word::Go) => children.iter_mut().for_each(Stressor::go),
             Ok(Word::Stop(patience)) => return patience,
             Err(RecvTimeoutError::Timeout) => {}
@@ -230,7 +231,7 @@ fn publish(children: &[Stressor], status: &Mutex<Vec<Status>>) {
 /// SIGTERM, patience, SIGKILL, and a last wait.
 fn end_all(children: &mut [Stressor], patience: Duration) {
     for child in children.iter_mut().filter(|child| !child.ended) {
-        child.told_to_end = true;
+        child.stop_requested = true;
         let _ = kill_process_group(child.pid, Signal::TERM);
     }
     attend_until(children, Instant::now() + patience);
@@ -269,7 +270,7 @@ struct Stressor {
     ended: bool,
     /// How it ended, where that could be learned.
     status: Option<ExitStatus>,
-    told_to_end: bool,
+    stop_requested: bool,
     stuck: bool,
     sightings: Sightings,
     rates: Rates,
@@ -327,7 +328,7 @@ impl Stressor {
             outcome: None,
             ended: false,
             status: None,
-            told_to_end: false,
+            stop_requested: false,
             stuck: false,
             sightings: Sightings::default(),
             rates,
@@ -337,7 +338,7 @@ impl Stressor {
         flags.map_err(Error::refused("read from a child without waiting")).map(|()| stressor)
     }
 
-    /// Says the word. A child that is gone already tells so by its end.
+    /// Sends the word to begin. A child that is gone already is noticed by its end.
     fn go(&mut self) {
         let _ = self.word.take().map(|mut word| word.write_all(b"."));
     }
@@ -347,8 +348,9 @@ impl Stressor {
         if self.ended {
             return;
         }
-        // Looked at before the pipe: a child that has ended writes no more, so that what is read afterwards is all there is.
-        // A caller that ignores SIGCHLD has the kernel reap its children: then it is an error, not a status, that tells the end.
+        // Checked before the pipe: a child that has ended writes no more, so what is read
+        // afterwards is complete. A caller that ignores SIGCHLD has the kernel reap its children:
+        // then an error, not a status, shows the end.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let over = !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None));
         self.read_lines();
@@ -414,7 +416,7 @@ impl Stressor {
         match (&self.outcome, self.status) {
             (Some(Line::Failed { reason } | Line::Absent { reason }), _) => reason.clone(),
             _ if !self.ended => "it is still there".to_owned(),
-            _ if self.told_to_end && !self.ready => "stopped before it began".to_owned(),
+            _ if self.stop_requested && !self.ready => "stopped before it began".to_owned(),
             (_, Some(status)) => format!("it ended {when}: {status}"),
             (_, None) => format!("it ended {when}"),
         }

@@ -21,9 +21,10 @@ pub(super) struct Sightings {
 impl Sightings {
     /// Looks at all threads of a process and of its descendants in the same process group.
     pub(super) fn look(&mut self, proc_dir: &Path, pid: i32, cpus: &Cpus) {
-        // Kernels without CONFIG_PROC_CHILDREN do not tell who descends from whom; then every process is asked for its group.
-        let told = proc_dir.join(format!("{pid}/task/{pid}/children")).exists();
-        let mut pending = if told { vec![pid] } else { processes(proc_dir) };
+        // Kernels without CONFIG_PROC_CHILDREN do not list children; then every process is checked
+        // for its group.
+        let lists_children = proc_dir.join(format!("{pid}/task/{pid}/children")).exists();
+        let mut pending = if lists_children { vec![pid] } else { processes(proc_dir) };
         // A process tree is finite, but it changes while it is read; the bound keeps a recycled id from leading in circles.
         for _ in 0..pending.len() + 1024 {
             let Some(process) = pending.pop() else { return };

@@ -54,9 +54,9 @@ const CPUS: &str = "/sys/devices/system/cpu";
 /// What `/proc/interrupts` calls cross-CPU calls, on x86 and arm64 alike.
 pub(super) const FUNCTION_CALL: &str = "Function call interrupts";
 
-/// What so many patches of kernel text grow the function call interrupts by at least: one each on x86, where there is somebody to tell.
-/// Other architectures broadcast in hardware.
-pub(super) fn told_to_all(patches: u64) -> u64 {
+/// The least growth of function call interrupts by so many patches of kernel text: one each on x86,
+/// where there is another CPU to interrupt. Other architectures broadcast in hardware.
+pub(super) fn patch_interrupts(patches: u64) -> u64 {
     let alone = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1)
         && !Path::new("/sys/devices/system/cpu/cpu1").exists();
     if cfg!(target_arch = "x86_64") && !alone { patches } else { 0 }
@@ -141,7 +141,8 @@ pub(super) fn rows_of(lines: &BTreeSet<u32>, cpus: Option<&Cpus>) -> Result<u64,
     counter(&proc_dir().join("interrupts"), |text| rows(text, |row, _| ours(row), cpus).or(Some(0)))
 }
 
-/// Events that the kernel has told user space of: what comes, goes, or changes its state (`Documentation/ABI/testing/sysfs-uevent`).
+/// Events that the kernel has sent to user space: a device comes, goes, or changes its state
+/// (`Documentation/ABI/testing/sysfs-uevent`).
 pub(super) fn uevents() -> Result<u64, Error> {
     counter(Path::new("/sys/kernel/uevent_seqnum"), |text| text.trim().parse().ok())
 }
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_state_that_polls_counts_and_only_of_the_cpus_asked_for() {
+    fn only_a_state_that_polls_counts_and_only_of_the_requested_cpus() {
         let dir = tempfile::tempdir().unwrap();
         for (cpu, name, usage) in [("cpu0", "POLL", "7"), ("cpu1", "POLL", "40"), ("cpu2", "C1", "900")] {
             let state = dir.path().join(cpu).join("cpuidle/state0");

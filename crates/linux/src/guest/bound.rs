@@ -1,4 +1,5 @@
-//! The one step on the host's side: becoming another program that dies when the process that asked for it dies.
+//! The one step on the host's side: becoming another program that dies when the process that
+//! requested it dies.
 //!
 //! `PR_SET_PDEATHSIG` (prctl(2)) has to be set by the child itself and survives execve, so the emulator is started
 //! through a second call of our own program, which does no more than this. The signal comes when the *thread* that

@@ -19,7 +19,7 @@ mod tests {
 
     #[test]
     fn a_test_is_not_pid_1() {
-        // In a container it may be; then there is nothing to tell apart.
+        // In a container it may be; then there is nothing to distinguish.
         assert_eq!(FirstProgram::claim().is_some(), std::process::id() == 1);
     }
 }

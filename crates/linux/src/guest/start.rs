@@ -53,7 +53,7 @@ pub fn loopback_up() -> Result<(), String> {
     }
 }
 
-/// `RTM_NEWLINK` that sets `IFF_UP` and asks for an answer (rtnetlink(7): nlmsghdr, then ifinfomsg).
+/// `RTM_NEWLINK` that sets `IFF_UP` and requests a reply (rtnetlink(7): nlmsghdr, then ifinfomsg).
 fn link_up(index: i32) -> Vec<u8> {
     const LEN: u32 = 32;
     const RTM_NEWLINK: u16 = 16;

@@ -1,4 +1,5 @@
-//! Applying a plan: each change read, written down, made, read back. What the kernel refuses is put back and told; the rest goes on.
+//! Applying a plan: each change read, written down, made, read back. A change that the kernel
+//! refuses is undone and reported; the rest continues.
 //!
 //! Moving tasks is repeated until none is left that could be moved: a task that forks while it is moved leaves children behind on the
 //! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
@@ -34,14 +35,14 @@ pub struct Change {
     pub target: String,
     /// The value before.
     pub old: Option<String>,
-    /// The value asked for.
+    /// The requested value.
     pub new: String,
     /// Why it was refused; none where it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What applying came to.
+/// The result of applying.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Applied {
     /// Changes made.
@@ -60,15 +61,16 @@ pub struct Applied {
     pub stray: Vec<String>,
 }
 
-/// Whether to go on, asked between batches, and whom to tell what was done.
+/// Decides between batches whether to continue, and receives each change.
 pub struct Observer<'a> {
     /// The name of what asks to stop, if anything does.
     pub stop: &'a mut dyn FnMut() -> Option<String>,
-    /// Told of each change, made or refused.
-    pub told: &'a mut dyn FnMut(&Change),
+    /// Called for each change, made or refused.
+    pub on_change: &'a mut dyn FnMut(&Change),
 }
 
-/// Carries the plan out over a journal that may already hold a part of it. On an error nothing is taken back: the caller undoes.
+/// Carries the plan out over a journal that may already hold a part of it. On an error nothing is
+/// undone: the caller does that.
 pub fn apply(
     plan: &Plan,
     head: &Head,
@@ -203,7 +205,7 @@ impl Work<'_, '_> {
         }
         let Some(reason) = reason else {
             let made = change(step, old);
-            (self.observer.told)(&made);
+            (self.observer.on_change)(&made);
             self.done.applied.push(made);
             let read_back = now.filter(|now| !value::same(now, &step.new));
             return End { phase: Phase::Done, read_back, ..undone };
@@ -291,7 +293,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// A placement is of use only as a whole: when one of its steps is refused, those made before are taken back.
+    /// A placement is of use only as a whole: when one of its steps is refused, those made before
+    /// are undone.
     fn whole_or_not(&mut self, mechanism: &str) {
         if !self.done.refused.iter().any(|change| change.mechanism == mechanism) {
             return;
@@ -341,7 +344,7 @@ impl Work<'_, '_> {
         let reason =
             "the kernel lets nobody move it: it belongs to one CPU, or its driver manages it".to_owned();
         let stays = Change { reason: Some(reason), ..change(step, old) };
-        (self.observer.told)(&stays);
+        (self.observer.on_change)(&stays);
         // Verifying later must not take it for a newcomer.
         let _ = self.standing.note(&step.target);
         self.done.immovable.push(stays);
@@ -349,7 +352,7 @@ impl Work<'_, '_> {
 
     fn refuse(&mut self, step: &Step, old: Option<String>, reason: String) {
         let refused = Change { reason: Some(reason), ..change(step, old) };
-        (self.observer.told)(&refused);
+        (self.observer.on_change)(&refused);
         self.done.refused.push(refused);
     }
 }

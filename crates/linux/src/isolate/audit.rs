@@ -21,7 +21,7 @@ const IDLE: [&str; 4] = [
     "sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
 ];
 
-/// Where devices tell their memory node.
+/// Where devices show their memory node.
 const DEVICES: [&str; 3] = [
     "sys/class/net/*/device/numa_node",
     "sys/block/*/device/numa_node",

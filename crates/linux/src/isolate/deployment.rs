@@ -291,15 +291,15 @@ mod tests {
 
     /// The switch would bring CPU 6 back, and take CPU 5 though its core has no other thread.
     #[test]
-    fn what_was_offline_stays_offline_and_is_told() {
+    fn what_was_offline_stays_offline_and_is_reported() {
         let files = without(&"1,6".parse().unwrap());
         let online = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online 0");
         for name in ["M", "MI"] {
             let deployed = deployed_on(&files, name);
             assert_eq!(targets(&deployed, "smt-control"), [online(4), online(7)], "{name}");
             assert_eq!(deployed.measure, 5, "{name}: CPU 5 is all that is left of its core");
-            let told = |left: &&Left| left.reason.starts_with("CPUs 1,6 are offline already");
-            assert_eq!(deployed.plan.left.iter().filter(told).count(), 1, "{name}");
+            let offline_already = |left: &&Left| left.reason.starts_with("CPUs 1,6 are offline already");
+            assert_eq!(deployed.plan.left.iter().filter(offline_already).count(), 1, "{name}");
         }
         assert_eq!(deployed_on(&files, "MI").plan.isolated.to_string(), "2,3,5");
         assert!(deployed_on(&files, "HM").plan.steps.iter().all(|step| step.mechanism != "smt-control"));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cpu_keeps_house_where_cpu_0_is_offline() {
+    fn another_cpu_is_for_housekeeping_where_cpu_0_is_offline() {
         let files = without(&"0,4".parse().unwrap());
         let deployed = deployed_on(&files, "MI");
         assert_eq!(

@@ -1,5 +1,6 @@
-//! Tasks that started while isolation stood have the affinity that their forebears were given, and no entry in the journal: when it
-//! is undone they get the affinity that their nearest forebear in the journal had before.
+//! Tasks that started while isolation was in force inherited the affinity of their ancestors, and
+//! have no entry in the journal. Undoing gives them the former affinity of their nearest ancestor
+//! in the journal.
 
 use super::setting::Setting;
 use super::standing::Head;
@@ -15,7 +16,7 @@ const ROUNDS: usize = 20;
 /// A task by number and start time: numbers are used again.
 type Task = (u32, u64);
 
-/// Gives them theirs; how many there were.
+/// Restores the affinities of these tasks; returns their number.
 pub(super) fn give_back(entries: &[Setting], head: &Head, settings: &mut dyn Settings) -> usize {
     let moved = moved(entries);
     let given = given(entries);

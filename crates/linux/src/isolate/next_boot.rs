@@ -1,9 +1,9 @@
-//! The boot line that plan, audit and persist propose: what the catalogue wants of a boot for the
-//! CPUs asked for, put together with what stands on the command line.
+//! The boot line that plan, audit and persist propose: what the catalogue requires of a boot for
+//! the requested CPUs, merged with the present command line.
 //!
-//! CPUs that are in force as isolated now may be so by a partition, which goes with this boot, or
-//! by words that stillcore has written itself. So lists of isolated CPUs are always asked for, and
-//! `boot::merge` finds that they stand there already.
+//! CPUs that are isolated now may be so by a partition, which ends with this boot, or by words that
+//! stillcore has written itself. So lists of isolated CPUs are always required, and `boot::merge`
+//! finds those that are there already.
 
 use super::catalogue::{Catalogue, Change, Effective, Mechanism, Probe, When};
 use super::probe::{Scene, fill};

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_fits_the_recipe_is_told() {
+    fn where_nothing_fits_the_recipe_is_reported() {
         let (_dir, root) = tree(&[("etc/hostname", "x")]);
         let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments());
         assert!(all.files.is_empty() && all.links.is_empty() && all.commands.is_empty());

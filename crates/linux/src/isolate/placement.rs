@@ -92,8 +92,8 @@ pub(super) fn choose(
     }
 }
 
-/// A group of an isolation that stands and that this journal does not know: it was made with another state directory, or its journal
-/// was given up.
+/// A group of an isolation in force that this journal does not know: it was made with another state
+/// directory, or its journal was given up.
 pub fn unknown_group(root: &Root, journal: &Standing) -> Option<String> {
     let of = |kind: &str, name: &str| {
         let mounted = mounts(root).into_iter().filter(|mount| mount.kind == kind).map(|mount| mount.target);
@@ -136,7 +136,7 @@ fn partition(place: &str, isolated: &Cpus, kept: &Tenants) -> Chosen {
     Chosen { placement: Placement::Partition, reason, steps }
 }
 
-/// `None` where version 1 has no cpusets, or another cpuset goes on balancing over the CPUs.
+/// `None` where version 1 has no cpusets, or another cpuset continues to balance over the CPUs.
 fn cpuset(root: &Root, machine: &Machine, isolated: &Cpus) -> Option<Chosen> {
     let CpusetsV1 { place, prefix, top_balances, below } = cpusets_v1(root)?;
     // Whoever has switched balancing off at the top has CPUs without it on purpose.

@@ -194,7 +194,7 @@ fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
-/// The value of a file that the change of a mechanism disturbs, to be given back when that is undone.
+/// The value of a file that the change of a mechanism disturbs, to be restored when that is undone.
 fn kept(root: &Root, mechanism: &Mechanism, path: &str) -> Option<Step> {
     let old = root.maybe(path)?;
     Some(Step {

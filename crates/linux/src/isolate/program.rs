@@ -1,4 +1,4 @@
-//! The program that a unit of root's starts at each boot: it must be nobody's but root's to change.
+//! The program that a unit of root's starts at each boot: only root may be able to change it.
 
 use crate::machine::Root;
 use std::fs;

@@ -63,8 +63,8 @@ pub(super) fn affinities() -> Vec<Affinity> {
     kept
 }
 
-/// Affinities that undoing later steps of an isolation widens, and that are given back when these
-/// are undone.
+/// Affinities that undoing later steps of an isolation widens, and that are restored when these are
+/// undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Affinities {
@@ -232,7 +232,8 @@ pub(super) fn restore(
     lacking
 }
 
-/// Gives back those that have been widened since, which is what the kernel does; any other change is somebody's own.
+/// Restores those that have been widened since, as the kernel does it; any other change was made by
+/// somebody else.
 pub(super) fn narrow(before: &[Affinity], settings: &mut dyn Settings) {
     settle(before, &Cpus::default(), settings);
 }
@@ -326,7 +327,7 @@ mod tests {
 
     /// As Linux 6.1 leaves them where a partition changes while a CPU is offline.
     #[test]
-    fn what_a_cpu_was_cut_out_of_is_given_back() {
+    fn masks_that_lost_a_cpu_are_restored() {
         let before = ["a", "b", "c", "d"].map(|name| kept_of(name, "0-3"));
         let now = [("a", "0-1,3"), ("b", "0-1"), ("c", "0,1,3-5"), ("d", "3")];
         let mut settings = Fixed(now.map(|(name, cpus)| (of(name), cpus.to_owned())).into());

@@ -1,4 +1,5 @@
-//! Undoing standing isolation: newest first, compare and swap. A value that somebody else has set meanwhile is left alone and told.
+//! Undoing standing isolation: newest first, compare and swap. A value that somebody else has set
+//! meanwhile is left alone and reported.
 //!
 //! Every step may be repeated: a call that was killed is simply made again.
 
@@ -14,21 +15,21 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What undoing came to.
+/// The result of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Reverted {
-    /// Values given back, `mechanism target`.
+    /// Values restored, `mechanism target`.
     pub undone: Vec<String>,
     /// What had already the old value, or is gone.
     pub already: usize,
     /// Values that somebody else has set meanwhile, with what they are.
     pub left: Vec<String>,
-    /// Values that could not be given back, with the reason.
+    /// Values that could not be restored, with the reason.
     pub failed: Vec<String>,
     /// Values that were given up, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abandoned: Vec<String>,
-    /// Where the journal is kept that tells of them.
+    /// Path of the journal that lists them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<PathBuf>,
     /// Tasks started meanwhile that got the affinity their forebears had.
@@ -37,12 +38,13 @@ pub struct Reverted {
     pub other_boot: bool,
 }
 
-/// Takes everything back. The journal ends when nothing failed.
+/// Undoes everything. The journal ends when nothing failed.
 pub fn revert(standing: Standing, settings: &mut dyn Settings) -> Result<Reverted, Error> {
     revert_since(standing, settings, 0)
 }
 
-/// Takes back the changes with this number and later ones: those of one call. The journal ends when none is left.
+/// Undoes the changes with this number and later ones: those of one call. The journal ends when
+/// none is left.
 pub fn revert_since(
     mut standing: Standing,
     settings: &mut dyn Settings,
@@ -56,7 +58,8 @@ pub fn revert_since(
     Ok(reverted)
 }
 
-/// Takes back what can be taken back and gives up the rest, for which its journal is kept under another name.
+/// Undoes what can be undone and gives up the rest, for which its journal is kept under another
+/// name.
 pub fn forget(mut standing: Standing, settings: &mut dyn Settings) -> Result<Reverted, Error> {
     let mut reverted = take_back(&mut standing, settings, 0).unwrap_or_else(|error| {
         // Not even what was asked can be read.
@@ -151,7 +154,7 @@ fn set_by_others(
     for kept in entries.iter().filter_map(|entry| entry.change.of::<Affinities>()) {
         let Some(after) = &kept.after else { continue };
         for (target, now) in remember::foreign(&kept.before, after, settings) {
-            // What has an entry of its own is told there.
+            // A setting with an entry of its own is reported there.
             let own = made.iter().any(|setting| setting.target == target);
             if others.insert(target.clone(), now.clone()).is_none() && !own {
                 reverted.left.push(format!("{target} may run on {now}, which somebody else has set"));
@@ -196,7 +199,7 @@ fn one(
     }
     match setting.check(settings) {
         Ok(Present::Gone | Present::Before) => reverted.already += 1,
-        // What undoing later changes has made the kernel compute is nobody's setting.
+        // A value that the kernel computes while later changes are undone was set by no user.
         Ok(Present::Other(now)) if setting.kind != StepKind::Kept => {
             reverted.left.push(set_since(setting, &now, old));
             others.insert(setting.target.clone(), now);

@@ -1,5 +1,5 @@
-//! A setting that was changed and stands, and how the journal keeps it: one row a kind, each with a
-//! version and with types of its own for what is set and for its values.
+//! A changed setting in force, and its form in the journal: one row per kind, each with a version
+//! and with its own types for the target and the values.
 
 use crate::error::Error;
 use crate::journal::{Change, Form, Owner, Present, Stored, earlier};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, ser};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// One change that stands, target and values as [`Settings`] takes them.
+/// One change in force, target and values as [`Settings`] takes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The mechanism it belongs to.

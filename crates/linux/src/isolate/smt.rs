@@ -1,7 +1,8 @@
 //! Taking SMT siblings offline at run time: which CPUs go, by which steps, and what was offline before.
 //!
-//! It comes after all other changes and is undone before them: when a partition is dissolved, kernel threads that nobody can move get the
-//! CPUs that are online then and keep to them (seen on Linux 6.1), and an affinity cannot be given back on a CPU that is away.
+//! It comes after all other changes and is undone before them: when a partition is dissolved,
+//! kernel threads that nobody can move get the CPUs that are online then and stay on them (seen on
+//! Linux 6.1), and an affinity cannot be restored on a CPU that is offline.
 //!
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (smt/control); `kernel/cpu.c`, `cpuhp_smt_enable`: `on` brings
 //! every sibling online, those too that somebody had taken offline one by one.

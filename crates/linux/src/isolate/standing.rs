@@ -24,7 +24,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What stands.
+/// The isolation in force, as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
@@ -36,7 +36,7 @@ pub struct Head {
     pub housekeeping: Cpus,
     /// How the scheduler was to be kept off; [`Found::placement`] says how it is.
     pub placement: Placement,
-    /// The name of the deployment, where one was asked for.
+    /// The name of the deployment, where one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment: Option<String>,
     /// When it was begun, in clock ticks since boot: tasks that started later were never touched.
@@ -91,7 +91,7 @@ pub struct Found {
     pub head: Head,
     /// Settings that stand, oldest first.
     pub settings: Vec<Setting>,
-    /// Affinities that undoing gives back, oldest first.
+    /// Affinities that undoing restores, oldest first.
     pub affinities: Vec<Affinities>,
     /// Settings that the kernel let nobody change.
     pub immovable: Vec<String>,
@@ -131,8 +131,8 @@ pub fn exists(state: &Path) -> bool {
     path(state).exists()
 }
 
-/// Reads what stands; `None` where nothing does. Error: there is a journal of which not even what
-/// was asked can be read.
+/// Reads the isolation in force; `None` where there is none. Error: there is a journal of which not
+/// even the request can be read.
 pub fn find(state: &Path) -> Result<Option<Found>, Error> {
     let path = path(state);
     let contents = read(&path)?;
@@ -150,8 +150,9 @@ fn read(path: &Path) -> Result<Contents, Error> {
     journal::read(path, owners::all())
 }
 
-/// Reads what stands under the first of these directories that has a journal; gives that directory as well. Error: a journal that may
-/// not be read, so that nobody takes what another directory says for the whole.
+/// Reads the isolation in force under the first of these directories that has a journal; returns
+/// that directory as well. Error: a journal that may not be read, so that nobody takes the content
+/// of another directory for the whole.
 pub fn find_first(states: &[PathBuf]) -> Result<Option<(PathBuf, Found)>, Error> {
     for state in states {
         if let Some(found) = find(state)? {
@@ -203,7 +204,7 @@ impl Standing {
         let boot_id = journal::boot_id()?;
         let Contents { open: entries, refused, lines, torn } = read(&path)?;
         let file = match trust::open_file(&path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE) {
-            // What stands can be undone all the same.
+            // The isolation in force can be undone all the same.
             Err(error) if read_only(&error) && !entries.is_empty() => None,
             file => file?,
         };
@@ -222,7 +223,7 @@ impl Standing {
         &self.refused
     }
 
-    /// What stands.
+    /// The isolation in force.
     pub fn found(&self) -> Result<Option<Found>, Error> {
         found(&self.path, &self.entries, &self.refused, &self.boot_id)
     }
@@ -258,14 +259,14 @@ impl Standing {
         self.append(changes.iter().map(of).collect())
     }
 
-    /// Writes down the affinities that undoing what follows is to give back.
+    /// Writes down the affinities to restore when later changes are undone.
     pub(super) fn remember(&mut self, mechanism: &str, before: Vec<Affinity>) -> Result<(), Error> {
         let mechanism = mechanism.to_owned();
         let seq = self.add(Arc::new(Affinities { mechanism, before, after: None }))?;
         self.settle(&[End { seq, phase: Phase::Done, read_back: None }])
     }
 
-    /// Writes down what the affinities that are remembered have come to.
+    /// Writes down the present values of the remembered affinities.
     pub(super) fn note_affinities(&mut self, after: &[Affinity]) -> Result<(), Error> {
         let mut lines = Vec::new();
         for entry in &mut self.entries {
@@ -311,7 +312,7 @@ impl Standing {
         self.entries.iter().filter_map(|entry| Some((entry.seq, entry.change.of::<Setting>()?)))
     }
 
-    /// Affinities that undoing gives back, oldest first.
+    /// Affinities that undoing restores, oldest first.
     pub fn affinities(&self) -> impl DoubleEndedIterator<Item = &Affinities> {
         of(&self.entries)
     }

@@ -29,9 +29,10 @@ pub struct Verified {
     pub right: usize,
     /// One sentence for each thing that is not as it was left.
     pub drifted: Vec<String>,
-    /// The same for mechanisms that are a choice: told, and no failure.
+    /// The same for mechanisms that are a choice: reported, and no failure.
     pub choices: Vec<String>,
-    /// Tasks that somebody has pinned there since, on CPUs isolated at boot, where nobody gets by accident: told, and no failure.
+    /// Tasks that somebody has pinned there since, on CPUs isolated at boot, where no task runs by
+    /// accident: reported, and no failure.
     pub guests: Vec<String>,
     /// Changes that this user may not look at, with the reason: whether they hold is not known.
     pub unread: Vec<String>,
@@ -39,7 +40,7 @@ pub struct Verified {
     pub pending: Vec<String>,
 }
 
-/// Compares the machine with what stands.
+/// Compares the machine with the isolation in force.
 pub fn verify(
     root: &Root,
     catalogue: &Catalogue,
@@ -122,7 +123,8 @@ fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
     verified.guests = new.map(|target| format!("task {target} has been pinned there since")).collect();
 }
 
-/// An interrupt by where it may be handled, and by where it is. One that the journal knows and that may come back is told there.
+/// An interrupt by where it may be handled, and by where it is. One that the journal lists and that
+/// may come back is reported there.
 fn interrupt(irq: &Irq, known: bool, found: &Found, verified: &mut Verified) {
     let isolated = &found.head.isolated;
     let (may, is) = (irq.allowed.and(isolated), irq.effective.and(isolated));
@@ -141,14 +143,15 @@ fn interrupt(irq: &Irq, known: bool, found: &Found, verified: &mut Verified) {
     }
 }
 
-/// Mechanisms that were changed and are not effective, the value holding and not doing what it should; and those that were right when
-/// the CPUs were isolated and are not now. `told`: those of which a value has been told already.
+/// Mechanisms that were changed and whose value is in force without effect; and those that were
+/// right when the CPUs were isolated and are not now. `drifted_ids`: those whose value is already
+/// reported.
 fn mechanisms(
     root: &Root,
     machine: &Machine,
     catalogue: &Catalogue,
     found: &Found,
-    told: &BTreeSet<&str>,
+    drifted_ids: &BTreeSet<&str>,
     verified: &mut Verified,
 ) {
     let made = found.settings.iter().filter(|setting: &&Setting| !setting.kind.remembers());
@@ -159,7 +162,7 @@ fn mechanisms(
         let what = "what was right when the CPUs were isolated is not known: the call was not brought to its end; apply again";
         verified.drifted.push(what.to_owned());
     }
-    let asked = |id: &str| (changed.contains(id) || right.contains(id)) && !told.contains(id);
+    let asked = |id: &str| (changed.contains(id) || right.contains(id)) && !drifted_ids.contains(id);
     for finding in watch::findings(root, machine, catalogue, &found.head, &found.purpose, asked) {
         let was_right = right.contains(&finding.id);
         let wrong =

@@ -1,6 +1,7 @@
-//! What was right when CPUs were isolated, written down so that verifying can tell what is no longer so: mechanisms that nobody had to
-//! change, and interrupts that had to stay. A change that is undone by somebody is in the journal; a daemon that is started later, a
-//! value that was good and is set otherwise, are not.
+//! What was right when CPUs were isolated, written down so that verifying can report what is no
+//! longer so: mechanisms that needed no change, and interrupts that had to stay. The journal has
+//! each change that somebody undoes, but neither a daemon that is started later nor a good value
+//! that is changed.
 
 use super::audit::judge;
 use super::catalogue::{Catalogue, Mechanism, Probe};
@@ -62,7 +63,8 @@ pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Sta
     })
 }
 
-/// Findings of the mechanisms that are asked for, but for those about single tasks and interrupts: these are told one by one.
+/// Findings of the requested mechanisms, except those about single tasks and interrupts, which are
+/// reported one by one.
 pub(super) fn findings(
     root: &Root,
     machine: &Machine,

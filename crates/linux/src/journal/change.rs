@@ -19,7 +19,7 @@ pub struct Form {
     pub version: u32,
 }
 
-/// How a change stands against the machine of now.
+/// A change compared with the present state of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Present {
     /// What was changed is not there (any more).
@@ -61,20 +61,20 @@ impl<K: Kind> Stored for K {
     }
 }
 
-/// One change of a machine: what its owner brings to have it taken back.
+/// One change of a machine, as its owner implements it for undoing.
 ///
-/// [`undo`](Self::undo) may be called twice, and may find the change already gone: whoever was to
-/// take it back may have been killed in the middle.
+/// [`undo`](Self::undo) may be called twice, and may find the change already gone: a process that
+/// was undoing it may have been killed in the middle.
 pub trait Change: Stored {
     /// What is changed: a path, a process.
     fn target(&self) -> String;
 
-    /// What is changed in words, for who reads what was or was not taken back.
+    /// The change in words, for the report on undoing.
     fn describe(&self) -> String {
         format!("{} {}", self.form().kind, self.target())
     }
 
-    /// The same with the values, for who has to take it back by hand.
+    /// The same with the values, for undoing it by hand.
     fn in_full(&self) -> String {
         self.describe()
     }
@@ -86,7 +86,7 @@ pub trait Change: Stored {
     /// How it stands now.
     fn check(&self, settings: &mut dyn Settings) -> Result<Present, Error>;
 
-    /// Takes it back. Tries for up to a second where something may still hold on to the target.
+    /// Undoes it. Tries for up to a second where the target may still be busy.
     fn undo(&self, settings: &mut dyn Settings) -> Result<(), Error>;
 
     /// Whether it lasts longer than the boot it was made in; what does not is gone with that boot,

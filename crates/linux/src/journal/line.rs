@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Name and version of the line.
 pub const SCHEMA: &str = "stillcore.journal/2";
 
-/// What stands before the sum at the end of a line.
+/// The text before the checksum at the end of a line.
 const SUM: &str = ",\"crc\":";
 
 /// How far a change has got.
@@ -21,7 +21,7 @@ pub enum Phase {
     Intent,
     /// Made.
     Done,
-    /// Taken back.
+    /// Undone.
     Undone,
 }
 

@@ -1,5 +1,5 @@
 //! The journal: what stillcore is about to change on a machine, on disk before it changes it, and
-//! taken back by whoever comes next: the call itself, its guardian, the next call.
+//! undone by the next of these: the call itself, its guardian, the next call.
 //!
 //! A journal is a file of JSON lines, each of them of [`SCHEMA`]:
 //!
@@ -20,7 +20,7 @@
 //!
 //! Nothing here knows what is changed. Each kind has an owner that implements [`Change`]; the list
 //! of owners is `crate::owners::ALL`. Files: [`own`] is the journal of a call, [`read`] reads any,
-//! [`recover`] takes back, [`trust`] says whose files are acted upon at all.
+//! [`recover`] undoes, [`trust`] decides whose files are acted upon at all.
 
 mod change;
 pub mod earlier;

@@ -2,7 +2,7 @@
 //! directory.
 //!
 //! Each change writes an `intent`, synced with its directory before the machine is touched, then a
-//! `done`, and when it is taken back an `undone`.
+//! `done`, and when it is undone an `undone`.
 
 use super::change::Change;
 use super::line::{Entry, Phase};
@@ -71,19 +71,19 @@ impl Journal {
         self.follow(seq, Phase::Done)
     }
 
-    /// Writes down that the change is no more.
+    /// Writes down that the change is undone.
     pub fn undone(&mut self, seq: u64) -> Result<(), Error> {
         let written = self.follow(seq, Phase::Undone);
         self.open.remove(&seq);
         written
     }
 
-    /// The change of this number, unless it is taken back.
+    /// The change of this number, unless it is undone.
     pub fn get(&self, seq: u64) -> Option<&Entry> {
         self.open.get(&seq)
     }
 
-    /// Changes not yet taken back, oldest first.
+    /// Changes not yet undone, oldest first.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.open.values()
     }

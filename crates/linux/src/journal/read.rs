@@ -12,7 +12,7 @@ use std::path::Path;
 /// What a journal says.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// Changes not yet taken back, oldest first.
+    /// Changes not yet undone, oldest first.
     pub open: Vec<Entry>,
     /// Lines that are whole and cannot be acted upon.
     pub refused: Vec<Refused>,

@@ -12,17 +12,17 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What undoing a journal came to.
+/// The result of undoing a journal.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// Changes taken back, as their owners describe them.
+    /// Changes undone, as their owners describe them.
     pub undone: Vec<String>,
-    /// Changes that could not be taken back, with the reason.
+    /// Changes that could not be undone, with the reason.
     pub failed: Vec<String>,
 }
 
-/// Takes one change back, unless it is gone or somebody else has set it since. Error: it is none
-/// that its kind may make, or it could not be taken back.
+/// Undoes one change, unless it is gone or somebody else has set it since. Error: its kind may not
+/// make such a change, or it could not be undone.
 pub fn undo(change: &dyn Change, settings: &mut dyn Settings) -> Result<(), Error> {
     change.bounds()?;
     match change.check(settings)? {
@@ -31,8 +31,8 @@ pub fn undo(change: &dyn Change, settings: &mut dyn Settings) -> Result<(), Erro
     }
 }
 
-/// Takes back every open change of a journal, newest first, and removes the journal when none is
-/// left and every line was understood.
+/// Undoes every open change of a journal, newest first, and removes the journal when none is left
+/// and every line was understood.
 pub fn undo_journal(path: &Path, owners: &[Owner], settings: &mut dyn Settings) -> Result<Restored, Error> {
     let mut restored = Restored::default();
     let boot_id = boot_id()?;
@@ -66,7 +66,7 @@ fn note_undone(path: &Path, torn: &mut bool, entry: &Entry) -> Result<(), Error>
     append(&mut file, path, torn, &[Entry { phase: Phase::Undone, ..entry.clone() }])
 }
 
-/// Takes back what dead stillcore processes left under a state directory.
+/// Undoes the changes that dead stillcore processes left under a state directory.
 pub fn recover(state: &Path, owners: &[Owner], settings: &mut dyn Settings) -> Result<Restored, Error> {
     let mut restored = Restored::default();
     for path in abandoned(state, owners)? {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_left_is_taken_back_newest_first() {
+    fn what_a_dead_process_left_is_undone_newest_first() {
         let state = tempfile::tempdir().unwrap();
         let (outer, inner) = (state.path().join("tracefs-1"), state.path().join("tracefs-1/tracefs-2"));
         let mut journal = Journal::create(state.path()).unwrap();

@@ -89,7 +89,7 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
             return Err("the call was interrupted".to_owned());
         }
         files += 1;
-        // Each directory on the way is one more, whoever asks for it.
+        // Each directory on the way counts as one more, whichever entry needs it.
         let mut above = name.parent();
         while let Some(folder) = above.filter(|folder| folders.insert(folder.to_path_buf())) {
             files += 1;

@@ -2,10 +2,10 @@
 //!
 //! No secrets: only the files named here are taken. Of a task only its name, its parent, when it
 //! started, where it may run, where it last ran, policy and priority; of a named daemon also its
-//! control groups and the environment variables asked for. Of the kernel command line the values of
-//! parameters that are
-//! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
-//! before its extended capabilities, among which are serial numbers.
+//! control groups and the selected environment variables. Of the kernel command line the values of
+//! parameters that are judged, and the names of the others; of the mounts those of the kernel's own
+//! file systems; of a PCI device's configuration the part before its extended capabilities, which
+//! include serial numbers.
 
 use super::boot_log::{self, BOOT_LOG};
 use super::kernel_code::{CODE, CodeQuestions, kernel_code};
@@ -182,7 +182,7 @@ fn names_of_domains(text: &str) -> String {
     text.lines().map(kept).collect()
 }
 
-/// The names of pods and containers are nobody's business, their CPUs are the machine's.
+/// The names of pods and containers are private and are left out; their CPUs are kept.
 fn pool(bytes: &[u8]) -> Vec<u8> {
     let whole: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
     let mut kept: serde_json::Map<_, _> =
@@ -204,7 +204,7 @@ fn isolated_cores(text: &str) -> String {
     text.lines().filter(kept).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Addresses of the kernel would tell where it was loaded.
+/// Addresses of the kernel would reveal where it was loaded.
 fn without_addresses(text: &str) -> String {
     let kept = |line: &str| {
         let (_, rest) = line.split_once(char::is_whitespace).unwrap_or(("", line));
@@ -280,7 +280,7 @@ fn files(root: &Root, selection: &Selection) -> Vec<String> {
     files
 }
 
-/// Whether nobody expects to write the file, so that its mode tells nothing.
+/// Whether nobody expects to write the file, so that its mode carries no information.
 fn read_only_by_nature(file: &str) -> bool {
     let settable = ["smp_affinity_list", "cpumask", "parameters/", "default_smp_affinity"];
     !settable.iter().any(|part| file.contains(part))
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_variables_asked_for_are_taken_and_the_target_must_be_new() {
+    fn only_the_selected_variables_are_taken_and_the_target_must_be_new() {
         let from = tempfile::tempdir().unwrap();
         fs::create_dir_all(from.path().join("proc/7")).unwrap();
         fs::write(from.path().join("proc/7/stat"), "7 (irqbalance) S 1 0 0 0 -1 4194560 0").unwrap();

@@ -1,6 +1,6 @@
 //! Which CPUs to measure, and which are left for everything else.
 //!
-//! Rules: never every CPU; a measured CPU's SMT siblings stay idle, so they keep house for nobody.
+//! Rules: never every CPU; a measured CPU's SMT siblings stay idle, so none is a housekeeping CPU.
 
 use model::machine::Topology;
 use model::{Cpus, Error, Machine};
@@ -66,8 +66,8 @@ pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
 }
 
 /// The CPUs left for everything else: online, not measured, no SMT sibling of a measured one, and
-/// nobody's own. CPUs that are isolated for others are left alone as long as there are CPUs that
-/// are not.
+/// not reserved by another owner. CPUs that are isolated for others are left alone as long as there
+/// are CPUs that are not.
 pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
     let siblings = siblings(topology, measured);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_isolated_for_others_keep_house_only_where_nobody_else_can() {
+    fn cpus_isolated_for_others_are_housekeeping_only_where_no_others_can_be() {
         let isolated = machine("0-3", "2-3", 4, 4);
         assert_eq!(housekeeping(&isolated, &"2".parse().unwrap()).unwrap().to_string(), "0,1");
         let crowded = machine("0-3", "1-3", 4, 4);

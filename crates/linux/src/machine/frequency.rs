@@ -10,7 +10,7 @@ use model::frequency::FrequencyChanges;
 /// `CPUFREQ_ETERNAL` (include/linux/cpufreq.h): the driver does not say.
 const ETERNAL: u64 = u32::MAX as u64;
 
-/// What a change takes at most on these CPUs, as far as their driver says, ns.
+/// The longest duration of a change on these CPUs, as reported by their driver, ns.
 pub fn frequency_changes(root: &Root, cpus: &Cpus) -> FrequencyChanges {
     let file = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_transition_latency");
     let known = |cpu: u32| root.number(&file(cpu)).filter(|ns| (1..ETERNAL).contains(ns));

@@ -23,8 +23,9 @@ pub(super) fn memory_kib(root: &Root) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok())
 }
 
-/// What the machine runs under: as the hypervisor's own files say, else the firmware's product name, else a clock source that only
-/// guests have; the CPU flag tells that there is one, and no name.
+/// The hypervisor that the machine runs under: from the hypervisor's own files, else the firmware's
+/// product name, else a clock source that only guests have. The CPU flag shows that there is one,
+/// without a name.
 pub(super) fn hypervisor(root: &Root) -> Option<String> {
     if let Some(kind) = root.maybe("sys/hypervisor/type") {
         return Some(kind);

@@ -16,7 +16,7 @@ pub struct Irq {
     pub names: Vec<String>,
     /// Where it may be handled.
     pub allowed: Cpus,
-    /// Where it is handled; equal to `allowed` on kernels that do not tell.
+    /// Where it is handled; equal to `allowed` on kernels that do not report it.
     pub effective: Cpus,
     /// Whether a user may move it; `None` where this kernel says so only by refusing the write.
     pub movable: Option<bool>,
@@ -42,9 +42,9 @@ fn read(root: &Root, number: u32, debugfs: Option<&str>) -> Option<Irq> {
     Some(Irq { number, names, effective: effective.unwrap_or_else(|| allowed.clone()), allowed, movable })
 }
 
-/// A PC's timer before those of the CPUs: the kernel asks for it as one that nobody may move (Linux
-/// arch/x86/kernel/time.c, `setup_default_timer_irq`: `IRQF_NOBALANCING`), which no file shows
-/// before 6.12.
+/// A PC's timer before those of the CPUs: the kernel requests it as an interrupt that nobody may
+/// move (Linux arch/x86/kernel/time.c, `setup_default_timer_irq`: `IRQF_NOBALANCING`). No file
+/// shows that before 6.12.
 fn is_first_timer(number: u32, names: &[String]) -> bool {
     number == 0 && names.len() == 1 && names[0] == "timer"
 }

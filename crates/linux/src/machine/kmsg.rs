@@ -18,7 +18,7 @@ pub fn kernel_log() -> String {
         match log.read(&mut record) {
             Ok(0) => return text,
             Ok(len) => text += &line(&String::from_utf8_lossy(&record[..len])),
-            // EPIPE: the record was overwritten meanwhile, the next read goes on behind the gap.
+            // EPIPE: the record was overwritten meanwhile, the next read continues after the gap.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => text += "[records lost]\n",
             // EAGAIN: that was all.
             Err(_) => return text,

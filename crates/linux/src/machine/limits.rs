@@ -7,8 +7,8 @@ use model::machine::Limits;
 use rustix::process::{Resource, geteuid, getrlimit};
 use std::collections::BTreeMap;
 
-/// A captured tree has no user: there only the kernel's settings are known. Whether SCHED_FIFO is granted is for the probe
-/// that asks for it to say.
+/// A captured tree has no user: there only the kernel's settings are known. Whether SCHED_FIFO is
+/// granted is reported by the probe that requests it.
 pub(super) fn read(root: &Root) -> Limits {
     let kernel = Limits {
         rt_runtime_us: root.number("proc/sys/kernel/sched_rt_runtime_us"),

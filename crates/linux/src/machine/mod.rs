@@ -66,7 +66,8 @@ pub(crate) fn build_options(root: &Root, release: &str) -> Option<BTreeMap<Strin
     Some(kconfig::of_release(root, release)?.1)
 }
 
-/// Reads what the machine is. Fails only where the kernel does not tell its online CPUs: then the root is no machine.
+/// Reads the description of the machine. Fails only where the kernel does not list its online CPUs:
+/// then the root is no machine.
 pub fn read(root: &Root) -> Result<Machine, Error> {
     let cmdline = root.maybe("proc/cmdline").unwrap_or_default();
     Ok(Machine {

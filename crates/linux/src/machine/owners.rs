@@ -41,8 +41,8 @@ fn kubelet(root: &Root) -> Option<Owned> {
     Some(Owned { cpus, owner: format!("containers of the kubelet (/{KUBELET})") })
 }
 
-/// The isolated cores of the active profile. Where a function computes them, the command line that
-/// tuned has made tells.
+/// The isolated cores of the active profile. Where a function computes them, they are read from the
+/// command line that tuned has made.
 fn tuned(root: &Root, online: &Cpus) -> Option<Owned> {
     let active = root.maybe("etc/tuned/active_profile")?;
     let mut seen = BTreeSet::new();

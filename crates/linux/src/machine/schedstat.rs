@@ -15,14 +15,14 @@ pub const SCHEDSTAT: &str = "proc/schedstat";
 /// CPUs among which the scheduler balances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domain {
-    /// Its name, such as `MC`, where the kernel tells.
+    /// Its name, such as `MC`, where the kernel reports it.
     pub name: Option<String>,
     /// The CPUs.
     pub cpus: Cpus,
 }
 
 /// CPU → its domains, the innermost first; CPUs without any are left out. `None` where this kernel
-/// does not tell.
+/// does not report them.
 pub fn domains(root: &Root) -> Option<BTreeMap<u32, Vec<Domain>>> {
     let text = root.maybe(SCHEDSTAT)?;
     let mut domains = BTreeMap::<u32, Vec<Domain>>::new();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_statistics_does_not_tell() {
+    fn a_kernel_without_statistics_reports_no_domains() {
         let (_dir, root) = tree(&[("proc/x", "")]);
         assert_eq!(domains(&root), None);
     }

@@ -44,7 +44,8 @@ fn is_worker(thread: &KernelThread) -> bool {
     thread.name.starts_with("kworker/") || !thread.movable && !thread.name.contains('/')
 }
 
-/// Threads of one name are told apart by their order: a thread that ends and is started anew, as khugepaged is, has another number.
+/// Threads of one name are distinguished by their order: a thread that ends and is started anew, as
+/// khugepaged is, has another number.
 fn named(threads: impl Iterator<Item = KernelThread>) -> BTreeMap<String, String> {
     let (mut named, mut seen) = (BTreeMap::new(), BTreeMap::<String, usize>::new());
     for thread in threads {

@@ -61,7 +61,7 @@ pub struct Process {
     pub start: u64,
     /// Its name, at most 15 bytes.
     pub name: String,
-    /// Whether it is stopped (SIGSTOP), and does nothing until it is told to go on.
+    /// Whether it is stopped (SIGSTOP), and does nothing until it is resumed.
     pub stopped: bool,
 }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_threads_are_told_by_their_flag() {
+    fn kernel_threads_are_recognised_by_their_flag() {
         let dir = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
             let path = dir.path().join("proc").join(file);

@@ -40,7 +40,7 @@ pub fn run(ring: &mut Ring, spec: &ProbeSpec, start_ns: i64) -> io::Result<Optio
     }
 }
 
-/// Sleeps until a time, or until told to stop.
+/// Sleeps until a time, or until asked to stop.
 pub fn wait_until(ring: &Ring, t_ns: i64) {
     const STEP_NS: i64 = 10_000_000;
     while clock::now_ns() < t_ns && !ring.stopped() {
@@ -48,7 +48,8 @@ pub fn wait_until(ring: &Ring, t_ns: i64) {
     }
 }
 
-/// Producer: stores a row, waiting for room. Gives up, with `false`, when the probe is told to stop while the ring is full.
+/// Producer: stores a row, waiting for room. Gives up, with `false`, when the probe is asked to
+/// stop while the ring is full.
 pub fn push(ring: &mut Ring, t_ns: i64, value_ns: i64, flags: u32, missed: u64, own: &[i64]) -> bool {
     let begin = u64::from(flags) | missed.min(0xfff) << FLAG_BITS;
     let own = own.iter().zip(0..).map(|(value, index)| (*value as u64, index, COLUMN));

@@ -38,7 +38,8 @@ pub fn largest_fair_server(root: &Root) -> Option<Budget> {
         .max_by(|one, other| share(one).total_cmp(&share(other)))
 }
 
-/// The server as debugfs shows it; where debugfs is not to be had, the kernel's symbols still tell whether there is one.
+/// The server as debugfs shows it; where debugfs is not available, the kernel's symbols still show
+/// whether there is one.
 fn fair_server(root: &Root, cpu: u32) -> Option<Budget> {
     let debugfs = mounted_at(root, "debugfs").unwrap_or_else(|| "/sys/kernel/debug".to_owned());
     let file = |name: &str| format!("{debugfs}/sched/fair_server/cpu{cpu}/{name}");

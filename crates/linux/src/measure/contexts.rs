@@ -1,6 +1,7 @@
 //! What was around samples that reach a threshold: kept for the first few and for the largest, and counted for all.
 //!
-//! The measurement goes on: what is kept is put together on the draining side, from samples and looks that it has anyway.
+//! The measurement continues: the draining side assembles the contexts from samples and polls that
+//! it has anyway.
 
 use super::look::Looks;
 use model::context::{self, Context, Kept};
@@ -116,15 +117,15 @@ mod tests {
     fn samples_beside_it_are_kept_in_order() {
         let mut values = vec![1; 30];
         values[20] = 9;
-        let told = watched(&values, 5);
-        assert_eq!((told.over, told.not_kept, told.contexts.len()), (1, 0, 1));
+        let document = watched(&values, 5);
+        assert_eq!((document.over, document.not_kept, document.contexts.len()), (1, 0, 1));
         let seqs = |samples: &[Sample]| samples.iter().map(|sample| sample.seq).collect::<Vec<_>>();
-        assert_eq!(seqs(&told.contexts[0].before), (12..20).collect::<Vec<_>>());
-        assert_eq!(seqs(&told.contexts[0].after), (21..29).collect::<Vec<_>>());
+        assert_eq!(seqs(&document.contexts[0].before), (12..20).collect::<Vec<_>>());
+        assert_eq!(seqs(&document.contexts[0].after), (21..29).collect::<Vec<_>>());
     }
 
     #[test]
-    fn samples_that_no_figure_counts_trigger_nothing() {
+    fn samples_that_statistics_exclude_trigger_nothing() {
         let mut watcher = Watcher::new(5);
         watcher.add(Sample { value_ns: 9, flags: flag::WARM_UP, ..Sample::default() });
         assert!(!watcher.waits());
@@ -136,13 +137,13 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_and_the_largest_are_kept_and_the_rest_counted(values in proptest::collection::vec(0i64..100, 0..200)) {
-            let told = watched(&values, 50);
+            let document = watched(&values, 50);
             let over: Vec<i64> = values.iter().copied().filter(|value| *value >= 50).collect();
-            prop_assert_eq!(told.over as usize, over.len());
-            prop_assert_eq!(told.contexts.len() + told.not_kept as usize, over.len());
-            prop_assert_eq!(told.contexts.len(), over.len().min(FIRST + WORST));
+            prop_assert_eq!(document.over as usize, over.len());
+            prop_assert_eq!(document.contexts.len() + document.not_kept as usize, over.len());
+            prop_assert_eq!(document.contexts.len(), over.len().min(FIRST + WORST));
             let of = |kept| {
-                let mut values: Vec<i64> = told.contexts.iter()
+                let mut values: Vec<i64> = document.contexts.iter()
                     .filter(|context| context.kept == kept)
                     .map(|context| context.sample.value_ns)
                     .collect();

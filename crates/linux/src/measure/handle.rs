@@ -144,7 +144,7 @@ pub struct StoredProbe {
 }
 
 impl StoredProbe {
-    /// Sets the start of the measurement, and gives back the drain that stores its samples.
+    /// Sets the start of the measurement, and returns the drain that stores its samples.
     pub fn start(self, start_ns: i64) -> ProbeDrain {
         let Self { handle, file, store, watching } = self;
         let converter = match &handle.spec.task {
@@ -205,9 +205,9 @@ pub struct ProbeDrain {
     live: Live,
     hold: Hold,
     watching: Option<Watching>,
-    /// Value from which on samples are told to the recorder, ns.
+    /// The recorder gets samples at or above this value, ns.
     over_ns: Option<i64>,
-    /// Those that were not told yet.
+    /// Those that the recorder has not taken yet.
     over: Vec<SnapshotSample>,
     /// Whether its sleep had to be ended.
     woken: bool,
@@ -262,8 +262,8 @@ impl ProbeDrain {
         Ok(store.keep()?)
     }
 
-    /// From now on, samples of at least this value are to be asked for, ns.
-    pub fn tell_over(&mut self, over_ns: i64) {
+    /// From now on, collects samples at or above this value, ns.
+    pub fn collect_over(&mut self, over_ns: i64) {
         self.over_ns = Some(over_ns);
     }
 

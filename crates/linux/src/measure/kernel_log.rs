@@ -1,4 +1,5 @@
-//! What the scheduler writes to the kernel's log while a window is open: that it throttles real-time threads it says there, once a boot.
+//! The scheduler's lines in the kernel log while a window is open: it reports there, once per boot,
+//! that it throttles real-time threads.
 //!
 //! `/dev/kmsg` (`Documentation/ABI/testing/dev-kmsg`): one record a read, `priority,sequence,microseconds,flags;text`.
 
@@ -36,7 +37,7 @@ impl Tail {
                 Ok(length) if length > 0 && lines.len() < MOST => {
                     lines.extend(of_scheduler(&String::from_utf8_lossy(&record[..length])));
                 }
-                // EPIPE: the record was overwritten meanwhile, the next read goes on behind the gap.
+                // EPIPE: the record was overwritten meanwhile, the next read continues after it.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
                 // EAGAIN: that was all.
                 _ => return lines,

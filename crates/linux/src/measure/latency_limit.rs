@@ -1,8 +1,9 @@
 //! A limit on how long CPUs may take to leave an idle state, held for the length of a measurement.
 //!
-//! The kernel keeps the limit as long as `/dev/cpu_dma_latency` is open and forgets it with the process, however that ends: nothing is
-//! left to undo (Documentation/power/pm_qos_interface.rst). cyclictest holds one of 0 us, and so do our measurements unless told otherwise:
-//! without, leaving an idle state is most of what a wake-up on a quiet machine takes.
+//! The kernel keeps the limit as long as `/dev/cpu_dma_latency` is open and drops it with the
+//! process, however that ends: nothing is left to undo (Documentation/power/pm_qos_interface.rst).
+//! cyclictest sets a limit of 0 us, and so do our measurements by default: without it, leaving an
+//! idle state is most of the latency of a wake-up on a quiet machine.
 
 use crate::error::Error;
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,8 @@ pub struct LatencyLimit {
 }
 
 impl LatencyLimit {
-    /// Asks for at most `us` microseconds; 0 keeps CPUs out of every idle state that takes time to leave.
+    /// Requests at most `us` microseconds; 0 keeps CPUs out of every idle state that takes time to
+    /// leave.
     pub fn hold(us: i32) -> Result<Self, Error> {
         let failed = |source| Error::os("hold", DEVICE, source);
         let mut file = OpenOptions::new().write(true).open(DEVICE).map_err(failed)?;

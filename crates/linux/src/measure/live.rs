@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use model::Sample;
 use model::sample::flag;
 
-/// Running figures of one probe. Warm-up is left out, as in every figure.
+/// Running statistics of one probe. Warm-up is left out, as in every statistic.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Samples that count.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_leave_the_warm_up_out_and_keep_early_samples() {
+    fn statistics_leave_the_warm_up_out_and_keep_early_samples() {
         let mut live = Live::default();
         let sample = |value_ns, flags, missed| Sample { value_ns, flags, missed, ..Sample::default() };
         live.add(&sample(1_000_000, flag::FIRST, 0));

@@ -1,4 +1,5 @@
-//! Looks at the kernel's counters while probes run, from a housekeeping CPU: how they grow is what tells one thief of time from another.
+//! Reads the kernel's counters while probes run, from a housekeeping CPU: their growth
+//! distinguishes one thief of time from another.
 //!
 //! What is read here disturbs no measured CPU: `/proc` gives per-CPU counts without an IPI. (SMI counters would need one; the probe reads
 //! them itself, `smi`.)
@@ -13,7 +14,7 @@ use model::growth::{Growth, ReadBy};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// Distance of looks: ten clock ticks of a kernel with the slowest.
+/// Polling interval: ten clock ticks of a kernel with the slowest.
 pub const DISTANCE_NS: i64 = 100_000_000;
 /// Looks that are remembered for contexts: a minute and more.
 const REMEMBERED: usize = 700;

@@ -111,8 +111,9 @@ fn ticks_per_ns(counter: Counter) -> f64 {
     (second.ticks - first.ticks) as f64 / (second.mono_ns - first.mono_ns) as f64
 }
 
-/// Runs stretches of `spin_ns` with pauses of `pause_ns` until the end or until told to stop: first those of the preheat, then, begun anew,
-/// those of the measurement. Its turns are the latter's.
+/// Runs stretches of `spin_ns` with pauses of `pause_ns` until the end or until asked to stop:
+/// first those of the preheat, then, begun anew, those of the measurement. Only the latter's turns
+/// count.
 pub fn run(ring: &mut Ring, spec: &NoiseSpec, gear: &Gear, start_ns: i64, duration_ns: i64) -> LoopResult {
     let end_ns = start_ns + duration_ns;
     let measured_ns = start_ns + (spec.preheat_ns as i64).min(duration_ns);
@@ -144,7 +145,7 @@ fn stretches(
         // Without pauses the loop never gives up the CPU, even where a counter that is known badly ended the last stretch too soon.
         if spec.pause_ns > 0 || begin_ns == start_ns {
             clock::sleep_until(begin_ns - LEAD_NS);
-            mark = tell(ring, &gear.own, &mark, ReadBy::Pause);
+            mark = store_growth(ring, &gear.own, &mark, ReadBy::Pause);
         }
         let open = open_at(begin_ns, gear.dial);
         let from_ns = begin_ns.max(covered_ns);
@@ -167,7 +168,7 @@ fn stretches(
             };
             let close = counter::pair(counter);
             frame(ring, CLOSE, close);
-            mark = tell(ring, &gear.own, &mark, ReadBy::Stretch);
+            mark = store_growth(ring, &gear.own, &mark, ReadBy::Stretch);
             covered_ns = booked(close.mono_ns);
         }
         begin_ns += spec.spin_ns + spec.pause_ns;
@@ -176,7 +177,7 @@ fn stretches(
 }
 
 /// Stores how the thread's counters have grown since the last reading, and gives the new one.
-fn tell(ring: &mut Ring, own: &Own, mark: &Reading, read_by: ReadBy) -> Reading {
+fn store_growth(ring: &mut Ring, own: &Own, mark: &Reading, read_by: ReadBy) -> Reading {
     let now = own.read();
     own::report(mark, &now, read_by, |stamp, value, kind| own::push(ring, stamp, value, kind));
     now

@@ -1,8 +1,9 @@
 //! What the kernel counts for the measuring thread itself, read by it at the borders of its stretches: never inside the loop.
 //!
-//! `/proc/<pid>/schedstat` (Linux `Documentation/scheduler/sched-stats.rst`): CPU time, time spent ready but not running, times it got a CPU.
-//! The second counts whoever had the CPU instead, throttling and the fair server included; neither a hypervisor nor an interrupt nor an SMI
-//! shows there. `getrusage(2)` tells the switches that the loop makes itself (none) from those it suffers.
+//! `/proc/<pid>/schedstat` (Linux `Documentation/scheduler/sched-stats.rst`): CPU time, time spent
+//! ready but not running, times it got a CPU. The second counts whoever had the CPU instead,
+//! throttling and the fair server included; neither a hypervisor nor an interrupt nor an SMI shows
+//! there. `getrusage(2)` distinguishes the loop's voluntary switches (none) from involuntary ones.
 
 use super::ring::Ring;
 use super::smi::Smi;
@@ -64,7 +65,8 @@ impl Own {
     }
 }
 
-/// Run delay in ns and arrivals, of the three figures of schedstat. All zero: this kernel does not count.
+/// Run delay in ns and arrivals, of the three numbers of schedstat. All zero: this kernel does not
+/// count.
 pub fn run_delay(schedstat: &str) -> Option<[u64; 2]> {
     let mut words = schedstat.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let (cpu_ns, delay_ns, arrivals) = (words.next()??, words.next()??, words.next()??);

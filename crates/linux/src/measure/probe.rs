@@ -18,7 +18,8 @@ use model::run::NoiseRecord;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
 
-/// Distance of looks at the ring while waiting for the start: short against a window, long against anything measured.
+/// Polling interval of the ring while waiting for the start: short against a window, long against
+/// anything measured.
 const WAIT_STEP_NS: i64 = 2_000_000;
 /// A probe whose parent never starts it ends by itself.
 const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
@@ -177,7 +178,7 @@ fn rehearse(
     Ok(())
 }
 
-/// Asks for the policy, or stays with SCHED_OTHER and says why.
+/// Requests the policy, or stays with SCHED_OTHER and returns the reason.
 fn set_policy(spec: &ProbeSpec) -> io::Result<Option<String>> {
     if spec.timer_slack_ns > 0 {
         sched::set_timer_slack(spec.timer_slack_ns)?;

@@ -66,7 +66,7 @@ pub(super) fn record(
         samples,
         released: report.result.released,
         // Releases that passed after the last sample are in no sample's `missed`, but they were
-        // asked for.
+        // requested.
         missed: if releases { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
         ring_lost,
         iterations: report.result.iterations,

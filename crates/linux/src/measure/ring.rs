@@ -17,7 +17,7 @@ const HEADER_BYTES: usize = 4096;
 /// Size of the shared file.
 pub const BYTES: usize = HEADER_BYTES + CAPACITY * size_of::<Record>();
 
-/// What the two bits-and-pieces of a record mean is the probe's own affair; see [`Packed`] for the common form.
+/// Each probe defines the meaning of the words of its records; see [`Packed`] for the common form.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
@@ -63,9 +63,9 @@ struct Header {
     head: Line<AtomicU64>,
     tail: Line<AtomicU64>,
     lost: Line<AtomicU64>,
-    /// What the drain tells the probe; written once or twice a window.
+    /// The drain's messages to the probe; written once or twice per window.
     control: Line<Control>,
-    /// What the probe tells the drain.
+    /// The probe's state, for the drain.
     state: Line<AtomicU32>,
 }
 
@@ -81,7 +81,7 @@ struct Control {
 pub enum State {
     /// Setting up.
     Starting = 0,
-    /// Set up, waiting to be told when to start.
+    /// Set up, waiting for the start time.
     Ready = 1,
     /// The window is over; nothing more will be stored.
     Done = 2,
@@ -173,7 +173,7 @@ impl Ring {
         self.lost_since = 0;
     }
 
-    /// Producer: tells the drain where it is.
+    /// Producer: sets its state, for the drain.
     pub fn set_state(&self, state: State) {
         self.header().state.0.store(state as u32, Ordering::Release);
     }

@@ -51,11 +51,11 @@ pub enum Task {
 /// The wake-up probe's own part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakeupSpec {
-    /// Distance of releases, ns.
+    /// Interval of releases, ns.
     pub period_ns: i64,
     /// First release after the window's start, ns.
     pub offset_ns: i64,
-    /// Samples at the start that no figure counts.
+    /// Samples at the start that every statistic excludes.
     pub warm_up: u32,
     /// The clock that releases are set in.
     pub clock: ClockId,
@@ -76,16 +76,16 @@ pub struct NoiseSpec {
     pub memmove_bytes: u64,
     /// How long the loop runs before what it finds counts, ns; a part of the duration.
     pub preheat_ns: u64,
-    /// Whether figures are to subtract the smallest turn from every gap, as oslat's `--bias` does.
+    /// Whether to subtract the smallest turn from every gap, as oslat's `--bias` does.
     pub bias: bool,
 }
 
 /// The periodic probe's own part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeriodicSpec {
-    /// Distance of releases, ns.
+    /// Interval of releases, ns.
     pub period_ns: i64,
-    /// Jobs at the start that no figure counts.
+    /// Jobs at the start that every statistic excludes.
     pub warm_up: u32,
     /// What wakes it.
     pub wake: Wake,
@@ -151,7 +151,7 @@ impl ReadFrom {
 pub struct TasksetSpec {
     /// Its name.
     pub name: String,
-    /// Distance of releases, ns.
+    /// Interval of releases, ns.
     pub period_ns: i64,
     /// Relative deadline, ns.
     pub deadline_ns: i64,
@@ -189,7 +189,7 @@ impl ProbeSpec {
         }
     }
 
-    /// Distance of its releases, ns, where it has any.
+    /// Interval of its releases, ns, where it has any.
     pub fn period_ns(&self) -> Option<i64> {
         match &self.task {
             Task::Wakeup(task) => Some(task.period_ns),
@@ -224,7 +224,7 @@ pub struct ProbeReport {
     pub counter: Counter,
     /// Policy the kernel reports.
     pub policy_effective: Policy,
-    /// Why the policy asked for was refused.
+    /// Why the requested policy was refused.
     pub policy_refused: Option<String>,
     /// Why the releases of SCHED_DEADLINE are not known but taken from the wake-ups.
     #[serde(default)]
@@ -264,7 +264,7 @@ pub struct ProbeReport {
 pub struct LoopResult {
     /// End of the measurement, ns.
     pub t1_ns: i64,
-    /// Releases asked for (wake-up).
+    /// Releases requested (wake-up).
     pub released: u64,
     /// Turns of the loop (noise).
     pub iterations: u64,

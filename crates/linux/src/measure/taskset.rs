@@ -23,10 +23,11 @@ const SWITCHES: u8 = 2;
 /// The columns of a job besides those that every sample has.
 pub const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
 
-/// The longest a job goes on burning after the window was ended early.
+/// The longest time a job continues to burn after the window was ended early.
 const LONGEST_BURN_NS: i64 = 10_000_000;
 
-/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or until told to stop.
+/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
+/// until asked to stop.
 pub fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let first = start_ns + spec.offset_ns;
     let length_ns = (duration_ns - spec.offset_ns).max(0) as u64;
@@ -56,7 +57,7 @@ pub fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64)
         switches = switches_now;
         number = next_release(number, end - first, spec.period_ns);
     }
-    // A job that was cut short by the end of the window is not one that was asked for.
+    // A job that the end of the window cuts short does not count as requested.
     let released = number.min(wanted) as u64;
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
 }

@@ -8,7 +8,8 @@ use super::ring::Ring;
 use super::spec::{LoopResult, WakeupSpec};
 use crate::sys::clock::{self, ClockId};
 
-/// Kind of a record that figures count: stamp = when the task ran, in the clock of the releases, ns; value = number of the release.
+/// Kind of a record that statistics include: stamp = when the task ran, in the clock of the
+/// releases, ns; value = number of the release.
 pub const SERVED: u8 = 0;
 /// The same, while warming up.
 pub const WARM_UP: u8 = 1;
@@ -17,7 +18,8 @@ pub const MOMENT: u8 = 2;
 /// Precedes them all there: stamp = the first release, in its clock, ns.
 pub const BEGIN: u8 = 3;
 
-/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or until told to stop.
+/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
+/// until asked to stop.
 pub fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let mut first = start_ns + spec.offset_ns;
     if spec.clock != ClockId::Monotonic {
@@ -33,7 +35,7 @@ pub fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) 
             ring.push(clock::now_ns() as u64, 0, MOMENT);
         }),
     };
-    // Releases before the end that passed while the last one was served late are asked for, too.
+    // Releases before the end that passed while the last one was served late count as requested.
     let released = if ring.stopped() { served } else { wanted };
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
 }
@@ -54,7 +56,8 @@ fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: im
         moment(ring);
         ring.push(now as u64, number, if warm_up > 0 { WARM_UP } else { SERVED });
         warm_up = warm_up.saturating_sub(1);
-        // The releases that have passed meanwhile are swallowed; the next record's number tells how many.
+        // The releases that have passed meanwhile are skipped; the next record's number shows how
+        // many.
         let step = 1 + (now - release).max(0) / period_ns;
         number += step as u64;
         release += step * period_ns;

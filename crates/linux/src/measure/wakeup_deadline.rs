@@ -42,7 +42,7 @@ impl Releases {
         self.reader.as_ref().err().map(String::as_str)
     }
 
-    /// Distance of releases, ns.
+    /// Interval of releases, ns.
     pub(super) fn period_ns(&self) -> i64 {
         self.reservation.period_ns as i64
     }
@@ -71,7 +71,7 @@ pub(super) struct Release {
     pub(super) postponed: bool,
 }
 
-/// Serves the releases of a window until its end or until told to stop.
+/// Serves the releases of a window until its end or until asked to stop.
 pub fn run(
     ring: &mut Ring,
     spec: &WakeupSpec,
@@ -91,14 +91,14 @@ pub fn run(
         sched::yield_now();
         let now = clock::now_ns();
         let release = releases.of_job(now);
-        let told = if release.postponed { POSTPONED } else { RELEASE };
+        let release_kind = if release.postponed { POSTPONED } else { RELEASE };
         if release.ns >= end {
             count.passed(end);
             break;
         }
         let number = count.served(release.ns);
         let kind = if jobs < u64::from(spec.warm_up) { WARM_UP } else { SERVED };
-        let job = [(release.ns as u64, release.error_ns as u64, told), (now as u64, number, kind)];
+        let job = [(release.ns as u64, release.error_ns as u64, release_kind), (now as u64, number, kind)];
         ring.push_all(if releases.reader.is_ok() { &job } else { &job[1..] });
         jobs += 1;
         if now >= end {
@@ -119,7 +119,7 @@ fn postponed(early: i64, period: i64) -> i64 {
 /// Numbers releases, those that nobody served included.
 pub(super) struct Count {
     period: i64,
-    /// Releases asked for; 0 for as many as there are.
+    /// Releases requested; 0 for as many as there are.
     limit: u64,
     last: Option<i64>,
     /// Releases so far.

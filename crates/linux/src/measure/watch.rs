@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What to keep in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// Value from which on a sample's context is kept, ns.
+    /// The context of samples at or above this value is kept, ns.
     pub threshold_ns: Option<i64>,
 }
 

@@ -71,7 +71,8 @@ impl Buffer {
         order: &Order<'_>,
         scratch: &Path,
     ) -> Result<Self, Error> {
-        // Before the instance: what is taken back newest first ends the events before it removes the probes, which are busy until then.
+        // Before the instance: undoing newest first ends the events before it removes the probes,
+        // which are busy until then.
         let (probes, refused) =
             if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
         let path = Instance::path_of(tracefs, order.name);
@@ -151,7 +152,8 @@ impl Buffer {
     }
 }
 
-/// Probes the kernel for what it has no event for; tells the probes, and the events whose function it does not have either.
+/// Defines probes for what the kernel has no event for; returns the probes, and the events whose
+/// function it lacks too.
 fn define(
     session: &mut Session,
     tracefs: &Path,
@@ -174,7 +176,7 @@ fn define(
     (probes, refused)
 }
 
-/// Enables what the kernel has; tells both what it has and what it lacks.
+/// Enables what the kernel has; returns both what it has and what it lacks.
 fn enable(
     instance: &Instance,
     catalogue: &EventCatalogue,
@@ -210,8 +212,8 @@ fn enable(
             None => {}
         }
     }
-    // Recorded is what no trigger is missing of: where one is, nobody can tell that there was no
-    // such stack.
+    // Stacks count as recorded only if no trigger is missing: otherwise a missing stack proves
+    // nothing.
     let with_stacks = !triggers.is_empty() && triggers.iter().all(|set| *set);
     match stacks {
         Some(stacks) if with_stacks => events.push(stacks),

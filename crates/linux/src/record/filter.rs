@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_is_told_its_cpus() {
+    fn a_trigger_names_its_cpus() {
         assert_eq!(on_cpus(&"2-3,7".parse().unwrap()), "(CPU >= 2 && CPU <= 3) || CPU == 7");
     }
 

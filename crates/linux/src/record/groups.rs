@@ -1,4 +1,4 @@
-//! Which control group each thread is in, as `/proc` tells it before and after recording.
+//! The control group of each thread, as `/proc` shows it before and after recording.
 //!
 //! Threads come and go: what is gone is left out, and so is a number that was seen in two groups,
 //! of a thread that was moved or of two threads one after the other.

@@ -1,4 +1,4 @@
-//! One private tracing instance: made, set up, switched, asked for its accounts, removed.
+//! One private tracing instance: created, set up, switched, read for its accounts, removed.
 
 use super::filter::Filter;
 use super::tracefs;
@@ -44,8 +44,8 @@ impl Instance {
         self.path.join("events").join(event.replace(':', "/"))
     }
 
-    /// Enables an event with the first of the in-kernel filters that this kernel takes, and tells
-    /// which. `None` where it does not have the event.
+    /// Enables an event with the first of the in-kernel filters that this kernel takes, and returns
+    /// that filter. `None` where it does not have the event.
     pub fn enable<'f>(&self, event: &str, filters: &'f [Filter]) -> Result<Option<&'f Filter>, Error> {
         if !self.has(event) {
             return Ok(None);

@@ -10,7 +10,7 @@ use model::events::EventSpec;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// What stands between the file and the event in the name of both.
+/// The separator of file and event in the name of both.
 const SEPARATOR: char = '#';
 
 /// The change that [`define`] makes.

@@ -65,7 +65,7 @@ pub enum Kind {
     /// A SCHED_DEADLINE task.
     Deadline,
     /// A task that becomes one of a higher priority while it runs, and an ordinary one again: no
-    /// event tells of either.
+    /// event reports either.
     Raised,
     /// An ordinary task that holds a lock which one of a higher priority waits for, and that
     /// inherits its priority.
@@ -307,7 +307,7 @@ fn busy() -> [i64; 2] {
     [t0_ns, t1_ns]
 }
 
-/// Runs under a policy, from one sleep to the next: the scheduler's events tell of it.
+/// Runs under a policy, from one sleep to the next: the scheduler's events show it.
 fn run(policy: &Policy) -> io::Result<[i64; 2]> {
     sched::set_policy(policy)?;
     clock::sleep_until(clock::now_ns() + SHORT_NS);
@@ -380,7 +380,7 @@ fn throttled() -> io::Result<Vec<[i64; 2]>> {
         let t0_ns = clock::now_ns();
         let policy = sched::set_policy(&Policy::fifo(BELOW));
         let ran = policy.map(|()| stretches(|now_ns| now_ns - t0_ns < ENDLESS_NS));
-        // Whatever failed: the loop goes on until this.
+        // Whatever failed: the loop continues until this.
         stop.store(true, Ordering::Relaxed);
         sched::set_policy(&Policy::other())?;
         let ordinary = ordinary.join().map_err(|_| io::Error::other("the loop panicked"))?;

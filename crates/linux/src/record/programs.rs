@@ -1,8 +1,9 @@
-//! What runs where in the memory of processes: names for addresses of user space.
+//! Names for addresses of user space: which function of a process lies where in its memory.
 //!
-//! `/proc/PID/maps` tells which part of which file is where (Linux Documentation/filesystems/proc.rst); the symbol
-//! tables of the file say which function that is (System V ABI, gABI 4.1, "Symbol Table"). A process that is
-//! over when the trace is named has been looked at while it lived, or its addresses stay numbers.
+//! `/proc/PID/maps` shows which part of which file is where (Linux
+//! Documentation/filesystems/proc.rst); the symbol tables of the file name the function (System V
+//! ABI, gABI 4.1, "Symbol Table"). A process that has ended when the trace is named must have been
+//! read while it lived, or its addresses stay numbers.
 
 use model::user_frames::UserFrame;
 use object::read::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
@@ -99,7 +100,7 @@ fn mapping(line: &str) -> Option<Mapping> {
 struct Functions {
     /// Where in the file, and where in memory, each loaded part begins, and its length.
     segments: Vec<[u64; 3]>,
-    /// Address, length (0 where the file does not tell), and name, by address.
+    /// Address, length (0 where the file does not give it), and name, by address.
     functions: Vec<(u64, u64, String)>,
 }
 
@@ -123,12 +124,12 @@ impl Functions {
         let symbols = file.symbols().chain(file.dynamic_symbols()).take(MOST_SYMBOLS);
         let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
         let mut room = MOST_NAMES;
-        let told = functions.filter_map(|one| {
+        let entries = functions.filter_map(|one| {
             let name = one.name().ok()?;
             room = room.checked_sub(name.len())?;
             Some((one.address(), one.size(), name.to_owned()))
         });
-        let mut functions: Vec<_> = told.collect();
+        let mut functions: Vec<_> = entries.collect();
         functions.sort_unstable();
         functions.dedup_by_key(|one| one.0);
         Some(Self { segments: segments.collect(), functions })

@@ -137,11 +137,11 @@ pub(super) fn start<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> Result<(i32, std::thread::JoinHandle<T>), Error> {
     let number = Arc::new(AtomicI32::new(0));
-    let told = Arc::clone(&number);
+    let tid_slot = Arc::clone(&number);
     let body = move || {
         let there = sched::pin(&Cpus::one(cpu)).is_ok();
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        told.store(if there { tid } else { -1 }, Ordering::Release);
+        tid_slot.store(if there { tid } else { -1 }, Ordering::Release);
         work(&stop)
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(os("start", name))?;

@@ -165,7 +165,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Value from which on it wants to be told of samples, ns.
+    /// It wants samples at or above this value, ns.
     pub fn over_ns(&self) -> Option<i64> {
         self.snapshots.as_ref().map(Snapshots::over_ns)
     }
@@ -250,11 +250,11 @@ impl Recorder {
     /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots, where it was.
     fn drain(&mut self) -> Result<([Option<Drained>; 3], Option<SnapshotsRecord>), Error> {
         if let Some(snapshots) = self.snapshots.take() {
-            let (drained, told) = snapshots.finish()?;
+            let (drained, record) = snapshots.finish()?;
             let mut drained = drained.into_iter();
             let mut next = |there: bool| if there { drained.next() } else { None };
             let all = [next(true), next(self.sender.is_some()), next(self.watched.is_some())];
-            return Ok((all, Some(told)));
+            return Ok((all, Some(record)));
         }
         let rest = |buffer: &mut Option<Buffer>| buffer.as_mut().map(Buffer::drain).transpose();
         let all = [Some(self.victim.drain()?), rest(&mut self.sender)?, rest(&mut self.watched)?];

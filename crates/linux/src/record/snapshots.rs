@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-/// How much behind a sample is kept: what touched it has come to its end by then.
+/// How much is kept after a sample: the activity that touched it has ended by then.
 const AFTER_NS: i64 = 20_000_000;
 /// Samples that a snapshot names.
 const NAMED: usize = 20;
@@ -23,7 +23,7 @@ const NAMED: usize = 20;
 /// When to take snapshots, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotOrder {
-    /// Value from which on a sample is a reason for one, ns.
+    /// Take a snapshot for samples at or above this value, ns.
     pub over_ns: i64,
     /// How much is kept before a sample, ns.
     pub before_ns: i64,
@@ -41,7 +41,7 @@ pub(super) struct Snapshots {
     on: bool,
     /// Times inside the window without recording.
     pauses: Vec<[i64; 2]>,
-    told: SnapshotsRecord,
+    record: SnapshotsRecord,
     /// Why they ended early.
     broken: Option<Error>,
 }
@@ -81,7 +81,7 @@ impl Snapshots {
             let rings = buffer.rings()?;
             Ok(Side { discarded: vec![0; rings.len()], rings, dir: buffer.scratch().to_owned() })
         };
-        let told = SnapshotsRecord {
+        let record = SnapshotsRecord {
             over_ns: order.over_ns,
             before_ns: order.before_ns,
             after_ns: AFTER_NS,
@@ -95,17 +95,17 @@ impl Snapshots {
             on_ns: 0,
             on: false,
             pauses: Vec::new(),
-            told,
+            record,
             broken: None,
         })
     }
 
-    /// Value from which on samples are of interest, ns.
+    /// Samples at or above this value are of interest, ns.
     pub(super) fn over_ns(&self) -> i64 {
-        self.told.over_ns
+        self.record.over_ns
     }
 
-    /// Whether they ended early, which is told by [`Snapshots::finish`].
+    /// Whether they ended early; [`Snapshots::finish`] returns the reason.
     pub(super) fn failed(&self) -> bool {
         self.broken.is_some()
     }
@@ -115,21 +115,21 @@ impl Snapshots {
         if on {
             self.on_ns = now_ns;
         } else if self.on {
-            self.told.recorded_ns += (now_ns - self.on_ns).max(0) as u64;
+            self.record.recorded_ns += (now_ns - self.on_ns).max(0) as u64;
         }
         self.on = on;
     }
 
     /// Counts samples that have reached the limit; gives those that a snapshot is to be taken for now.
     pub(super) fn wanted(&mut self, over: Vec<SnapshotSample>) -> Vec<SnapshotSample> {
-        self.told.over += over.len() as u64;
+        self.record.over += over.len() as u64;
         let (lost, mut wanted): (Vec<_>, Vec<_>) = over.into_iter().partition(|sample| self.paused(sample));
-        self.told.unrecorded += lost.len() as u64;
+        self.record.unrecorded += lost.len() as u64;
         wanted.sort_by_key(|sample| Reverse(sample.value_ns));
         let least_ns = self.kept.iter().map(Kept::value_ns).min().unwrap_or(i64::MIN);
-        let full = self.kept.len() as u64 >= self.told.keep;
+        let full = self.kept.len() as u64 >= self.record.keep;
         if full && wanted.first().is_some_and(|largest| largest.value_ns <= least_ns) {
-            self.told.smaller += wanted.len() as u64;
+            self.record.smaller += wanted.len() as u64;
             wanted.clear();
         }
         wanted
@@ -143,12 +143,12 @@ impl Snapshots {
 
     /// Takes one for these samples, largest first, recording being off since `off_ns`.
     pub(super) fn take(&mut self, samples: Vec<SnapshotSample>, off_ns: i64) -> Result<(), Error> {
-        let number = self.told.taken;
-        self.told.taken += 1;
+        let number = self.record.taken;
+        self.record.taken += 1;
         let from_ns = samples.iter().map(|sample| span(sample)[0]).min().unwrap_or(off_ns);
         let to_ns = samples.iter().map(|sample| span(sample)[1]).max().unwrap_or(off_ns);
         let wanted =
-            [from_ns.saturating_sub(self.told.before_ns), to_ns.saturating_add(AFTER_NS).min(off_ns)];
+            [from_ns.saturating_sub(self.record.before_ns), to_ns.saturating_add(AFTER_NS).min(off_ns)];
         let mut parts = Vec::with_capacity(self.sides.len());
         for side in &mut self.sides {
             let mut given = Vec::with_capacity(side.rings.len());
@@ -165,7 +165,7 @@ impl Snapshots {
         }
         let (seen, unseen): (Vec<_>, Vec<_>) =
             samples.into_iter().partition(|sample| span(sample)[1] > t0_ns);
-        self.told.unrecorded += unseen.len() as u64;
+        self.record.unrecorded += unseen.len() as u64;
         let named = seen.iter().take(NAMED);
         let samples =
             named.map(|sample| SnapshotSample { whole: t0_ns <= span(sample)[0], ..*sample }).collect();
@@ -183,10 +183,10 @@ impl Snapshots {
                 .map(|(at, one)| (at, one.value_ns()))
         };
         while let Some((at, value_ns)) = smallest(&self.kept)
-            && (value_ns == i64::MIN || self.kept.len() as u64 > self.told.keep)
+            && (value_ns == i64::MIN || self.kept.len() as u64 > self.record.keep)
         {
             let gone = self.kept.remove(at);
-            self.told.given_up += gone.record.samples_over;
+            self.record.given_up += gone.record.samples_over;
             for (side, given) in self.sides.iter_mut().zip(&gone.parts) {
                 for (ring, taken) in given.iter().enumerate() {
                     side.discarded[ring] += taken.events;
@@ -199,7 +199,7 @@ impl Snapshots {
 
     /// Recording is on again since `on_ns`, after a snapshot for which it was off since `off_ns`.
     pub(super) fn resumed(&mut self, off_ns: i64, on_ns: i64) {
-        self.told.paused_ns += (on_ns - off_ns).max(0) as u64;
+        self.record.paused_ns += (on_ns - off_ns).max(0) as u64;
         self.pauses.push([off_ns, on_ns]);
         let last = self.kept.iter_mut().filter(|kept| kept.record.pause == [off_ns; 2]);
         last.for_each(|kept| kept.record.pause[1] = on_ns);
@@ -237,8 +237,8 @@ impl Snapshots {
             }
             drained.push(one);
         }
-        self.told.kept = self.kept.into_iter().map(|kept| kept.record).collect();
-        Ok((drained, self.told))
+        self.record.kept = self.kept.into_iter().map(|kept| kept.record).collect();
+        Ok((drained, self.record))
     }
 }
 

@@ -196,7 +196,7 @@ impl Kind for Value {
 
     fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
         let path = earlier::path(entry, "value")?;
-        // A file that could not be read was not to be given back.
+        // A file that could not be read was not to be restored.
         let old = entry.old.clone().ok_or_else(|| "it has no value before".to_owned());
         Some(old.map(|old| Self { path, old }))
     }

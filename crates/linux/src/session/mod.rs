@@ -21,7 +21,8 @@ pub fn default_state(home: Option<&Path>) -> Option<PathBuf> {
     if is_root() { Some(PathBuf::from(SYSTEM)) } else { home.map(own_state) }
 }
 
-/// Where to look for what stands, in this order: only root can have isolated anything, and everybody may ask.
+/// Where to look for an isolation in force, in this order: only root can have isolated anything,
+/// and everybody may ask.
 pub fn states_to_read(home: Option<&Path>) -> Vec<PathBuf> {
     to_read(is_root(), home)
 }
@@ -35,11 +36,11 @@ fn own_state(home: &Path) -> PathBuf {
     home.join(".local/state/stillcore")
 }
 
-/// A change that a session has made, until it is taken back.
+/// A change that a session has made, until it is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// The changes of one call, each in the journal before it is made, all taken back at the end.
+/// The changes of one call, each in the journal before it is made, all undone at the end.
 #[derive(Debug)]
 pub struct Session {
     program: PathBuf,
@@ -52,7 +53,7 @@ pub struct Session {
 impl Session {
     /// Opens a session; `program` is this very binary, which children run.
     pub fn open(program: &Path, state: &Path) -> Result<Self, Error> {
-        // What is made in there is taken back by others, whose working directory is another.
+        // Others, with another working directory, undo the changes recorded there.
         let state =
             std::path::absolute(state).map_err(|source| Error::os("find", state.display(), source))?;
         // The guardian first: killed in between, a call would leave a journal that nobody watches.
@@ -98,19 +99,20 @@ impl Session {
         }
     }
 
-    /// Writes down the value of a file that something is about to change, to be given back whatever happens. A file that cannot be read
-    /// is none of this kernel's.
+    /// Writes down the value of a file that something is about to change, so that it is restored
+    /// whatever happens. A file that cannot be read is taken as absent from this kernel.
     pub fn keep(&mut self, path: &str) -> Result<Option<Ticket>, Error> {
         Value::of(Path::new(path)).map(|value| self.foresee(Arc::new(value))).transpose()
     }
 
-    /// Gives a file another value, the old one written down first, to be given back whatever happens.
+    /// Sets a file's value, the old one written down first, so that it is always restored.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), Error> {
         self.keep(path)?;
         fs::write(path, value).map_err(|source| Error::os("write", path, source))
     }
 
-    /// Writes down what another process of this call is about to change, with what stands now, to be taken back whatever happens.
+    /// Writes down what another process of this call is about to change, with the present value, so
+    /// that it is undone whatever happens.
     pub fn foresee(&mut self, change: Arc<dyn Change>) -> Result<Ticket, Error> {
         let journal = self.journal_mut()?;
         let seq = journal.intent(change)?;
@@ -118,7 +120,7 @@ impl Session {
         Ok(Ticket(seq))
     }
 
-    /// Takes one change back; one that is taken back already is fine.
+    /// Undoes one change; one that is undone already is fine.
     pub fn take_back(&mut self, ticket: Ticket) -> Result<(), Error> {
         let mut live = Live::new(&self.program);
         let Some(change) = self.journal_mut()?.get(ticket.0).map(|entry| entry.change.clone()) else {
@@ -128,7 +130,7 @@ impl Session {
         self.forget(ticket)
     }
 
-    /// Notes that a change is no more.
+    /// Notes that a change is undone.
     pub fn forget(&mut self, ticket: Ticket) -> Result<(), Error> {
         self.journal_mut()?.undone(ticket.0)
     }
@@ -166,7 +168,7 @@ impl Session {
         Ok(point)
     }
 
-    /// Takes everything back, newest first, and lets the guardian go. Tells what could not be taken back.
+    /// Undoes everything, newest first, and releases the guardian. Returns what remains changed.
     pub fn close(mut self) -> Vec<String> {
         self.restore()
     }

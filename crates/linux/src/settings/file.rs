@@ -19,9 +19,9 @@ pub(super) fn read(path: &str) -> Result<Option<String>, Error> {
 
 /// Files that have to be written behind others, with nothing read in between.
 ///
-/// Reading one of the lockup detectors' switches makes the kernel forget what was asked for and take what is in force instead
-/// (kernel/watchdog.c, `proc_watchdog_common`): with one detector off, reading `watchdog` switches the whole of it off, and no write
-/// to the detector's own file brings it back.
+/// Reading one of the lockup detectors' switches makes the kernel replace the requested value by
+/// the one in force (kernel/watchdog.c, `proc_watchdog_common`): with one detector off, reading
+/// `watchdog` switches the whole of it off, and no write to the detector's own file brings it back.
 const WRITTEN_BEHIND: [(&str, &str); 2] = [
     ("/proc/sys/kernel/soft_watchdog", "/proc/sys/kernel/watchdog"),
     ("/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/watchdog"),

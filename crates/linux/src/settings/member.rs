@@ -1,6 +1,6 @@
 //! The control group of a process, version 2: `cgroup.procs`. A process that joins a group with
 //! cpusets gets all its CPUs (before 6.2; Linux `kernel/cgroup/cpuset.c`, `cpuset_attach`), so each
-//! thread is given back the affinity that it had.
+//! thread's former affinity is restored.
 
 use super::task::alive;
 use crate::error::Error;

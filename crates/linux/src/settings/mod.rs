@@ -27,10 +27,10 @@ pub trait Settings {
     /// The present value; `None` where the target does not exist (any more).
     fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error>;
 
-    /// Writes a value that `read` could have given, or that a plan asks for.
+    /// Writes a value that `read` could have returned, or that a plan requires.
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
 
-    /// Who else has come to need the value that was set, so that it cannot be taken back.
+    /// Who else needs the value that was set by now, so that it cannot be undone.
     fn user(&mut self, kind: StepKind, target: &str) -> Option<String>;
 
     /// Keeps CPUs busy for several ticks, and then until the answer is dropped.

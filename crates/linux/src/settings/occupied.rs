@@ -73,7 +73,7 @@ impl Drop for Occupied {
     }
 }
 
-/// What the process does: keep the CPUs busy, say when they have been, go on until killed.
+/// The work of the process: keep the CPUs busy, report once they are, continue until killed.
 pub fn occupy(cpus: &str) -> Result<(), Error> {
     let cpus: Cpus = cpus.parse().map_err(|error| Error::failed("occupying CPUs", error))?;
     let begun = clock::now_ns();

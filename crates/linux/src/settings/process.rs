@@ -1,5 +1,5 @@
-//! A daemon that no service manager holds: it is stopped where it stands (SIGSTOP) and goes on from there (SIGCONT), so that undoing
-//! gives back the very same process.
+//! A daemon that no service manager controls: it is stopped (SIGSTOP) and later resumed (SIGCONT),
+//! so that undoing restores the very same process.
 
 use super::task::alive;
 use crate::error::Error;

@@ -23,8 +23,8 @@ pub(super) fn write(unit: &str, value: &str) -> Result<(), Error> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    Err(Error::failed(format!("systemctl {verb} {unit}"), told.lines().next().unwrap_or("no reason given")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(Error::failed(format!("systemctl {verb} {unit}"), stderr.lines().next().unwrap_or("no reason given")))
 }
 
 fn systemctl(words: &[&str]) -> Result<Output, Error> {

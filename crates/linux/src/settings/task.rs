@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_told_by_its_start_and_moves() {
+    fn a_task_is_identified_by_its_start_and_moves() {
         std::thread::spawn(|| {
             let tid = sched::tid();
             let owner = Owner::of(tid).unwrap();

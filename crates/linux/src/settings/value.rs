@@ -26,7 +26,8 @@ pub fn writable(text: &str) -> String {
     }
 }
 
-/// What to write to have a value that was read: what is invalid now was once asked for by its kind alone.
+/// The text to write to restore a value that was read: an invalid partition was once requested by
+/// its kind alone.
 pub fn asked(text: &str) -> &str {
     text.split_once(INVALID).filter(|(_, why)| why.starts_with(" (")).map_or(text, |(kind, _)| kind)
 }

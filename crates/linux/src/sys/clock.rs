@@ -75,7 +75,7 @@ pub fn raw_ns() -> i64 {
 
 /// The state of time keeping, and the clock's state (`TIME_*`); changes nothing, so needs no privilege.
 pub fn adjtimex() -> io::Result<(i32, libc::timex)> {
-    // SAFETY: an all-zero timex is a valid one that asks for no change.
+    // SAFETY: an all-zero timex is a valid one that requests no change.
     let mut time: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: `time` is valid for writing.
     let state = unsafe { libc::adjtimex(&raw mut time) };
@@ -92,7 +92,7 @@ fn read(id: libc::clockid_t) -> i64 {
 
 #[inline]
 fn sleep(id: libc::clockid_t, time: &libc::timespec) {
-    // SAFETY: `time` is a valid timespec, and the remainder is not asked for with an absolute time.
+    // SAFETY: `time` is a valid timespec, and an absolute sleep requests no remainder.
     unsafe { libc::clock_nanosleep(id, libc::TIMER_ABSTIME, &raw const *time, std::ptr::null_mut()) };
 }
 

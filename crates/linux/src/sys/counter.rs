@@ -65,7 +65,7 @@ pub fn read() -> u64 {
     ticks
 }
 
-/// The counter's frequency as the CPU tells, Hz (`CNTFRQ_EL0`).
+/// The counter's frequency as the CPU reports it, Hz (`CNTFRQ_EL0`).
 #[cfg(target_arch = "aarch64")]
 pub fn nominal_hz() -> Option<u64> {
     let hz: u64;

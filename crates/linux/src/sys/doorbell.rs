@@ -219,7 +219,7 @@ impl Sources {
         let add = |file: BorrowedFd<'_>, number, flags| {
             epoll::add(&poll, file, epoll::EventData::new_u64(number), flags)
         };
-        // By edges: an expiry is told once, and need not be read from the timer.
+        // Edge-triggered: an expiry is reported once, and need not be read from the timer.
         add(timer.as_fd(), TIMER, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         event.map_or(Ok(()), |event| add(event.as_fd(), EVENT, epoll::EventFlags::IN))?;
         files
@@ -239,13 +239,13 @@ impl Sources {
                 Err(Errno::INTR) => return Ok(Woken::Rung),
                 other => other?,
             };
-            let told = |number| events.iter().any(|event| event.data.u64() == number);
-            if told(EVENT)
+            let fired = |number| events.iter().any(|event| event.data.u64() == number);
+            if fired(EVENT)
                 && let Some(event) = event
             {
                 let _ = rustix::io::read(event, &mut [0u8; 8][..]);
             }
-            if !told(TIMER) {
+            if !fired(TIMER) {
                 return Ok(Woken::Rung);
             }
             self.armed_ns = None;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_never_early_and_the_same_time_twice_is_told_twice() {
+    fn the_time_is_never_early_and_the_same_time_twice_wakes_twice() {
         for manner in MANNERS {
             let (_bell, mut waiter) = two_sides(manner, &[]);
             let until_ns = clock::now_ns() + 3_000_000;

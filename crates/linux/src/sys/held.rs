@@ -71,7 +71,7 @@ impl Held {
 }
 
 /// Exit code and signal of a status.
-pub fn told(status: ExitStatus) -> (Option<i32>, Option<i32>) {
+pub fn code_and_signal(status: ExitStatus) -> (Option<i32>, Option<i32>) {
     (status.code(), status.signal())
 }
 

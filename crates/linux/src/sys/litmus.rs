@@ -1,6 +1,7 @@
-//! Admission of a thread by LITMUS^RT: the sequence that a modified cyclictest takes (Cerqueira and Brandenburg, OSPERT 2013, section 2.3
-//! and Fig. 2). Parameters are defined; under a partitioned plug-in the thread first migrates to its CPU; `set_rt_task_param` has the
-//! kernel validate them; `task_mode(LITMUS_RT_TASK)`, which is SCHED_LITMUS asked for as a policy, admits it.
+//! Admission of a thread by LITMUS^RT: the sequence that a modified cyclictest takes (Cerqueira and
+//! Brandenburg, OSPERT 2013, section 2.3 and Fig. 2). Parameters are defined; under a partitioned
+//! plug-in the thread first migrates to its CPU; `set_rt_task_param` has the kernel validate them;
+//! `task_mode(LITMUS_RT_TASK)`, which requests SCHED_LITMUS as a policy, admits it.
 //!
 //! The kernel's side is that of LITMUS^RT from 2016 on, whose calls are ioctls of `/dev/litmus/ctrl` (`include/litmus/ctrlpage.h`,
 //! `rt_param.h`). No such kernel is in the lab: the sequence is tested against a fake of that interface below, which checks what
@@ -23,7 +24,7 @@ const PRIORITIES: u32 = 512;
 /// Of which this is what a priority of 99 is.
 const HIGHEST: u32 = 1;
 
-/// `struct rt_task`: what a thread tells the kernel of itself. Times in ns.
+/// `struct rt_task`: a thread's parameters for the kernel. Times in ns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RtTask {
@@ -59,11 +60,11 @@ pub fn is_partitioned(plugin: &str) -> bool {
 
 /// The steps for a policy, for a thread whose first allowed CPU is `cpu`. EINVAL without a reservation.
 fn steps(plugin: &str, policy: &Policy, cpu: u32) -> io::Result<Vec<Step>> {
-    let told = policy.reservation.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let reservation = policy.reservation.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let parameters = RtTask {
-        exec_cost: told.runtime_ns,
-        period: told.period_ns,
-        relative_deadline: told.deadline_ns,
+        exec_cost: reservation.runtime_ns,
+        period: reservation.period_ns,
+        relative_deadline: reservation.deadline_ns,
         phase: 0,
         cpu,
         // POSIX counts upwards, P-FP downwards; plug-ins of EDF ignore it.
@@ -136,23 +137,23 @@ mod tests {
             match step {
                 // A real-time task is not moved by its affinity.
                 Step::Migrate(cpu) if cpu < self.online && !self.real_time => self.at = cpu,
-                Step::SetParameters(told) => {
-                    let sound = told.exec_cost > 0
-                        && told.period > 0
-                        && told.cpu < self.online
-                        && told.exec_cost <= told.period.min(told.relative_deadline)
-                        && told.class <= 2
-                        && told.budget <= 2
-                        && told.release <= 2;
+                Step::SetParameters(parameters) => {
+                    let sound = parameters.exec_cost > 0
+                        && parameters.period > 0
+                        && parameters.cpu < self.online
+                        && parameters.exec_cost <= parameters.period.min(parameters.relative_deadline)
+                        && parameters.class <= 2
+                        && parameters.budget <= 2
+                        && parameters.release <= 2;
                     if !sound || self.real_time {
                         return refused();
                     }
-                    self.parameters = Some(told);
+                    self.parameters = Some(parameters);
                 }
                 Step::BecomeRealTime => {
-                    let Some(told) = self.parameters else { return refused() };
-                    let here = told.cpu == self.at || !is_partitioned(self.plugin);
-                    let ranked = (1..PRIORITIES).contains(&told.priority) || self.plugin != "P-FP";
+                    let Some(parameters) = self.parameters else { return refused() };
+                    let here = parameters.cpu == self.at || !is_partitioned(self.plugin);
+                    let ranked = (1..PRIORITIES).contains(&parameters.priority) || self.plugin != "P-FP";
                     if !here || !ranked || self.plugin == "Linux" {
                         return refused();
                     }
@@ -178,12 +179,12 @@ mod tests {
         for plugin in ["P-FP", "PSN-EDF", "GSN-EDF"] {
             let mut kernel = Kernel::booted(plugin);
             assert!(admitted(&mut kernel, &steps(plugin, &policy(99), 3).unwrap()), "{plugin}");
-            let told = kernel.parameters.unwrap();
+            let parameters = kernel.parameters.unwrap();
             assert_eq!(
-                (told.exec_cost, told.period, told.relative_deadline),
+                (parameters.exec_cost, parameters.period, parameters.relative_deadline),
                 (100_000, 1_000_000, 1_000_000)
             );
-            assert_eq!((told.priority, told.budget), (HIGHEST, 0));
+            assert_eq!((parameters.priority, parameters.budget), (HIGHEST, 0));
             assert_eq!(kernel.at, if is_partitioned(plugin) { 3 } else { 0 }, "{plugin}");
         }
     }
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn every_priority_of_posix_is_one_of_the_plug_in_and_order_is_kept() {
         let of = |priority| match steps("GSN-EDF", &policy(priority), 0).unwrap()[0] {
-            Step::SetParameters(told) => told.priority,
+            Step::SetParameters(parameters) => parameters.priority,
             _ => unreachable!("a global plug-in needs no migration"),
         };
         assert!((1..=99).map(of).is_sorted_by(|low, high| low > high));

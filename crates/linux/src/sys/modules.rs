@@ -1,6 +1,7 @@
-//! Kernel modules: loaded from a file, unloaded by name, and given back as they stood.
+//! Kernel modules: loaded from a file, unloaded by name, and restored.
 //!
-//! `finit_module(2)`, `delete_module(2)`; `/proc/modules` tells what is loaded, and how often each is used (proc(5)).
+//! `finit_module(2)`, `delete_module(2)`; `/proc/modules` lists what is loaded, and how often each
+//! is used (proc(5)).
 
 use crate::error::Error;
 use rustix::io::Errno;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What stands between the name and the file in the target of a change.
+/// The separator of name and file in the target of a change.
 const SEPARATOR: char = '#';
 /// `delete_module(2)`: fail where it is in use.
 const AT_ONCE: i32 = libc::O_NONBLOCK;
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_tells_name_and_file() {
+    fn a_target_holds_name_and_file() {
         let target = target("ts_fsm", Path::new("/lib/a#b.ko"));
         assert_eq!(of_target(&target), Some(("ts_fsm", Path::new("/lib/a#b.ko"))));
         give_back("stillcore_no_such_module", Path::new("/x"), false).unwrap();

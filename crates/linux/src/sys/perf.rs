@@ -204,7 +204,7 @@ pub struct Meters {
     hardware: Vec<(usize, Meter)>,
     /// Leader of the group that all software counters are in: one read(2) for them all.
     software: Option<Group>,
-    /// Positions of what getrusage(2) tells: switches, faults.
+    /// Positions of the counts of getrusage(2): switches, faults.
     usage: [Option<usize>; 2],
     count: usize,
 }
@@ -336,8 +336,8 @@ impl Meter {
 }
 
 impl Group {
-    /// `struct read_format` with PERF_FORMAT_GROUP: number, time enabled, time running, then the values in the order they joined, each
-    /// with the id that perf-event2 asks for.
+    /// `struct read_format` with PERF_FORMAT_GROUP: number, time enabled, time running, then the
+    /// values in the order they joined, each with the id that perf-event2 requests.
     #[inline]
     fn read(&self, values: &mut [Value; MOST]) {
         let mut words = [0u64; 3 + 2 * MOST];
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_raw_events_are_told_apart() {
+    fn names_and_raw_events_are_distinguished() {
         assert_eq!(event("switches"), Event { name: "switches".to_owned(), raw: None });
         assert_eq!(event("l2=r3f24"), Event { name: "l2".to_owned(), raw: Some(0x3f24) });
         assert_eq!(event("l2=r3f24").to_string(), "l2=r3f24");
@@ -438,7 +438,7 @@ mod tests {
             .filter_map(|name| Some(Chosen { event: event(name), source: usable(&event(name)).ok()? }))
             .collect();
         let at = |name: &str| chosen.iter().position(|one| one.event.name == name);
-        // Without any right at all getrusage tells these two.
+        // getrusage reports these two without any privilege.
         let (switches, faults) = (at("switches").unwrap(), at("faults").unwrap());
         let meters = Meters::open(&chosen).unwrap();
         let (mut before, mut after) = (Reading::default(), Reading::default());
@@ -453,8 +453,8 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_has_no_number_here_is_told() {
-        let told = usable(&Event { name: "nothing".to_owned(), raw: None }).unwrap_err();
-        assert!(told.contains("NAME=rHEX"), "{told}");
+    fn an_event_that_has_no_number_here_is_reported() {
+        let reason = usable(&Event { name: "nothing".to_owned(), raw: None }).unwrap_err();
+        assert!(reason.contains("NAME=rHEX"), "{reason}");
     }
 }

@@ -11,7 +11,8 @@ use std::io::{self, IoSlice};
 /// Bytes of one page of a pipe, and of the longest packet.
 pub const PAGE: usize = 4096;
 
-/// Reading and writing end of a pipe. EINVAL where packets are asked for and the kernel has none (before 3.4).
+/// Reading and writing end of a pipe. EINVAL where packets are requested and the kernel has none
+/// (before 3.4).
 pub fn pipe(packets: bool) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
     Ok(pipe_with(if packets { flags | PipeFlags::DIRECT } else { flags })?)
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_at_least_as_wide_as_told() {
+    fn a_pipe_is_at_least_as_wide_as_requested() {
         let (read, write) = pipe(false).unwrap();
         let wide = widen(&read, 300_000).unwrap();
         let bytes = vec![7u8; wide];

@@ -1,4 +1,4 @@
-//! Processes told apart by more than their id, which the kernel reuses.
+//! Processes identified by more than their id, which the kernel reuses.
 
 use crate::error::Error;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};

@@ -46,7 +46,7 @@ pub fn set_policy(policy: &Policy) -> io::Result<()> {
     ask(*number as u32, policy.priority, policy.reservation)
 }
 
-/// Asks for a policy by its number.
+/// Requests a policy by its number.
 pub(super) fn ask(number: u32, priority: u32, reservation: Option<Reservation>) -> io::Result<()> {
     let attr = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
@@ -137,7 +137,8 @@ fn name(policy: i32) -> String {
     }
 }
 
-/// Whether this process may use SCHED_FIFO: asks for the lowest priority in a thread of its own and lets it end.
+/// Whether this process may use SCHED_FIFO: requests the lowest priority in a thread of its own and
+/// lets it end.
 pub fn fifo_allowed() -> bool {
     std::thread::spawn(|| set_policy(&Policy::fifo(1)).is_ok()).join().unwrap_or(false)
 }

@@ -1,9 +1,11 @@
 //! The scheduler's clock (`local_clock()`, what `rq_clock` and every SCHED_DEADLINE release live in), read from user space.
 //!
-//! No system call gives it, but perf stamps its records with it unless told otherwise. Of a software event that counts nothing
-//! (`PERF_COUNT_SW_DUMMY`) two ways lead there: where the clock is a plain conversion of the CPU's counter, the event's first page says
-//! which (`cap_user_time_zero`, `time_mult`, `time_shift`, `time_zero`: `perf_event_open(2)`); elsewhere, as under kvm-clock, the event
-//! asks for a record of each change of the thread's name, and a change to the same name is stamped.
+//! No system call returns it, but perf stamps its records with it by default. A software event that
+//! counts nothing (`PERF_COUNT_SW_DUMMY`) gives access in two ways. Where the clock is a plain
+//! conversion of the CPU's counter, the event's first page describes it (`cap_user_time_zero`,
+//! `time_mult`, `time_shift`, `time_zero`: `perf_event_open(2)`). Elsewhere, as under kvm-clock,
+//! the event requests a record of each change of the thread's name, and a change to the same name
+//! is stamped.
 
 use super::counter;
 use super::memory::Mapping;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 
-/// The signals that ask stillcore to end, held back until asked for.
+/// The signals that ask stillcore to end, blocked until they are read.
 #[derive(Debug)]
 pub struct EndSignals {
     file: File,

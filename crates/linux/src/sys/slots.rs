@@ -1,8 +1,9 @@
 //! Messages in shared memory, each in a slot of its own that belongs to one side at a time.
 //!
-//! A slot goes free → being filled → filled → being read → free; each step is an atomic exchange on its word, so no two sides are ever
-//! in one slot, whatever they believe or were told. How the number of a filled slot travels (a ring, a message queue) is the affair of
-//! whoever uses this. A side that is killed in a slot keeps that one for ever, and no other.
+//! A slot goes free → being filled → filled → being read → free; each step is an atomic exchange on
+//! its word, so no two sides are ever in one slot, whatever slot numbers they use. The caller
+//! chooses how the number of a filled slot travels (a ring, a message queue). A side that is killed
+//! in a slot keeps that one for ever, and no other.
 
 mod states;
 
@@ -167,7 +168,7 @@ mod tests {
     fn bytes_are_whole_across_threads() {
         const ROUNDS: u64 = 20_000;
         let (mut writer, reader) = two_sides(3, 4096);
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             for round in 0..ROUNDS {
                 let bytes = [round as u8; 4096];
@@ -178,12 +179,12 @@ mod tests {
                         None => std::thread::yield_now(),
                     }
                 };
-                tell.send(slot).unwrap();
+                sender.send(slot).unwrap();
             }
         });
         let mut buffer = [0u8; 4096];
         for round in 0..ROUNDS {
-            let length = reader.take(told.recv().unwrap(), &mut buffer).unwrap();
+            let length = reader.take(receiver.recv().unwrap(), &mut buffer).unwrap();
             assert_eq!(length, round as usize % 4097);
             assert!(buffer[..length].iter().all(|byte| *byte == round as u8), "{round}");
         }

@@ -22,7 +22,7 @@ impl SignalTimer {
     pub fn new() -> io::Result<Self> {
         let signal = libc::SIGRTMIN();
         let set = only(signal);
-        // SAFETY: the set is initialised, and the old one is not asked for.
+        // SAFETY: the set is initialised, and the old one is not requested.
         match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
             0 => {}
             error => return Err(io::Error::from_raw_os_error(error)),
@@ -58,7 +58,7 @@ impl SignalTimer {
     pub fn wait(&self, until_ns: i64) -> io::Result<Option<u64>> {
         let set = only(self.signal);
         let rest = time((until_ns - clock::now_ns()).max(0));
-        // SAFETY: set and time are valid for reading, and nothing more is asked for.
+        // SAFETY: set and time are valid for reading, and nothing more is requested.
         let taken = unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const rest) };
         if taken != self.signal {
             let error = io::Error::last_os_error();

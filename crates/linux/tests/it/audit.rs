@@ -1,4 +1,5 @@
-//! The audit on captured machines: what it says of each, mechanism by mechanism, and that what it tells the user to type works.
+//! The audit on captured machines: its findings, mechanism by mechanism, and that the commands it
+//! proposes work.
 
 use linux::isolate::catalogue::Probe;
 use linux::isolate::fixes::{Fixes, fixes_page};
@@ -163,7 +164,7 @@ fn siblings_and_firmware_are_read_and_not_assumed() {
 }
 
 #[test]
-fn unplugged_old_and_plain_machines_are_told_apart() {
+fn unplugged_old_and_plain_machines_are_distinguished() {
     expect(
         "unplugged-6.1",
         &[
@@ -308,7 +309,7 @@ fn kind(probe: &Probe) -> &'static str {
 
 /// Types every remedy that writes files into a copy of each machine, and audits again: the finding must be gone.
 #[test]
-fn what_the_audit_tells_to_type_works() {
+fn commands_that_the_audit_proposes_work() {
     let mut typed = 0;
     for (name, cpus) in MACHINES {
         let copy = tempfile::tempdir().unwrap();
@@ -330,7 +331,7 @@ fn what_the_audit_tells_to_type_works() {
             let after = &audited(&root, cpus)[&finding.id];
             let done = after.state == Ok
                 || (after.state == Immovable && finding.id == "irq-affinity")
-                // Without debugfs nobody can tell whether a fair server takes over.
+                // Without debugfs it is unknown whether a fair server takes over.
                 || (after.state == Unknown && finding.id == "sched_rt_runtime");
             assert!(done, "{name}: after {remedy:?}: {after:?}");
             typed += 1;
@@ -368,7 +369,7 @@ fn two_snapshots_of_an_untouched_machine_are_equal_and_a_capture_audits_alike() 
         capture(&root, copy.path(), &catalogue.selection()).unwrap();
         let copied = Root::open(copy.path()).unwrap();
         assert_eq!(audited(&copied, cpus), audited(&root, cpus), "{name}");
-        // What a command line or a mount may tell besides what is judged stays at home.
+        // Of command lines and mounts only the judged parts are copied.
         let mut after = snapshot(&copied, &catalogue).unwrap();
         assert!(after.state.mounts.iter().all(|mount| before.state.mounts.contains(mount)), "{name}");
         after.state.mounts.clone_from(&before.state.mounts);

@@ -120,7 +120,7 @@ fn some_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
-    /// Nobody's isolation is lost, what is promised holds, no CPU of others leaves the scheduler,
+    /// No owner's isolation is lost, what is promised holds, no CPU of others leaves the scheduler,
     /// one is left for all else, and the next proposal finds nothing to change.
     #[test]
     fn any_line_keeps_what_it_isolates_and_gains_what_was_asked(

@@ -1,4 +1,4 @@
-//! The boot line written where each boot loader keeps it: image trees, each written and given back
+//! The boot line written where each boot loader keeps it: image trees, each written and restored
 //! byte for byte.
 //! Long because: one table of trees serves all tests.
 

@@ -135,7 +135,7 @@ impl Place {
 
     fn apply(&self, plan: &Plan, settings: &mut dyn Settings) -> Result<Applied, Error> {
         let mut standing = Standing::open(&self.state())?;
-        let mut observer = Observer { stop: &mut || None, told: &mut |_| {} };
+        let mut observer = Observer { stop: &mut || None, on_change: &mut |_| {} };
         apply(plan, &Head::of(plan, None), &mut standing, settings, &mut observer)
     }
 
@@ -247,7 +247,7 @@ proptest! {
         prop_assert!(find(&place.state()).unwrap().is_none());
     }
 
-    /// A second call completes a first one that was killed, and one undo takes both back.
+    /// A second call completes a first one that was killed, and one undo reverts both.
     #[test]
     fn applying_again_goes_on((old, new) in settings(), at in 0u64..14) {
         let place = Place::new(&old);
@@ -307,7 +307,7 @@ impl Settings for Recomputing {
 }
 
 #[test]
-fn what_the_kernel_computes_anew_is_given_back_unless_somebody_else_set_it() {
+fn values_that_the_kernel_recomputes_are_restored_unless_somebody_else_set_them() {
     let old = ["always".to_owned(), "45012".to_owned()];
     for (apply_at, undo_at) in (0..8).flat_map(|one| (0..10).map(move |other| (one, other))) {
         let place = Place::new(&old);
@@ -351,7 +351,7 @@ fn a_torn_last_line_is_a_change_that_was_never_made() {
 }
 
 #[test]
-fn a_damaged_journal_is_kept_and_told() {
+fn a_damaged_journal_is_kept_and_reported() {
     let old = ["0".to_owned(), "1".to_owned()];
     let place = Place::new(&old);
     place.apply(&place.plan(&["5".to_owned(), "6".to_owned()]), &mut live()).unwrap();
@@ -375,7 +375,7 @@ fn a_damaged_journal_is_kept_and_told() {
     assert_eq!(place.values(), old);
 }
 
-/// A second call that stops takes back its own changes and leaves those of the first.
+/// A second call that stops undoes its own changes and leaves those of the first.
 #[test]
 fn a_call_that_stops_leaves_what_stood_before_it() {
     let old = ["0".to_owned(), "1".to_owned()];
@@ -441,7 +441,7 @@ fn a_stop_between_batches_changes_no_more() {
     let place = Place::new(&old);
     let plan = place.plan(&["5".to_owned(), "6".to_owned()]);
     let mut standing = Standing::open(&place.state()).unwrap();
-    let mut observer = Observer { stop: &mut || Some("SIGINT".to_owned()), told: &mut |_| {} };
+    let mut observer = Observer { stop: &mut || Some("SIGINT".to_owned()), on_change: &mut |_| {} };
     let error = apply(&plan, &Head::of(&plan, None), &mut standing, &mut live(), &mut observer).unwrap_err();
     assert!(error.to_string().contains("stopped by SIGINT"));
     assert_eq!(place.values(), old);

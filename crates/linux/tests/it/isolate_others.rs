@@ -1,5 +1,6 @@
-//! Isolation on a machine where others are at work too, and where not everything can be given back: a simulated kernel with the swap
-//! priorities of Linux `mm/swapfile.c` (`setup_swap_info`, `swapoff`), partitions that it does not uphold, and files that vanish.
+//! Isolation on a machine where others are at work too, and where not everything can be restored: a
+//! simulated kernel with the swap priorities of Linux `mm/swapfile.c` (`setup_swap_info`,
+//! `swapoff`), partitions that it does not uphold, and files that vanish.
 
 use crate::support::{plan_of, step};
 use linux::Error;
@@ -26,7 +27,7 @@ struct Kernel {
     refuses_partitions: bool,
     /// Who needs a controller.
     user: Option<String>,
-    /// What can neither be written nor, where so told, read.
+    /// Files that cannot be written nor, if `unreadable`, read.
     broken: BTreeSet<String>,
     unreadable: bool,
     /// How often a process has joined a group.
@@ -115,7 +116,7 @@ fn plan_with(steps: &[(&str, StepKind, &str, &str)]) -> Plan {
 
 fn applied(state: &Path, plan: &Plan, kernel: &mut Kernel) -> Applied {
     let mut standing = Standing::open(state).unwrap();
-    let mut observer = Observer { stop: &mut || None, told: &mut |_| {} };
+    let mut observer = Observer { stop: &mut || None, on_change: &mut |_| {} };
     apply(plan, &Head::of(plan, None), &mut standing, kernel, &mut observer).unwrap()
 }
 
@@ -158,7 +159,7 @@ fn a_partition_that_reads_back_invalid_is_refused() {
     let root = Root::live();
     let seen = verify(&root, &Catalogue::embedded().unwrap(), &found, &mut kernel).unwrap();
     assert!(
-        seen.drifted.iter().any(|told| told.contains("is isolated invalid (overlap), not isolated")),
+        seen.drifted.iter().any(|drift| drift.contains("is isolated invalid (overlap), not isolated")),
         "{seen:?}"
     );
     let reverted = undone(state.path(), &mut kernel);
@@ -203,7 +204,7 @@ fn nobody_joins_a_group_that_this_kernel_makes_no_partition() {
     assert_eq!((done.fallback.len(), kernel.joins), (1, 2), "joined and back: {done:?}");
 }
 
-/// A controller that somebody else has come to use stays on, undoing says so, and comes to its end.
+/// A controller that somebody else uses by now stays on; undoing reports it, and completes.
 #[test]
 fn a_controller_that_others_use_stays_on() {
     let state = tempfile::tempdir().unwrap();
@@ -218,9 +219,10 @@ fn a_controller_that_others_use_stays_on() {
     assert_eq!(kernel.values, expected);
 }
 
-/// What can never be given back does not hold up undoing for ever, where its user says so; the journal stays readable.
+/// A value that can never be restored does not block undoing for ever, if the user says so; the
+/// journal stays readable.
 #[test]
-fn what_cannot_be_given_back_can_be_given_up() {
+fn values_that_cannot_be_restored_can_be_given_up() {
     let state = tempfile::tempdir().unwrap();
     let steps = [("m", StepKind::File, "/gone", "1"), ("m", StepKind::File, "/there", "1")];
     let plan = plan_with(&steps);
@@ -241,7 +243,7 @@ fn what_cannot_be_given_back_can_be_given_up() {
         assert!(kept.ends_with(format!("isolation.forgotten-{round}.jsonl")), "{}", kept.display());
         assert!(fs::read(kept).unwrap().starts_with(&journal));
     }
-    // Nor a journal whose head cannot be read; where all can be given back nothing is given up.
+    // Nor a journal whose head cannot be read; where all can be restored nothing is given up.
     let mut kernel = Kernel::of(&[("/gone", "0"), ("/there", "0")]);
     applied(state.path(), &plan, &mut kernel);
     let whole = fs::read_to_string(state.path().join("isolation.jsonl")).unwrap();

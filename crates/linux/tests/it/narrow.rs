@@ -1,5 +1,5 @@
-//! Others' CPUs on a machine where some are to be isolated: masks are narrowed and give nobody's
-//! CPU back to the kernel; what belongs to somebody is neither isolated unasked nor housekeeping.
+//! Others' CPUs on a machine where some are to be isolated: masks are narrowed and return no
+//! owner's CPU to the kernel; a CPU with an owner is neither isolated unasked nor housekeeping.
 
 use crate::support::root_of;
 use linux::isolate::{Catalogue, Request, audit, plan};
@@ -127,7 +127,7 @@ fn a_partition_of_somebody_is_not_what_the_kernel_was_booted_with() {
     assert_eq!(planned(&booted, &cpus("4,5")).unwrap().placement, Placement::Boot);
     let asked = Request { force: true, placement: Some(Placement::Boot), ..cpus("4,5") };
     assert!(planned(&DEEP, &asked).unwrap_err().contains("placement boot"));
-    // One of our own that stands is ours to go on with.
+    // We may resume one of our own that is in force.
     let ours: Vec<_> =
         DEEP.iter().map(|(file, text)| (file.replace("x/y/z", "stillcore-isolated"), *text)).collect();
     let ours: Vec<_> = ours.iter().map(|(file, text)| (file.as_str(), *text)).collect();

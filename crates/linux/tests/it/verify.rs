@@ -93,9 +93,9 @@ fn nothing_drifts_by_itself() {
     assert_eq!(verified.pending, [late], "it was there when the CPUs were isolated");
 }
 
-/// What somebody does to the machine, and the start of the only sentence that tells it.
+/// What somebody does to the machine, and the start of the only sentence that reports it.
 #[test]
-fn what_was_right_and_is_not_now_is_told() {
+fn what_was_right_and_is_not_now_is_reported() {
     let process = |name: &str| format!("9 ({name}) S 1 0 0 0 -1 4194560 0");
     let (irqbalance, cron) = (process("irqbalance"), process("cron"));
     let tail = format!("{}90 {}2 0", "0 ".repeat(12), "0 ".repeat(16));
@@ -144,7 +144,8 @@ fn what_was_right_and_is_not_now_is_told() {
     assert!(verified.choices[0].starts_with("cron: was right when isolated"), "{verified:?}");
 }
 
-/// On CPUs isolated at boot nobody gets by accident: a program that somebody has pinned there is told, once it was not there before.
+/// No task runs by accident on CPUs isolated at boot: a program that somebody has pinned there is
+/// reported, unless it was there before.
 #[test]
 fn a_program_pinned_by_others_is_a_guest() {
     let tail = format!("{}90 {}2 0", "0 ".repeat(12), "0 ".repeat(16));
@@ -215,7 +216,7 @@ impl Settings for Refusing {
     }
 }
 
-/// Without root: what may not be looked at is told, and the rest is verified all the same.
+/// Without root: what may not be read is reported, and the rest is verified all the same.
 #[test]
 fn what_may_not_be_read_is_no_drift() {
     let place = Place::isolated();
@@ -239,12 +240,12 @@ fn what_may_not_be_read_is_no_drift() {
 }
 
 #[test]
-fn a_call_that_was_not_brought_to_its_end_is_told() {
+fn an_incomplete_call_is_reported() {
     let place = Place::isolated();
     let journal = place.state().join("isolation.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     let first = text.lines().next().unwrap();
     fs::write(&journal, format!("{first}\n")).unwrap();
     let verified = place.verify();
-    assert!(verified.drifted.iter().any(|told| told.contains("not brought to its end")), "{verified:?}");
+    assert!(verified.drifted.iter().any(|drift| drift.contains("not brought to its end")), "{verified:?}");
 }

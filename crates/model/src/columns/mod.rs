@@ -1,8 +1,9 @@
 //! Flat tables of integers in Parquet, read without trusting a byte of them.
 //!
-//! Source: the format of Apache Parquet (`parquet.thrift`, "File format", "Encodings"). Stored samples outlive the disk and the copy they are
-//! on. The common library means to read what is whole: a damaged page ends the program there, and a changed value goes unnoticed. Here every
-//! length is compared with what is there before it is used, and the sums of [`sums`] are checked before a value is believed.
+//! Source: the format of Apache Parquet (`parquet.thrift`, "File format", "Encodings"). Stored
+//! samples outlive the disk and the copy they are on. The common library expects intact files: a
+//! damaged page ends the program there, and a changed value goes unnoticed. Here every length is
+//! checked against the bytes before use, and the sums of [`sums`] before a value is believed.
 
 mod footer;
 pub(crate) mod index;

@@ -1,8 +1,9 @@
-//! Sums over what is written, so that a changed byte is told and not measured.
+//! Sums over what is written, so that a changed byte is detected and not measured.
 //!
-//! Parquet has room for a sum in the head of each page, which the library that writes for us leaves empty. Under the key
-//! [`KEY`] stand, in hexadecimal, a CRC-32 of what the footer says of the table (names of columns, metadata), then one of every piece of every
-//! column, row group by row group. What else the footer holds is places and lengths, and those are wrong where a sum is not right.
+//! Parquet has room for a sum in the head of each page, which the library that writes for us leaves
+//! empty. The key [`KEY`] holds, in hexadecimal, a CRC-32 of the footer's table description (names
+//! of columns, metadata), then one of every piece of every column, row group by row group. The rest
+//! of the footer is places and lengths; an error there makes a sum wrong.
 
 use super::footer::Footer;
 use super::index::{self, Piece};

@@ -81,7 +81,8 @@ impl<'b> Cursor<'b> {
         usize::try_from(self.varint()?).map_err(|_| damage("has a length beyond memory"))
     }
 
-    /// Calls with every field: its number and its type. What is told as not read (`false`) is skipped.
+    /// Calls with every field: its number and its type. A field that `each` leaves unread (`false`)
+    /// is skipped.
     pub(super) fn fields(
         &mut self,
         mut each: impl FnMut(&mut Self, i16, u8) -> Result<bool, Damage>,

@@ -1,5 +1,4 @@
-//! What a run that was cut off has measured all the same: samples files that no record
-//! of the run names.
+//! What an interrupted run has measured anyway: samples files that no record of the run names.
 
 use super::{Phase, ProbeRecord, Run};
 use crate::Error;

@@ -2,8 +2,8 @@
 
 use super::{Losses, Run};
 
-/// The reason that a run has from its beginning on, for being incomplete: it stays where the run is
-/// killed, or cannot write any more.
+/// Why a run is incomplete, written at its beginning: it stays there if the run is killed or cannot
+/// write any more.
 pub const CUT_OFF: &str = "the run is still being made, or was cut off: killed, or out of disk space";
 /// The same, and as older versions wrote it.
 const WRITTEN_FIRST: [&str; 2] = [CUT_OFF, "the run has not come to its end, or was killed"];

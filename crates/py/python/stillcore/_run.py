@@ -85,14 +85,14 @@ class Run(Mapping[str, Any]):
     @property
     def machine(self) -> Record:
         """The machine before the run, as in ``machine-before.json``."""
-        told: Record = self._file(self["machine_before"])
-        return told
+        machine: Record = self._file(self["machine_before"])
+        return machine
 
     @property
     def findings(self) -> list[Record]:
         """What the audit found, as in ``findings.json``."""
-        told: list[Record] = self._file("findings.json")
-        return told
+        findings: list[Record] = self._file("findings.json")
+        return findings
 
     @property
     def sample_files(self) -> list[Path]:
@@ -175,8 +175,8 @@ class Run(Mapping[str, Any]):
         Raises:
             Error: a file of the run is missing or damaged.
         """
-        told: Record = loads(self._conclusions().analysis_json())
-        return told
+        analysis: Record = loads(self._conclusions().analysis_json())
+        return analysis
 
     def verdicts(self) -> list[Record]:
         """Of each kind that was measured the largest sample and its cause, as the report opens: the worst wake-up, the longest gap.
@@ -187,8 +187,8 @@ class Run(Mapping[str, Any]):
         Raises:
             Error: a file of the run is missing or damaged.
         """
-        told: list[Record] = loads(self._conclusions().verdicts_json())
-        return told
+        verdicts: list[Record] = loads(self._conclusions().verdicts_json())
+        return verdicts
 
     def report_html(self) -> str:
         """The report: one page of HTML that needs nothing beside it."""

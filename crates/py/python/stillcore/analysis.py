@@ -85,7 +85,7 @@ def distribution(
     5000
     """
     about = {"probe": probe, "period_ns": period_ns, "threshold_ns": threshold_ns, "spin_ns": spin_ns}
-    told: Record = loads(
+    record: Record = loads(
         _native.describe(
             _vector("values", values, np.int64),
             _vector("t_ns", t_ns, np.int64),
@@ -94,7 +94,7 @@ def distribution(
             about,
         )
     )
-    return told
+    return record
 
 
 def exceedance(values: ArrayLike, threshold_ns: int) -> Record:
@@ -140,10 +140,10 @@ class Runs:
 
     def __getitem__(self, at: int) -> Record:
         place = range(len(self))[at]
-        told: Record = loads(self._native.about(place))
-        for number, window in enumerate(told.windows):
+        run: Record = loads(self._native.about(place))
+        for number, window in enumerate(run.windows):
             window["values_ns"], window["counts"] = self._native.counts(place, number)
-        return told
+        return run
 
     def __repr__(self) -> str:
         return f"<stillcore.analysis.Runs: {len(self)} runs>"
@@ -239,8 +239,8 @@ def compare(
         Error: runs that cannot be compared, or a figure or condition that is none.
     """
     asked = _asked(probe, phase, figures, margin_ns, margin_share, fail_if, anyway)
-    told: Record = loads(_native.compare(_runs(base, series), _runs(other, series), asked))
-    return told
+    comparison: Record = loads(_native.compare(_runs(base, series), _runs(other, series), asked))
+    return comparison
 
 
 def chi2(
@@ -270,10 +270,10 @@ def chi2(
         Error: as of :func:`compare`; no latencies; a reference that spans more than a second.
     """
     asked = _asked(probe, phase, anyway=anyway)
-    told: list[Record] = loads(
+    selections: list[Record] = loads(
         _native.compare_chi2(_runs(reference, series), _runs(observed, series), asked)
     )
-    return told
+    return selections
 
 
 def best(
@@ -302,8 +302,8 @@ def best(
         Error: as of :func:`compare`.
     """
     named = [(name, _runs(runs, series)) for name, runs in groups.items()]
-    told: Record = loads(_native.rank(named, loss, _asked(probe, phase, anyway=anyway)))
-    return told
+    ranking: Record = loads(_native.rank(named, loss, _asked(probe, phase, anyway=anyway)))
+    return ranking
 
 
 def exposure_facts(run: Run | str | os.PathLike[str]) -> Record:
@@ -319,8 +319,8 @@ def exposure_facts(run: Run | str | os.PathLike[str]) -> Record:
         Error: a file of the run is missing or damaged, or it is the run of something else.
     """
     path = run.path if isinstance(run, Run) else Path(run)
-    told: Record = loads(_native.exposure_facts(path))
-    return told
+    facts: Record = loads(_native.exposure_facts(path))
+    return facts
 
 
 def exposure(
@@ -341,5 +341,5 @@ def exposure(
         Error: as of :func:`exposure_facts`.
     """
     facts = [cell if isinstance(cell, Mapping) and not isinstance(cell, Run) else exposure_facts(cell) for cell in cells]
-    told: Record = loads(_native.exposure_table([json.dumps(one) for one in facts], list(seen), list(unseen)))
-    return told
+    table: Record = loads(_native.exposure_table([json.dumps(one) for one in facts], list(seen), list(unseen)))
+    return table

@@ -267,14 +267,14 @@ class Verdicts:
         """The verdict on one set, with the keys of ``stillcore sched analyze --json``; ``None`` stands for "none"."""
         there = self.cores[at] >= 0
         times = [None if time < 0 else int(time) for time in self.response_times[at][there]]
-        told: dict[str, Any] = {"schedulable": bool(self.schedulable[at]), "response_times": times}
+        verdict: dict[str, Any] = {"schedulable": bool(self.schedulable[at]), "response_times": times}
         for name in ("blocking", "spin", "arrival", "cores"):
-            told[name] = getattr(self, name)[at][there].tolist()
-        told["undecided"] = np.flatnonzero(self.undecided[at] > 0).tolist()
-        told["rounds"] = int(self.rounds[at])
+            verdict[name] = getattr(self, name)[at][there].tolist()
+        verdict["undecided"] = np.flatnonzero(self.undecided[at] > 0).tolist()
+        verdict["rounds"] = int(self.rounds[at])
         if self.certificates is not None:
-            told["certificate"] = self.certificates[at]
-        return Record(told)
+            verdict["certificate"] = self.certificates[at]
+        return Record(verdict)
 
     def __iter__(self) -> Iterator[Record]:
         return (self[at] for at in range(len(self)))
@@ -343,11 +343,11 @@ def analyze(
         "certificate": certificate,
         "threads": threads,
     }
-    told = _native.analyze(_sets(sets), asked)
-    proofs = told.pop("certificates", None)
+    answer = _native.analyze(_sets(sets), asked)
+    proofs = answer.pop("certificates", None)
     if proofs is not None:
         proofs = [None if proof is None else loads(proof) for proof in proofs]
-    return Verdicts(**told, certificates=proofs)
+    return Verdicts(**answer, certificates=proofs)
 
 
 def check_certificate(certificate: Mapping[str, Any] | str, question: Any = None, at: int = 0) -> str | None:
@@ -499,8 +499,8 @@ def read_declaration(spec: Mapping[str, Any] | str | os.PathLike[str]) -> Record
     Raises:
         Error: there is no such file, or its declaration makes no sense; ``where`` names the line or the field.
     """
-    told: Record = loads(_declaration(spec))
-    return told
+    declaration: Record = loads(_declaration(spec))
+    return declaration
 
 
 def _declaration(spec: Mapping[str, Any] | str | os.PathLike[str]) -> str:
@@ -584,19 +584,19 @@ def study(
     Raises:
         Error: as of :func:`analyse_batch`.
     """
-    told = json.loads(_declaration(spec))
+    declaration = json.loads(_declaration(spec))
     if sets is not None:
-        told["sets"] = sets
+        declaration["sets"] = sets
     if seed is not None:
-        told["seed"] = seed
-    text = _native.read_declaration(json.dumps(told), False, "spec")
-    told = json.loads(text)
+        declaration["seed"] = seed
+    text = _native.read_declaration(json.dumps(declaration), False, "spec")
+    declaration = json.loads(text)
     if block < 1:
         raise Error(str(block), "block", "1 or more sets")
-    points, n = len(told["axis"]["values"]), told["sets"]
-    verdicts = np.zeros((len(told["curve"]), points, n), np.bool_)
+    points, n = len(declaration["axis"]["values"]), declaration["sets"]
+    verdicts = np.zeros((len(declaration["curve"]), points, n), np.bool_)
     pieces = [(at, lo, min(lo + block, n)) for at in range(points) for lo in range(0, n, block)]
-    for (at, lo, hi), bits in _worked(text, told["seed"], pieces, client, threads):
+    for (at, lo, hi), bits in _worked(text, declaration["seed"], pieces, client, threads):
         verdicts[:, at, lo:hi] = np.unpackbits(bits, axis=1, count=hi - lo).astype(np.bool_)
     conclusions: Record = loads(_native.study_conclude(text, verdicts))
     return Study(conclusions, verdicts)

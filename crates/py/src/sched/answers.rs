@@ -75,14 +75,14 @@ impl Asked {
     fn ask(&self) -> Result<Ask, Wrong> {
         let semantics = by_name("semantics", &self.semantics, Semantics::by_name)?;
         let overheads = self.overheads.as_deref().map(|text| {
-            let told: Overheads = serde_json::from_str(text).map_err(|error| {
+            let costs: Overheads = serde_json::from_str(text).map_err(|error| {
                 Wrong::new("overheads", error, "overheads in ns, such as context_switch_ns")
             })?;
-            told.check().map_err(|error| {
+            costs.check().map_err(|error| {
                 let expected = format!("{} to {MAX_NS}, ns", error.expected);
                 Wrong::new(format!("overheads, {}", error.field), error.value, expected)
             })?;
-            Ok::<_, Wrong>(told)
+            Ok::<_, Wrong>(costs)
         });
         let jitters =
             |name: &str| EdfJitter::ALL.iter().find(|(known, _)| *known == name).map(|(_, how)| *how);
@@ -121,7 +121,7 @@ impl Asked {
 #[pyfunction]
 pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> PyResult<Bound<'py, PyDict>> {
     let ask = asked.ask()?;
-    let told = parallel::each(py, sets.questions.len(), asked.threads, |at| {
+    let answers = parallel::each(py, sets.questions.len(), asked.threads, |at| {
         let mut question = sets.questions[at].clone();
         let refused =
             |error: sched::Refusal| Wrong::new(format!("sets[{at}]"), error, "what this test is for");
@@ -139,12 +139,12 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
     })?;
     let all = PyDict::new(py);
     let of = |value: &dyn Fn(usize, &Verdict) -> Vec<Option<u64>>| -> PyResult<Bound<'py, PyArray2<i64>>> {
-        matrix(py, told.len(), sets.width(), |at| sets.questions[at].in_order(&value(at, &told[at].0)))
+        matrix(py, answers.len(), sets.width(), |at| sets.questions[at].in_order(&value(at, &answers[at].0)))
     };
     let times = |values: &dyn Fn(&Verdict) -> &Vec<u64>| {
         of(&|at, verdict| values(verdict).iter().map(|ns| Some(sets.questions[at].in_unit(*ns))).collect())
     };
-    let schedulable = told.iter().map(|(verdict, _)| verdict.schedulable);
+    let schedulable = answers.iter().map(|(verdict, _)| verdict.schedulable);
     all.set_item("schedulable", PyArray1::from_vec(py, schedulable.collect()))?;
     let responses = of(&|at, verdict| {
         verdict.response_times.iter().map(|ns| ns.map(|ns| sets.questions[at].in_unit(ns))).collect()
@@ -161,9 +161,12 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
         (0..verdict.tasks.len()).map(|task| Some(u64::from(verdict.undecided.contains(&task)))).collect()
     });
     all.set_item("undecided", undecided?)?;
-    all.set_item("rounds", PyArray1::from_vec(py, told.iter().map(|(verdict, _)| verdict.rounds).collect()))?;
+    all.set_item(
+        "rounds",
+        PyArray1::from_vec(py, answers.iter().map(|(verdict, _)| verdict.rounds).collect()),
+    )?;
     if asked.certificate {
-        let proofs: Vec<Option<String>> = told.into_iter().map(|(_, proof)| proof).collect();
+        let proofs: Vec<Option<String>> = answers.into_iter().map(|(_, proof)| proof).collect();
         all.set_item("certificates", proofs)?;
     }
     Ok(all)

@@ -14,9 +14,9 @@ pub(super) fn matrix(
     let mut all = Vec::with_capacity(rows * columns);
     for at in 0..rows {
         let values = row(at);
-        let told =
+        let numbers =
             values.iter().map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
-        all.extend(told.chain(std::iter::repeat(-1)).take(columns));
+        all.extend(numbers.chain(std::iter::repeat(-1)).take(columns));
     }
     PyArray1::from_vec(py, all).reshape([rows, columns])
 }
@@ -30,14 +30,14 @@ pub(super) fn chances(
 ) -> PyResult<Bound<'_, PyArray2<f64>>> {
     let mut all = Vec::with_capacity(rows * columns);
     for at in 0..rows {
-        let told = row(at).into_iter().map(|value| value.unwrap_or(f64::NAN));
-        all.extend(told.chain(std::iter::repeat(f64::NAN)).take(columns));
+        let numbers = row(at).into_iter().map(|value| value.unwrap_or(f64::NAN));
+        all.extend(numbers.chain(std::iter::repeat(f64::NAN)).take(columns));
     }
     PyArray1::from_vec(py, all).reshape([rows, columns])
 }
 
 /// One value a set.
 pub(super) fn column(py: Python<'_>, values: impl Iterator<Item = Option<u64>>) -> Bound<'_, PyArray1<i64>> {
-    let told = values.map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
-    PyArray1::from_vec(py, told.collect())
+    let numbers = values.map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
+    PyArray1::from_vec(py, numbers.collect())
 }

@@ -53,19 +53,19 @@ pub(crate) fn budget_jitter<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked = Asked::new(test, partition)?;
-    let told = parallel::each(py, sets.questions.len(), threads, |at| {
+    let answers = parallel::each(py, sets.questions.len(), threads, |at| {
         match asked.placed(&sets.questions[at], at)? {
             Some(system) => JitterBudget::of(&system, asked.test, Limits::default()).map_err(Wrong::sentence),
             None => Ok(JitterBudget::not_placed()),
         }
     })?;
     let all = PyDict::new(py);
-    all.set_item("budget_ns", column(py, told.iter().map(|one| one.set_ns)))?;
-    let limiting = told.iter().enumerate();
+    all.set_item("budget_ns", column(py, answers.iter().map(|one| one.set_ns)))?;
+    let limiting = answers.iter().enumerate();
     let limiting = limiting.map(|(at, one)| one.limiting.map(|task| sets.questions[at].places[task] as u64));
     all.set_item("limiting_task", column(py, limiting))?;
-    let budgets = matrix(py, told.len(), sets.width(), |at| {
-        told[at].tasks_ns.as_ref().map(|tasks| sets.questions[at].in_order(tasks)).unwrap_or_default()
+    let budgets = matrix(py, answers.len(), sets.width(), |at| {
+        answers[at].tasks_ns.as_ref().map(|tasks| sets.questions[at].in_order(tasks)).unwrap_or_default()
     });
     all.set_item("budgets_ns", budgets?)?;
     Ok(all)
@@ -81,7 +81,7 @@ pub(crate) fn budget_cost<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked = Asked::new(test, partition)?;
-    let told = parallel::each(py, sets.questions.len(), threads, |at| {
+    let answers = parallel::each(py, sets.questions.len(), threads, |at| {
         let question = &sets.questions[at];
         match asked.placed(question, at)? {
             Some(system) => CostBudget::of(&system, asked.test, Limits::default()).map_err(Wrong::sentence),
@@ -89,8 +89,9 @@ pub(crate) fn budget_cost<'py>(
         }
     })?;
     let all = PyDict::new(py);
-    all.set_item("factor_ppm", column(py, told.iter().map(CostBudget::factor_ppm)))?;
-    let factors = matrix(py, told.len(), sets.width(), |at| sets.questions[at].in_order(&told[at].tasks_ppm));
+    all.set_item("factor_ppm", column(py, answers.iter().map(CostBudget::factor_ppm)))?;
+    let factors =
+        matrix(py, answers.len(), sets.width(), |at| sets.questions[at].in_order(&answers[at].tasks_ppm));
     all.set_item("factors_ppm", factors?)?;
     Ok(all)
 }

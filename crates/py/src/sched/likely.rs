@@ -40,7 +40,7 @@ pub(crate) fn probabilistic<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let heuristic = partition.map(|name| by_name("partition", name, Heuristic::by_name)).transpose()?;
     let (releases, wakeups) = py.detach(|| guarded(&run, || measured(&run)))?;
-    let told = parallel::each(py, sets.questions.len(), threads, |at| {
+    let answers = parallel::each(py, sets.questions.len(), threads, |at| {
         let question = &sets.questions[at];
         let by_priority = |error| Wrong::new(format!("sets[{at}]"), error, "priorities that differ");
         question.refuse_equals(Test::FpRta).map_err(by_priority)?;
@@ -61,13 +61,13 @@ pub(crate) fn probabilistic<'py>(
         )
     })?;
     let times = |of: &dyn Fn(&OnCore) -> Option<u64>| {
-        matrix(py, told.len(), sets.width(), |at| {
-            sets.questions[at].in_order(&told[at].iter().map(of).collect::<Vec<_>>())
+        matrix(py, answers.len(), sets.width(), |at| {
+            sets.questions[at].in_order(&answers[at].iter().map(of).collect::<Vec<_>>())
         })
     };
     let shares = |of: &dyn Fn(&OnCore) -> Option<f64>| {
-        chances(py, told.len(), sets.width(), |at| {
-            sets.questions[at].in_order(&told[at].iter().map(of).collect::<Vec<_>>())
+        chances(py, answers.len(), sets.width(), |at| {
+            sets.questions[at].in_order(&answers[at].iter().map(of).collect::<Vec<_>>())
         })
     };
     let all = PyDict::new(py);

@@ -42,8 +42,8 @@ impl TaskSets {
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
         matrix(py, self.questions.len(), self.width(), |at| {
             let question = &self.questions[at];
-            let told: Vec<_> = question.system.tasks.iter().map(|task| Some(of(question, task))).collect();
-            question.in_order(&told)
+            let values: Vec<_> = question.system.tasks.iter().map(|task| Some(of(question, task))).collect();
+            question.in_order(&values)
         })
     }
 }
@@ -166,7 +166,7 @@ pub(crate) fn sets_from_arrays(
                 Ok::<_, Wrong>(value(name, set, task, least, most)?.map(|t| t * unit.ns()))
             };
             let period_ns = time("period", 1)?.unwrap_or_default();
-            let told = Task {
+            let parameters = Task {
                 period_ns,
                 deadline_ns: time("deadline", 1)?.unwrap_or(period_ns),
                 cost_ns: time("cost", 1)?.unwrap_or_default(),
@@ -175,7 +175,7 @@ pub(crate) fn sets_from_arrays(
             };
             let core = value("core", set, task, 0, u64::from(cores) - 1)?.unwrap_or(0) as u32;
             let priority = value("priority", set, task, 0, u64::from(u32::MAX))?.unwrap_or(0);
-            ranked.push((priority, task, SystemTask { core, ..told.into() }));
+            ranked.push((priority, task, SystemTask { core, ..parameters.into() }));
         }
         ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
         let places = ranked.iter().map(|(_, place, _)| *place).collect();

@@ -72,8 +72,8 @@ pub(crate) fn analyse_batch<'py>(
     let parts = length(lo, hi)?.div_ceil(PART as usize);
     let parts = parallel::each(py, parts, threads, |part| {
         let start = lo + part as u64 * PART;
-        let told = verdicts(&generator, &curves, start..(start + PART).min(hi));
-        told.map_err(|error| match error {
+        let answer = verdicts(&generator, &curves, start..(start + PART).min(hi));
+        answer.map_err(|error| match error {
             CurveError::Generate(error) => refused(error),
             CurveError::Refused { .. } => Wrong::new("curve", error, "tests that are for such sets"),
         })
@@ -100,6 +100,6 @@ pub(crate) fn study_conclude(
     let row = |curve: usize, point: usize| (0..wanted.2).map(|set| view[[curve, point, set]]).collect();
     let all: Vec<Vec<Vec<bool>>> =
         (0..wanted.0).map(|curve| (0..wanted.1).map(|point| row(curve, point)).collect()).collect();
-    let told = py.detach(|| serde_json::to_string(&conclude(&declared, &curves, &all, Vec::new())));
-    Ok(told.map_err(Wrong::sentence)?)
+    let json = py.detach(|| serde_json::to_string(&conclude(&declared, &curves, &all, Vec::new())));
+    Ok(json.map_err(Wrong::sentence)?)
 }

@@ -10,8 +10,8 @@ use crate::format;
 use crate::outcome::class_of;
 use crate::pooled::{Pooled, by_cost, pooled};
 
-/// How much more time an idle phase must show than the disturbed one to be told.
-const TELLING: f64 = 1.1;
+/// How much more time an idle phase must show than the disturbed one to be reported.
+const MARGIN: f64 = 1.1;
 
 /// One piece of advice a class that was seen, costliest first.
 pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
@@ -26,8 +26,8 @@ pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
     all
 }
 
-/// Tier, then time, then how often, in the phase where it was dearest: a core that is not still at rest is not still. A busy loop is
-/// stolen from; a sleeping task is not.
+/// Tier, then time, then count, in the phase where it was dearest: a core that is not still at rest
+/// is not still. Time is stolen from a busy loop, not from a sleeping task.
 fn rank(advice: &Advice) -> (u8, f64, f64) {
     let tier = |cost: &Cost| u8::from(cost.probe == ProbeKind::Noise);
     let figures = |cost: &Cost| {
@@ -48,18 +48,18 @@ fn dearest(facts: &Facts, figures: impl Fn(&str) -> (f64, f64, u64)) -> Option<D
     })
 }
 
-/// What a reader of the disturbed phase's figures would miss.
+/// What a reader of the disturbed phase's values would miss.
 fn elsewhere(cost: &Cost) -> String {
     let Some(one) =
-        cost.dearest.as_ref().filter(|one| !one.disturbed && one.net_ns_per_s > cost.net_ns_per_s * TELLING)
+        cost.dearest.as_ref().filter(|one| !one.disturbed && one.net_ns_per_s > cost.net_ns_per_s * MARGIN)
     else {
         return String::new();
     };
     let longest = (one.max_ns > 0).then(|| format!("longest {}", format::ns(one.max_ns as i64)));
     let price = (cost.probe == ProbeKind::Noise)
         .then(|| format!("{} of every second stolen", format::ns_f(one.net_ns_per_s)));
-    let told: Vec<String> = price.into_iter().chain(longest).collect();
-    format!("; most in phase {}: {}", one.phase, told.join(", "))
+    let parts: Vec<String> = price.into_iter().chain(longest).collect();
+    format!("; most in phase {}: {}", one.phase, parts.join(", "))
 }
 
 fn phases(facts: &Facts, disturbed: bool) -> Vec<String> {
@@ -74,7 +74,7 @@ fn sum(facts: &Facts, probe: ProbeKind, class: EventClass, disturbed: bool) -> O
 }
 
 /// From the noise windows where the class came there, else from the wake-up windows; a class that came in the idle controls
-/// alone is told as well, since a core that is not still at rest is not still.
+/// alone is reported as well, since a core that is not still at rest is not still.
 fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
     let came = |probe, disturbed| sum(facts, probe, class, disturbed).filter(|pool| pool.count > 0);
     let probes = [ProbeKind::Noise, ProbeKind::Wakeup];
@@ -149,12 +149,12 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
     a
 }
 
-/// How often, at what cost, and how that compares with idle; the comparison's verdict speaks where there is one.
-/// `unseen` says whether none seen means nothing, disturbed and idle.
+/// How often, at what cost, and how that compares with idle, by the comparison's verdict where
+/// there is one. `unseen`: whether zero means "not observable", disturbed and idle.
 fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> String {
     let mut verdicts =
         facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
-    let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", told apart" } else { "" };
+    let mark = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", told apart" } else { "" };
     let idle = match (cost.idle_per_s > 0.0, unseen[1]) {
         (true, _) => format::rate(cost.idle_per_s),
         (false, true) => "not observable".to_owned(),
@@ -188,7 +188,7 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> Str
         _ => String::new(),
     };
     format!(
-        "{name}: {}{} (idle: {idle}{told}), {price}{overlap}{}",
+        "{name}: {}{} (idle: {idle}{mark}), {price}{overlap}{}",
         format::rate(cost.per_s),
         each(facts),
         elsewhere(cost)
@@ -284,7 +284,7 @@ fn stolen_by_host(facts: &Facts) -> String {
     )
 }
 
-/// Figures that got worse although no event was recorded that could say by whom.
+/// Values that got worse although no recorded event shows the source.
 pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
     let worse =
         facts.analysis.comparisons.iter().filter(|c| c.verdict == Verdict::Worse && class_of(c).is_none());

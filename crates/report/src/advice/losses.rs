@@ -1,4 +1,4 @@
-//! What was lost, or did not happen: it weakens every figure below it, so it is said first.
+//! What was lost, or did not happen: it weakens every value below it, so it comes first.
 
 use model::Cpus;
 use model::stressor::StressorState;
@@ -70,7 +70,7 @@ fn trace(facts: &Facts) -> Option<Advice> {
     Some(loss(facts, what, "verdicts on event rates are withheld", "analysis.json, losses.trace"))
 }
 
-/// A disturbance that did not happen makes "not told apart from idle" empty.
+/// Without the disturbance, "no difference from idle" means nothing.
 fn disturbance(facts: &Facts) -> Option<Advice> {
     let broken: Vec<String> = facts
         .run

@@ -27,8 +27,9 @@ pub struct NextStep {
     pub cost: Option<String>,
 }
 
-/// The remedy of the costliest thing that can be changed now, harmless ones before risky ones; else the one that needs another
-/// boot; else one that a rerun would hardly show; else a closer look, or a longer run. Where this run could not see enough, to see more comes first.
+/// The remedy of the costliest thing that can be changed now, harmless ones before risky ones. Else
+/// one that needs another boot, then one that a rerun would hardly show, then a closer look or a
+/// longer run. Where this run could not see enough, seeing more comes first.
 pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     let again = assess(facts, "");
     if !facts.run.complete {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_step_tells_its_price_and_what_to_put_back() {
+    fn the_next_step_shows_its_price_and_what_to_restore() {
         let next = fixture::document().next;
         assert_eq!(next.now.as_deref(), Some("f"));
         assert_eq!(next.cost.as_deref(), Some("what workqueue-cpumask costs."));

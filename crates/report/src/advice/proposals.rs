@@ -1,9 +1,10 @@
 //! What would remove what a run has seen: each mechanism once, with what is set now, what to type, and what it is against.
 //!
-//! Two things are held against the catalogue. What ran on the measured CPUs, by class, label and the function that asked for it; and the
-//! steps of wake-ups that waited for another CPU than the task's, of which no event of the measured CPU tells. Both are joined with the
-//! audit of the same run: what is in place already is not proposed, and a setting on which the field does not agree
-//! (`Finding::otherwise`) is, where the run shows what it costs.
+//! Two things are looked up in the catalogue. The first is what ran on the measured CPUs, by class,
+//! label and the function that asked for it. The second is the steps of wake-ups that waited for
+//! another CPU than the task's, which no event of the measured CPU shows. Both are joined with the
+//! audit of the same run: what is in place already is not proposed. A setting on which the field
+//! does not agree (`Finding::otherwise`) is proposed where the run shows what it costs.
 
 use super::remedies::label_of;
 use analysis::Analysis;
@@ -33,7 +34,7 @@ pub struct Proposal {
     pub apply: Option<String>,
     /// What the mechanism costs.
     pub cost: Option<String>,
-    /// Whether it is a choice, which the audit asks of nobody.
+    /// Whether it is a choice, which the audit does not require.
     pub choice: bool,
     /// Whether a mistake under it can take the machine away.
     pub risky: bool,
@@ -140,7 +141,7 @@ fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         }
         for (step, (count, ns, on)) in steps.into_iter().filter(|(_, sum)| sum.1 > 0) {
             let share = ns as f64 / total_ns.max(1) as f64;
-            let what = told(step, cpu, &on, count, ns, share);
+            let what = describe(step, cpu, &on, count, ns, share);
             let ids = catalogue.steps.get(&name_in_files(step)).cloned().unwrap_or_default();
             all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids, foreign: true });
         }
@@ -186,7 +187,7 @@ pub(crate) fn name_in_files(of: impl Serialize) -> String {
     serde_json::to_value(of).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
 
-fn told(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) -> String {
+fn describe(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) -> String {
     let waited = match step {
         Step::TimerLate => "the timer expired",
         Step::TimerHandler => "the timer's handler had asked for the wake-up",

@@ -32,7 +32,7 @@ pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<
     if let Some(why) = of_label.or_else(|| entry?.why_none.clone()) {
         return (steps, Some(why));
     }
-    let told: Vec<String> = listed
+    let names: Vec<String> = listed
         .iter()
         .map(|id| match find(id).map(|finding| finding.state) {
             Some(state) => format!("{id} ({})", state.name()),
@@ -40,10 +40,10 @@ pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<
         })
         .collect();
     let all_ok = listed.iter().filter_map(find).all(|finding| finding.state == FindingState::Ok);
-    let why = match (told.is_empty(), all_ok) {
+    let why = match (names.is_empty(), all_ok) {
         (true, _) => "the catalogue knows no mechanism against it".to_owned(),
-        (false, true) => format!("what the catalogue knows against it is in place: {}", told.join(", ")),
-        (false, false) => format!("nothing at hand changes it: {}", told.join(", ")),
+        (false, true) => format!("what the catalogue knows against it is in place: {}", names.join(", ")),
+        (false, false) => format!("nothing at hand changes it: {}", names.join(", ")),
     };
     (steps, Some(why))
 }
@@ -102,8 +102,8 @@ fn fitting<'a>(entry: &'a Remedy, seen: &Pooled) -> Vec<&'a str> {
     fits
 }
 
-/// Whether labels without an entry, and events without a label, make up more than half of the time, or of the count where no time
-/// was recorded. Without any event to judge by they do.
+/// Whether labels without an entry, and events without a label, make up more than half of the time,
+/// or of the count where no time was recorded. True without any event.
 fn strangers_dominate(entry: &Remedy, seen: &Pooled) -> bool {
     let known = seen.labels.iter().filter(|label| entry.for_label(&label.label).is_some());
     let (count, net_ns) = known.fold((0, 0), |sum, label| (sum.0 + label.count, sum.1 + label.net_ns));

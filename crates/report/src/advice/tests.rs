@@ -50,16 +50,16 @@ fn all_phases_are_ranked() {
     }
     let first = &again(&document).advice[0];
     assert_eq!(first.class, Some(EventClass::Switch));
-    let told = format!("; most in phase {last}: 500.0 ms of every second stolen, longest 705.2 ms");
-    assert!(first.what.contains(&told), "{}", first.what);
+    let phrase = format!("; most in phase {last}: 500.0 ms of every second stolen, longest 705.2 ms");
+    assert!(first.what.contains(&phrase), "{}", first.what);
 }
 
 #[test]
-fn the_share_of_the_largest_latencies_is_told() {
+fn the_share_of_the_largest_latencies_is_shown() {
     let document = fixture::document();
     let call = document.advice.iter().find(|a| a.class == Some(EventClass::IpiCall)).unwrap();
-    let told = "touches 41.0 % of the largest hundredth of wake-up latencies, 2.12 % of all";
-    assert!(call.what.contains(told), "{}", call.what);
+    let phrase = "touches 41.0 % of the largest hundredth of wake-up latencies, 2.12 % of all";
+    assert!(call.what.contains(phrase), "{}", call.what);
     let mut even = document.clone();
     even.analysis.overlaps.iter_mut().for_each(|overlap| overlap.share_of_largest = Some(overlap.share));
     assert!(again(&even).advice.iter().all(|a| !a.what.contains("touches")));
@@ -99,14 +99,14 @@ fn a_missed_deadline_says_where_its_maximum_was_seen_and_promises_no_cause() {
     (last.corrected_max_ns, last.observed_max_at_ns) = (Some(8_000_000), Some(t0_ns + 51_250_000_000));
     let document = again(&document);
     assert_eq!(document.advice[0].kind, AdviceKind::Guarantee);
-    let told = document.advice[0].no_step.as_deref().unwrap();
+    let reason = document.advice[0].no_step.as_deref().unwrap();
     for part in ["phase idle-after on CPU 3", "due 51.250 s into the run", "disturbed phase", "need not be"] {
-        assert!(told.contains(part), "{told}");
+        assert!(reason.contains(part), "{reason}");
     }
     let mut untraced = document;
     untraced.run.trace = None;
-    let told = again(&untraced).advice[0].no_step.clone().unwrap();
-    assert!(told.contains("not recorded") && !told.contains("follows"), "{told}");
+    let reason = again(&untraced).advice[0].no_step.clone().unwrap();
+    assert!(reason.contains("not recorded") && !reason.contains("follows"), "{reason}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn steal_time_stands_beside_unexplained_gaps() {
 }
 
 #[test]
-fn what_came_in_the_idle_controls_alone_is_told_after_the_rest() {
+fn what_came_in_the_idle_controls_alone_comes_last() {
     let advice = fixture::document().advice;
     let interference: Vec<&Advice> = advice.iter().filter(|a| a.kind == AdviceKind::Interference).collect();
     let last = interference.last().unwrap();

@@ -1,4 +1,5 @@
-//! Figures as CSV (RFC 4180): a line a figure, a header, lines end in CR LF, what holds a comma, quote or line end in quotes.
+//! Values as CSV (RFC 4180): a header, one line per value, lines end in CR LF. A field with a
+//! comma, quote or line end is quoted.
 //!
 //! A text that a spreadsheet would take for a formula is given an apostrophe (OWASP, "CSV injection"): names of phases are the user's.
 

@@ -1,6 +1,7 @@
-//! The figures of a run as one long table: a row a figure, which CSV and Parquet write as it is.
+//! The values of a run as one long table, one row per value, which CSV and Parquet write as it is.
 //!
-//! Long and not wide, so that a new figure is a new row and no new column; what a run could not estimate has no row.
+//! Long and not wide, so that a new value is a new row and no new column. What a run could not
+//! estimate has no row.
 
 use analysis::shape::{ClassCount, Distribution, WindowEvents};
 use model::EventClass;
@@ -10,7 +11,7 @@ use crate::Document;
 use crate::distribution::{maximum, quantiles};
 use crate::format;
 
-/// One figure.
+/// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// Probe of the window.
@@ -21,7 +22,7 @@ pub struct Figure {
     pub cpu: u32,
     /// Number of the measuring thread.
     pub thread: u32,
-    /// Class of events, for figures of events.
+    /// Class of events, for values of events.
     pub class: Option<EventClass>,
     /// What it is: `n`, `p99.9`, `observed_max`, `count`.
     pub figure: String,
@@ -31,7 +32,7 @@ pub struct Figure {
     pub value: f64,
 }
 
-/// All figures, windows in the order of the analysis.
+/// All values, windows in the order of the analysis.
 pub fn figures(document: &Document) -> Vec<Figure> {
     let samples = document.analysis.distributions.iter().flat_map(of_samples);
     samples.chain(document.analysis.events.iter().flat_map(of_events)).collect()
@@ -70,7 +71,7 @@ fn of_samples(one: &Distribution) -> Vec<Figure> {
     rows
 }
 
-/// Of classes that this kernel shows, or that were seen all the same: of any other a zero would be no count.
+/// Only classes that this kernel shows, or that were seen anyway: for others a zero is no count.
 fn of_events(window: &WindowEvents) -> Vec<Figure> {
     let seen = window.classes.iter().filter(|row| row.observable || row.count > 0);
     seen.flat_map(|row| of_class(window, row)).collect()

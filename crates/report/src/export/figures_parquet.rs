@@ -1,4 +1,5 @@
-//! Figures as Parquet: the table of [`super::figures`], for pandas, Polars, DuckDB or R. Samples are Parquet already.
+//! Values as Parquet: the table of [`super::figures`], for pandas, Polars, DuckDB or R. Samples are
+//! Parquet already.
 
 use super::figures::{Figure, figures};
 use super::parquet::{begin, optional, refused, required};

@@ -1,4 +1,4 @@
-//! Folded stacks: a line for each way on which time was taken, outermost first, with that time in
+//! Folded stacks: a line for each stack on which time was taken, outermost first, with that time in
 //! ns. Flame graphs are drawn from them (flamegraph.pl, inferno, speedscope).
 //!
 //! `CPU 2;ipi.call do_sync_core;bash[812] on CPU 0;system call
@@ -12,7 +12,7 @@ use model::sample::Sample;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Ways that are told apart; what comes later is summed without its functions.
+/// Most distinct stacks; later ones are summed without their functions.
 const MOST: usize = 65_536;
 
 /// Sums up the events, and writes at the end.
@@ -35,7 +35,7 @@ impl<W: Write> Folded<W> {
     }
 }
 
-/// A semicolon ends a name, and a line break a way.
+/// A semicolon ends a name, and a line break a stack.
 fn clean(name: &str) -> String {
     name.replace([';', '\n'], "_")
 }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_nobody_known_has_its_time_too() {
+    fn an_event_of_unknown_source_has_its_time_too() {
         let event = Attributed { sources: Vec::new(), net_ns: 5, ..testing::served(2, 100, 105) };
         assert_eq!(folded(&[event]), "CPU 2;ipi.call do_sync_core;source unknown 5\n");
     }

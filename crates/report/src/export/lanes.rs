@@ -1,7 +1,8 @@
 //! Which lane of a track a span is drawn in, so that those of a lane are nested or apart.
 //!
-//! Viewers draw the spans of a track as a stack of calls: one that begins inside another must end inside it. Interrupts and tasks of a
-//! CPU do. The waits of a task that was so late that the next release passed meanwhile do not; those get a second lane.
+//! Viewers draw the spans of a track as a stack of calls: one that begins inside another must end
+//! inside it. Interrupts and tasks of a CPU do. The waits of a task so late that its next release
+//! passed do not; they get a second lane.
 
 /// The most lanes; what finds no place in any of them is drawn without its length.
 const MOST: usize = 16;

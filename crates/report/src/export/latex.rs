@@ -14,7 +14,7 @@ use crate::{Document, format, heading};
 const CPUS: usize = 4;
 /// Quantiles of the table.
 const LEVELS: [f64; 3] = [0.5, 0.99, 0.999];
-/// Of Okabe and Ito (2008), told apart in print and by readers who do not tell hues apart.
+/// Of Okabe and Ito (2008), distinct in print and for readers who cannot distinguish hues.
 const HUES: [(&str, &str); 4] = [("scA", "0072B2"), ("scB", "D55E00"), ("scC", "009E73"), ("scD", "CC79A7")];
 
 /// Files by their names: the data, `figure.tex` and `table.tex`.

@@ -1,4 +1,4 @@
-//! The figures of a run as Markdown tables: for an issue, a merge request, a wiki.
+//! The values of a run as Markdown tables: for an issue, a merge request, a wiki.
 
 use analysis::shape::{Comparison, Distribution, Verdict};
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use crate::conditions::conditions;
 use crate::distribution::{maximum, quantile};
 use crate::matrix::escaped;
 use crate::outcome::is_settable;
-use crate::pooled::{pooled, telling_probe};
+use crate::pooled::{cost_probe, pooled};
 use crate::{Document, class_title, format, heading};
 
 /// Quantiles that have a column.
@@ -67,7 +67,7 @@ fn samples(document: &Document, text: &mut String) {
 
 /// Rates by class and phase, all measured CPUs together.
 fn events(document: &Document, text: &mut String) {
-    let probe = telling_probe(&document.analysis);
+    let probe = cost_probe(&document.analysis);
     let phases: Vec<&str> = document.run.phases.iter().map(|phase| phase.name.as_str()).collect();
     let mut rows = Vec::new();
     for &class in model::EventClass::ALL {
@@ -95,7 +95,7 @@ fn events(document: &Document, text: &mut String) {
 }
 
 fn comparisons(document: &Document, text: &mut String) {
-    let told = |one: &&Comparison| matches!(one.verdict, Verdict::Worse | Verdict::Better);
+    let differs = |one: &&Comparison| matches!(one.verdict, Verdict::Worse | Verdict::Better);
     let figure = |value: Option<f64>, unit: &str| match (value, unit) {
         (None, _) => "-".to_owned(),
         (Some(value), "ns") => format::ns_f(value),
@@ -113,7 +113,7 @@ fn comparisons(document: &Document, text: &mut String) {
             verdict.to_owned(),
         ]
     };
-    let rows: Vec<_> = document.analysis.comparisons.iter().filter(told).map(row).collect();
+    let rows: Vec<_> = document.analysis.comparisons.iter().filter(differs).map(row).collect();
     let head = ["figure", "CPU", "idle before", "disturbed", "idle after", "verdict"].map(str::to_owned);
     table(text, "Told apart from idle", "--:", &head, &rows);
 }

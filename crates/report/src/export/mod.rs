@@ -1,8 +1,9 @@
-//! Figures of a run (`csv`, `markdown`, `latex`, `openmetrics`, `figures_parquet`), and what happened, event by event, in formats that other tools open: each event of a measured CPU with who caused it, and beside
-//! them the samples of the run.
+//! Values of a run (`csv`, `markdown`, `latex`, `openmetrics`, `figures_parquet`), and its events
+//! in formats that other tools open: each event of a measured CPU with its source, and the samples.
 //!
-//! Everything streams: an exporter holds a bounded number of events, whatever the length of the run. [`order`] puts spans, which come
-//! in the order of their ends, into that of their starts; [`lanes`] keeps those of a track nested.
+//! Everything streams: an exporter holds a bounded number of events, whatever the length of the
+//! run. Spans come in the order of their ends; [`order`] sorts them by start, and [`lanes`] keeps
+//! those of a track nested.
 
 mod chrome;
 mod csv;

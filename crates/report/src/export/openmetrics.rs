@@ -1,8 +1,11 @@
-//! Figures as OpenMetrics text, which Prometheus' node exporter also takes from its textfile directory.
+//! Values as OpenMetrics text, which Prometheus' node exporter also takes from its textfile
+//! directory.
 //!
-//! OpenMetrics 1.0 (classic histograms, no exemplars, no time stamps: the textfile collector refuses these). Everything but the histograms is
-//! a gauge: a finished run's counts are facts about that run, and do not grow. Bounds of the buckets are one nanosecond below the round
-//! threshold, since `le` includes its bound and stillcore counts from a threshold on. A class that the kernel does not show has no sample.
+//! OpenMetrics 1.0 (classic histograms, no exemplars, no time stamps: the textfile collector
+//! refuses these). Everything but the histograms is a gauge: the counts of a finished run do not
+//! grow. Bounds of the buckets are one nanosecond below the round threshold, since `le` includes
+//! its bound and stillcore counts samples at or above a threshold. A class that the kernel does not
+//! show has no sample.
 
 use analysis::shape::Distribution;
 use model::sample::ProbeKind;
@@ -109,9 +112,9 @@ fn about(document: &Document, out: &mut Families) {
 
 /// What exceedances are shares of: all releases, missed ones charged; of gaps all that are stored.
 fn counted(one: &Distribution) -> u64 {
-    let told = one.exceedances.iter().find(|at| at.share > 0.0);
+    let exceedance = one.exceedances.iter().find(|at| at.share > 0.0);
     let charged = if one.corrected_max_ns.is_some() { one.missed } else { 0 };
-    told.map_or(one.n + charged, |at| (at.count as f64 / at.share).round() as u64)
+    exceedance.map_or(one.n + charged, |at| (at.count as f64 / at.share).round() as u64)
 }
 
 fn of_samples(windows: &[&Distribution], name: &str, what: &str, out: &mut Families) {
@@ -164,11 +167,11 @@ fn of_samples(windows: &[&Distribution], name: &str, what: &str, out: &mut Famil
 fn each(
     windows: &[&Distribution],
     out: &mut Families,
-    tell: impl Fn(&Distribution, &[(&str, &str)], &mut Families),
+    write: impl Fn(&Distribution, &[(&str, &str)], &mut Families),
 ) {
     for one in windows {
         let (cpu, thread) = (one.cpu.to_string(), one.thread.to_string());
-        tell(one, &[("phase", one.phase.as_str()), ("cpu", &cpu), ("thread", &thread)], out);
+        write(one, &[("phase", one.phase.as_str()), ("cpu", &cpu), ("thread", &thread)], out);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Spans in the order of their starts, outer ones before what they hold.
 //!
-//! A span is known when it ends, so it comes behind everything inside it. Tools that draw nested spans want it before. This holds back
-//! a bounded number of spans and gives the earliest first; only a span with more than [`HELD`] others inside comes late, and the
-//! formats here can stand that.
+//! A span is known when it ends, so it comes behind everything inside it. Tools that draw nested
+//! spans want it before. This holds back a bounded number of spans and returns the earliest first.
+//! Only a span with more than [`HELD`] others inside comes late, which the formats here allow.
 
 use analysis::attribute::events::Attributed;
 use std::cmp::{Ordering, Reverse};
@@ -52,7 +52,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// Takes a span, and gives back the earliest where more are held than there is room for.
+    /// Takes a span, and returns the earliest where more are held than there is room for.
     pub fn push(&mut self, event: Attributed) -> Option<Attributed> {
         self.held.push(Reverse(Entry { event, number: self.came }));
         self.came += 1;

@@ -1,7 +1,7 @@
 //! The exposure of a machine's measured CPUs to a set of stressors, as text, JSON and one HTML page.
 //!
-//! Conclusions are `analysis::exposure`'s; here are the words for them and the figures as they are written: three significant digits, bounds
-//! rounded up, and never "none" for what was not seen.
+//! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: three
+//! significant digits, bounds rounded up, and never "none" for what was not seen.
 
 mod text;
 
@@ -105,20 +105,20 @@ pub(crate) fn source(one: &SourceCount) -> String {
 
 /// What weakens a row, one sentence each.
 pub(crate) fn weak(row: &Row) -> Vec<String> {
-    let told =
+    let sentence =
         |what: &str, list: &[String]| (!list.is_empty()).then(|| format!("{what}: {}", list.join("; ")));
     let failed: Vec<String> = row.failed.iter().map(|(name, count)| format!("{name} {count}")).collect();
     let each = row.each.iter().map(|one| per_operation(*one)).collect::<Vec<_>>();
     let differ = each.iter().any(|one| *one != each[0]);
     [
-        told("contaminated, later cells measured another machine", &row.contaminated),
-        told(
+        sentence("contaminated, later cells measured another machine", &row.contaminated),
+        sentence(
             "the idle controls before and after do not agree, so the background is not known",
             &row.idle_apart,
         ),
-        told("left out", &row.left_out),
-        told("operations that failed, and whose events are counted all the same", &failed),
-        told("by repetition", if differ { &each } else { &[] }),
+        sentence("left out", &row.left_out),
+        sentence("operations that failed, and whose events are counted all the same", &failed),
+        sentence("by repetition", if differ { &each } else { &[] }),
     ]
     .into_iter()
     .flatten()

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn figures_have_the_digits_that_mean_something() {
-    let told = [0.0, 3.0, 2.9996, 0.012_345, 12.345, 1234.6, 0.000_045, -0.25].map(per_operation);
-    assert_eq!(told, ["0", "3", "3", "0.0123", "12.3", "1235", "4.5e-5", "-0.25"]);
+    let texts = [0.0, 3.0, 2.9996, 0.012_345, 12.345, 1234.6, 0.000_045, -0.25].map(per_operation);
+    assert_eq!(texts, ["0", "3", "3", "0.0123", "12.3", "1235", "4.5e-5", "-0.25"]);
     assert_eq!([0.001_01, 3.0, 2.01, 0.03].map(at_most), ["0.0011", "3", "2.1", "0.03"]);
     assert_eq!(at_most(f64::INFINITY), "unknown");
 }
@@ -84,7 +84,7 @@ fn the_terminal_has_every_row_within_its_width() {
     let study = study();
     let text = exposure_text(&study, TextOptions::default());
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    for told in [
+    for phrase in [
         "the controls are as expected",
         "ipi.call 3 ",
         "do_sync_core: <script> in on_each_cpu_cond_mask, 120 events",
@@ -94,8 +94,8 @@ fn the_terminal_has_every_row_within_its_width() {
         "EINVAL 7",
     ] {
         assert!(
-            text.split_whitespace().collect::<Vec<_>>().join(" ").contains(told.trim()),
-            "{told}: {text}"
+            text.split_whitespace().collect::<Vec<_>>().join(" ").contains(phrase.trim()),
+            "{phrase}: {text}"
         );
     }
     let unseen = text.lines().find(|line| line.starts_with("calc_pi ")).unwrap();
@@ -103,7 +103,7 @@ fn the_terminal_has_every_row_within_its_width() {
 }
 
 #[test]
-fn a_line_tells_what_a_row_is() {
+fn a_line_says_what_a_row_is() {
     let lines: Vec<String> = study().exposure.rows.iter().map(exposure_line).collect();
     assert_eq!(lines[0], "tlb_span: tlb 2 events per operation, 2,000 operations");
     assert_eq!(lines[1], "calc_pi: not seen, at most 0.006 events per operation, 500 operations");
@@ -116,8 +116,8 @@ fn the_page_has_a_colour_a_figure_and_the_void_in_words() {
     let page = crate::exposure_page(&study()).unwrap();
     assert!(page.contains("controls hold") && !page.contains("<script"), "{page}");
     // 3 an operation is the fifth step of six, 2 the fourth; 3/40 is no colour but a bound.
-    for told in ["class=\"h5\"", "class=\"h4\"", "class=\"u\"", "\u{2264}\u{a0}0.075", "why sock &amp; co."] {
-        assert!(page.contains(told), "{told}: {page}");
+    for mark in ["class=\"h5\"", "class=\"h4\"", "class=\"u\"", "\u{2264}\u{a0}0.075", "why sock &amp; co."] {
+        assert!(page.contains(mark), "{mark}: {page}");
     }
     let mut left_out = study();
     left_out.exposure.unsteady = vec![EventClass::Softirq];

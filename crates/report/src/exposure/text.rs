@@ -24,7 +24,7 @@ pub fn exposure_line(row: &Row) -> String {
     }
 }
 
-/// Each class that was seen, with its figure.
+/// Each class that was seen, with its value.
 fn seen_classes(row: &Row) -> impl Iterator<Item = String> {
     let seen = row.classes.iter().filter(|one| one.coefficient.seen);
     seen.map(|one| format!("{} {}", one.class, figure(&one.coefficient)))
@@ -47,14 +47,14 @@ pub fn exposure_text(study: &ExposureStudy, options: TextOptions) -> String {
     seen_table(&mut page, &seen);
     unseen_table(&mut page, &unseen);
     let weakened: Vec<(&Row, String)> =
-        of(RowState::Ok).flat_map(|row| weak(row).into_iter().map(move |told| (row, told))).collect();
+        of(RowState::Ok).flat_map(|row| weak(row).into_iter().map(move |why| (row, why))).collect();
     if of(RowState::Ok).next().is_some() {
         page.heading("what weakens a row");
     }
     if weakened.is_empty() && of(RowState::Ok).next().is_some() {
         page.item("  ", "nothing: no cell left the machine changed, and all idle controls agree");
     }
-    weakened.iter().for_each(|(row, told)| page.item(&format!("  {}: ", row.stressor), told));
+    weakened.iter().for_each(|(row, why)| page.item(&format!("  {}: ", row.stressor), why));
     for (state, title) in [
         (RowState::Void, "void: what was counted says nothing"),
         (RowState::Absent, "absent: this machine lacks it"),
@@ -80,9 +80,9 @@ fn seen_table(page: &mut Page, rows: &[&Row]) {
         return page.item("  ", "no stressor was seen");
     }
     let cells = |row: &&Row| {
-        let told: Vec<_> = seen_classes(row).collect();
+        let classes: Vec<_> = seen_classes(row).collect();
         let (value, limits) = row.all.map_or_else(Default::default, |all| (figure(&all), interval(&all)));
-        vec![row.stressor.clone(), told.join(", "), format::count(row.operations), value, limits]
+        vec![row.stressor.clone(), classes.join(", "), format::count(row.operations), value, limits]
     };
     page.table(
         2,

@@ -1,4 +1,4 @@
-//! How sure the figures of samples are: a row a window, a row a limit.
+//! How sure the statistics of samples are: one row per window, one per limit.
 
 use analysis::shape::{Distribution, Exceedance};
 use minijinja::{Value, context};

@@ -9,8 +9,10 @@ use crate::{Document, clocks};
 
 pub(super) fn figures(document: &Document) -> Value {
     let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
-    let (Some(told), Some(facts)) = (&document.analysis.clocks, facts) else { return Value::from(()) };
-    let rows = told.rates.iter().map(|rate| {
+    let (Some(clock_analysis), Some(facts)) = (&document.analysis.clocks, facts) else {
+        return Value::from(());
+    };
+    let rows = clock_analysis.rates.iter().map(|rate| {
         context! {
             clock => rate.clock.as_str(), drift => value(&rate.drift),
             ppb => rate.drift.as_ref().map(|drift| format!("{:+.2}", drift.ppb)),
@@ -20,11 +22,11 @@ pub(super) fn figures(document: &Document) -> Value {
         }
     });
     context! {
-        span_ns => told.span_ns, step_ns => facts.step_ns,
+        span_ns => clock_analysis.span_ns, step_ns => facts.step_ns,
         rows => rows.collect::<Vec<_>>(),
-        charts => told.rates.iter().enumerate().map(draw).collect::<Vec<_>>(),
-        remarks => clocks::remarks(told, facts),
-        limits => told.limits.clone(),
+        charts => clock_analysis.rates.iter().enumerate().map(draw).collect::<Vec<_>>(),
+        remarks => clocks::remarks(clock_analysis, facts),
+        limits => clock_analysis.limits.clone(),
         offsets => value(&facts.core_offsets.iter().take(64).collect::<Vec<_>>()),
     }
 }

@@ -1,4 +1,4 @@
-//! Disturbed against both idle controls: what was told apart first, then what was not.
+//! Disturbed against both idle controls: what differs first, then what does not.
 
 use analysis::shape::{Comparison, Verdict};
 use minijinja::{Value, context};
@@ -11,7 +11,7 @@ const ROWS: usize = 48;
 /// Rows of a chart.
 const DRAWN: usize = 16;
 /// Sentences; those of the others are in analysis.json.
-const TOLD: usize = 24;
+const SENTENCES: usize = 24;
 
 pub(super) fn figures(document: &Document) -> Value {
     let mut all: Vec<&Comparison> = document.analysis.comparisons.iter().collect();
@@ -19,10 +19,10 @@ pub(super) fn figures(document: &Document) -> Value {
     let left_out = all.len().saturating_sub(ROWS);
     all.truncate(ROWS);
     let charts = charts(&all);
-    context! { charts => charts, told => TOLD, rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
+    context! { charts => charts, sentences => SENTENCES, rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
 }
 
-/// A forest a unit: each figure against the control that it is nearer to, which is the one that decides.
+/// One forest plot per unit: each statistic against the nearer control, which decides.
 fn charts(comparisons: &[&Comparison]) -> Vec<Value> {
     let of = |unit: &&str| {
         let ours = comparisons.iter().filter(|one| one.unit == *unit && nearer(one).is_some());
@@ -51,7 +51,7 @@ fn forest_row(one: &Comparison) -> ForestRow {
         // What the controls differ by themselves is what this run cannot resolve.
         margin: one.idle_before.zip(one.idle_after).map(|(before, after)| (before - after).abs()),
         class,
-        told: word.to_owned(),
+        note: word.to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The conditions of the run, as [`crate::conditions`] tells them.
+//! The conditions of the run, as [`crate::conditions`] lists them.
 
 use minijinja::{Value, context};
 

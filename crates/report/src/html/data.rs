@@ -1,4 +1,4 @@
-//! The figures behind the page, as JSON inside it: for whoever got this one file and not the run directory.
+//! The data behind the page, as JSON inside it: for a reader without the run directory.
 
 use analysis::shape::{ClassCount, Distribution};
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::windows::{LISTED, list, phases, style};
 use super::{chart, value};
 use crate::Document;
-use crate::pooled::{Pooled, find, pooled, telling_probe};
+use crate::pooled::{Pooled, cost_probe, find, pooled};
 use crate::svg::{RateRow, StolenRow, rates, stolen};
 
 /// Names of what ran, a class and phase.
@@ -60,7 +60,7 @@ pub(super) fn figures(document: &Document) -> Value {
         .filter(|probe| document.analysis.events.iter().any(|window| window.probe == *probe))
         .map(|probe| context! { probe => probe.name(), rows => value(&rows(document, &names, probe)) })
         .collect();
-    let probe = telling_probe(&document.analysis);
+    let probe = cost_probe(&document.analysis);
     let (checks, agreeing_left_out) = cross_checks(document);
     let (per_cpu, classes, unlisted) = per_cpu(document, probe);
     context! {

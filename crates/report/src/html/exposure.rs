@@ -30,7 +30,7 @@ pub fn exposure_page(study: &ExposureStudy) -> Result<String, Error> {
         controls => super::value(&exposure.controls),
         classes => classes.iter().map(|class| class.name()).collect::<Vec<_>>(),
         unseen => unseen.map(|class| class.name()).collect::<Vec<_>>().join(", "),
-        rows => of(RowState::Ok).map(|row| told(row, &classes)).collect::<Vec<_>>(),
+        rows => of(RowState::Ok).map(|row| row_context(row, &classes)).collect::<Vec<_>>(),
         voids => of(RowState::Void).map(why).collect::<Vec<_>>(),
         absent => of(RowState::Absent).map(why).collect::<Vec<_>>(),
         steps => STEPS.map(crate::exposure::per_operation),
@@ -38,7 +38,7 @@ pub fn exposure_page(study: &ExposureStudy) -> Result<String, Error> {
     render(&environment()?, "exposure", values)
 }
 
-fn told(row: &Row, classes: &[EventClass]) -> Value {
+fn row_context(row: &Row, classes: &[EventClass]) -> Value {
     let of = |class: &EventClass| row.classes.iter().find(|one| one.class == *class);
     let cells = classes.iter().map(|class| of(class).map(|one| cell(&one.coefficient))).collect::<Vec<_>>();
     context! {

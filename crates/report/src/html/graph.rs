@@ -47,7 +47,7 @@ fn drawn(edges: &[&GraphEdge]) -> Value {
             label: format!("{} to {}", edge.topic, edge.to),
             min_ns,
             median_ns: p50_ns,
-            p99_ns: spread.p99_told_ns(),
+            p99_ns: spread.reportable_p99_ns(),
             max_ns,
             calculated_ns: None,
             deadline_ns: None,
@@ -57,7 +57,7 @@ fn drawn(edges: &[&GraphEdge]) -> Value {
     chart(spread("gr", "Latency of the edges", "latency from the intended release", &bars))
 }
 
-/// Where what was lost went, those places alone that have any.
+/// Where messages were lost: only places that have any.
 fn places(graph: &GraphSection) -> String {
     type Part = fn(&GraphEdge) -> u64;
     let all: [(&str, Part); 5] = [
@@ -67,11 +67,11 @@ fn places(graph: &GraphSection) -> String {
         ("vanished with a killed process or in the kernel", |edge| edge.account.vanished),
         ("received and not stored", |edge| edge.account.unstored),
     ];
-    let told = all.iter().filter_map(|(what, of)| {
+    let counts = all.iter().filter_map(|(what, of)| {
         let n: u64 = graph.edges.iter().map(of).sum();
         (n > 0).then(|| format!("{} {what}", format::count(n)))
     });
-    told.collect::<Vec<_>>().join(", ")
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 fn row(edge: &GraphEdge) -> Value {
@@ -84,8 +84,8 @@ fn row(edge: &GraphEdge) -> Value {
     }
 }
 
-/// Figures, none of which an edge has that received nothing.
+/// Latencies; none for an edge that received nothing.
 fn times(spread: &EdgeSpread) -> Value {
     let some = |ns: i64| (spread.n > 0).then_some(ns);
-    context! { n => spread.n, p50_ns => some(spread.p50_ns), p99_ns => spread.p99_told_ns(), max_ns => some(spread.max_ns) }
+    context! { n => spread.n, p50_ns => some(spread.p50_ns), p99_ns => spread.reportable_p99_ns(), max_ns => some(spread.max_ns) }
 }

@@ -1,4 +1,4 @@
-//! The page of two groups of runs: what is told apart, how sure, at which level of the distribution.
+//! The page of two groups of runs: what differs, how sure, at which level of the distribution.
 
 use analysis::groups::condition::Judged;
 use analysis::groups::decide::Verdict;
@@ -10,14 +10,14 @@ use super::{chart, environment, render};
 use crate::svg::{ForestRow, Level, forest, shift};
 use crate::{Error, format};
 
-/// Units of figures, each with a chart of its own.
+/// Units of statistics, each with a chart of its own.
 const UNITS: [&str; 3] = ["ns", "share", "per s"];
 
 /// The whole page; `judged`: what became of the conditions of a gate.
-pub fn comparison_page(told: &GroupComparison, judged: &[Judged]) -> Result<String, Error> {
+pub fn comparison_page(comparison: &GroupComparison, judged: &[Judged]) -> Result<String, Error> {
     let failed = judged.iter().any(|one| one.holds == Some(true));
     let open = judged.iter().any(|one| one.holds.is_none());
-    let all = || told.windows.iter().flat_map(|window| &window.figures);
+    let all = || comparison.windows.iter().flat_map(|window| &window.figures);
     let named = |verdict: Verdict| {
         let names = all().filter(move |figure| figure.verdict == verdict).map(|figure| figure.figure.name());
         names.collect::<Vec<_>>().join(", ")
@@ -45,11 +45,11 @@ pub fn comparison_page(told: &GroupComparison, judged: &[Judged]) -> Result<Stri
         tone => tone,
         judged => super::value(&judged),
         verdicts => verdicts,
-        warnings => told.warnings.clone(),
-        windows => told.windows.iter().enumerate().map(window).collect::<Vec<_>>(),
-        family => told.family,
-        base => side(&told.base, &told.kernels[0]),
-        other => side(&told.other, &told.kernels[1]),
+        warnings => comparison.warnings.clone(),
+        windows => comparison.windows.iter().enumerate().map(window).collect::<Vec<_>>(),
+        family => comparison.family,
+        base => side(&comparison.base, &comparison.kernels[0]),
+        other => side(&comparison.other, &comparison.kernels[1]),
     };
     render(&environment()?, "groups", values)
 }
@@ -95,7 +95,7 @@ fn window((index, window): (usize, &WindowComparison)) -> Value {
 
 fn forest_row(figure: &FigureComparison) -> ForestRow {
     let more = figure.more_runs.filter(|_| figure.verdict == Verdict::CannotTell);
-    let told = match (figure.difference, more) {
+    let note = match (figure.difference, more) {
         (None, _) => figure.verdict.words().to_owned(),
         (Some(by), None) => format!("{}: {}", figure.verdict.words(), typographic(&signed(by, figure.unit))),
         (Some(by), Some(more)) => {
@@ -109,12 +109,12 @@ fn forest_row(figure: &FigureComparison) -> ForestRow {
         interval: figure.interval,
         margin: figure.margin,
         class: class(figure.verdict),
-        told,
+        note,
     }
 }
 
 fn row(figure: &FigureComparison) -> Value {
-    let say = |told: Option<f64>| told.map(|told| typographic(&with_unit(told, figure.unit)));
+    let say = |value: Option<f64>| value.map(|value| typographic(&with_unit(value, figure.unit)));
     let each = |runs: &[f64]| runs.iter().map(|run| say(Some(*run))).collect::<Vec<_>>();
     context! {
         figure => figure.figure.name(),
@@ -217,10 +217,10 @@ mod tests {
             sentence: "p99 is higher by 2.100 us".into(),
         };
         let page = comparison_page(&compared(), &[judged]).unwrap();
-        for told in
+        for phrase in
             ["failed", "worse: +2.100", "11.00\u{a0}µs", "Shift function", "p99 &gt; +1us", "&lt;has&gt;"]
         {
-            assert!(page.contains(told), "{told}");
+            assert!(page.contains(phrase), "{phrase}");
         }
         assert!(!page.contains("<script>1") && !page.contains('\u{202e}') && !page.contains(">NaN"));
         assert_eq!(page.matches("<svg").count(), 2);

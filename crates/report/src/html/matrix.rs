@@ -14,7 +14,7 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
     let maps = matrix.profiles.iter().map(|(profile, title)| {
         let columns: Vec<&Column> = matrix.of_profile(profile).collect();
         let rows = stressors.iter().map(|stressor| {
-            let cells = columns.iter().map(|column| told(column, stressor)).collect::<Vec<_>>();
+            let cells = columns.iter().map(|column| cell_context(column, stressor)).collect::<Vec<_>>();
             context! { name => *stressor, cells => cells }
         });
         let notes = columns.iter().map(|column| {
@@ -40,8 +40,8 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
         context! { option => one.option.clone(), why => one.why.clone(), values => values }
     });
     let remarks = stressors.iter().filter_map(|stressor| {
-        let told = matrix.remarks(stressor);
-        (!told.is_empty()).then(|| context! { name => *stressor, told => told })
+        let texts = matrix.remarks(stressor);
+        (!texts.is_empty()).then(|| context! { name => *stressor, texts => texts })
     });
     let values = context! {
         conditions => matrix.conditions.clone(),
@@ -55,7 +55,7 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
     render(&environment()?, "matrix", values)
 }
 
-fn told(column: &Column, stressor: &str) -> Value {
+fn cell_context(column: &Column, stressor: &str) -> Value {
     let classes = column.row(stressor).map(by_class).unwrap_or_default();
     match field(column, stressor) {
         Field::Seen(value) => {

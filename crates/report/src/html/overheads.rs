@@ -17,22 +17,22 @@ pub(super) fn figures(document: &Document) -> Value {
     }
 }
 
-fn cpu(told: &Overheads) -> Value {
-    let bars: Vec<Spread> = told.terms.iter().filter_map(bar).collect();
-    let takes = TAKES.map(|(name, take)| (name, accounting(told, take)));
+fn cpu(overheads: &Overheads) -> Value {
+    let bars: Vec<Spread> = overheads.terms.iter().filter_map(bar).collect();
+    let takes = TAKES.map(|(name, take)| (name, accounting(overheads, take)));
     let text = |one: &Accounting| serde_json::to_string(one).unwrap_or_default();
     let objects = takes.iter().map(|(name, one)| context! { name => *name, text => text(one) });
-    let traced_bars: Vec<Spread> = told.traced.iter().filter_map(traced_bar).collect();
-    let id = format!("ov{}", told.cpu);
-    let title = format!("What the kernel\u{2019}s work costs on CPU {}", told.cpu);
+    let traced_bars: Vec<Spread> = overheads.traced.iter().filter_map(traced_bar).collect();
+    let id = format!("ov{}", overheads.cpu);
+    let title = format!("What the kernel\u{2019}s work costs on CPU {}", overheads.cpu);
     context! {
-        cpu => told.cpu,
-        tick_period_ns => told.tick_period_ns,
+        cpu => overheads.cpu,
+        tick_period_ns => overheads.tick_period_ns,
         chart => chart(spread(&id, &title, "time, observer cost subtracted", &bars)),
-        rows => told.terms.iter().map(row).collect::<Vec<_>>(),
+        rows => overheads.terms.iter().map(row).collect::<Vec<_>>(),
         objects => objects.collect::<Vec<_>>(),
-        traced => told.traced.iter().map(traced).collect::<Vec<_>>(),
-        traced_chart => chart(spread(&format!("ot{}", told.cpu), "The same by tracepoints", "time between tracepoints", &traced_bars)),
+        traced => overheads.traced.iter().map(traced).collect::<Vec<_>>(),
+        traced_chart => chart(spread(&format!("ot{}", overheads.cpu), "The same by tracepoints", "time between tracepoints", &traced_bars)),
     }
 }
 

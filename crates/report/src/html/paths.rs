@@ -82,7 +82,7 @@ fn bar(window: &PathSection) -> StepRow {
         .enumerate()
         .map(|(style, (step, name, _))| Segment { label: (*name).to_owned(), style, ns: mean(own(*step)) })
         .collect();
-    // What is in no box given is in one of the many small ones, all of things that ran.
+    // Time in none of the given boxes is in one of the many small ones, all of things that ran.
     let known: u64 = STEPS.iter().map(|(step, _, _)| own(*step)).sum();
     let rest = window.total_ns.saturating_sub(known);
     segments.push(Segment { label: RAN.1.to_owned(), style: RAN.0, ns: mean(rest) });
@@ -103,7 +103,7 @@ fn table(document: &Document) -> (Vec<Value>, usize) {
     all.truncate(ROWS);
     let row = |(window, one): (&PathSection, &PathBox)| {
         context! {
-            what => told(one, window.cpu),
+            what => describe(one, window.cpu),
             phase => window.phase.as_str(), style => style(document, &window.phase), cpu => window.cpu,
             key => if one.is_step() { place(one.step) } else { RAN.0 },
             count => one.count, ns => one.ns, max_ns => one.max_ns,
@@ -114,7 +114,7 @@ fn table(document: &Document) -> (Vec<Value>, usize) {
 }
 
 /// What a box means.
-fn told(part: &PathBox, cpu: u32) -> Value {
+fn describe(part: &PathBox, cpu: u32) -> Value {
     let (_, name, _) = STEPS[place(part.step)];
     let elsewhere = (part.cpu != cpu).then_some(part.cpu);
     context! {
@@ -201,7 +201,7 @@ fn worst(document: &Document) -> Value {
             at_ns => mark.at_ns, cpu => mark.cpu, label => mark.label.as_str(),
         }).collect::<Vec<_>>(),
         parts => sample.parts.iter().map(|part| context! {
-            what => told(part, window.cpu), ns => part.ns,
+            what => describe(part, window.cpu), ns => part.ns,
             key => if part.is_step() { place(part.step) } else { RAN.0 },
             share => part.ns as f64 / sample.value_ns.max(1) as f64,
         }).collect::<Vec<_>>(),

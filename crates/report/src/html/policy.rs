@@ -1,6 +1,6 @@
 //! A page's own policy: the only style and script that a browser takes are those that the page was
-//! made with, by their digests (Content Security Policy Level 3, hash sources). Whatever else came
-//! to stand in it does nothing.
+//! made with, by their digests (Content Security Policy Level 3, hash sources). Any other style or
+//! script in it does nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

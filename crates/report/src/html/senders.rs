@@ -1,4 +1,5 @@
-//! Who sends to whom: events on each measured CPU by the CPU that asked for them, as a table that reads aloud, in print and without colour.
+//! Events on each measured CPU by the CPU that caused them, as a table that also reads aloud, in
+//! print and without colour.
 
 use analysis::shape::WindowEvents;
 use minijinja::{Value, context};
@@ -11,8 +12,8 @@ use crate::{Document, format};
 const CPUS: usize = 24;
 /// Steps of the colour.
 const STEPS: usize = 7;
-/// Classes told of one cell.
-const TOLD: usize = 3;
+/// Classes named in one cell.
+const CLASSES: usize = 3;
 
 /// Events of one pair by class.
 type Pairs = BTreeMap<(u32, u32), BTreeMap<EventClass, u64>>;
@@ -27,8 +28,8 @@ pub(super) fn map(document: &Document) -> Value {
     let rate = |(from, to): (u32, u32), classes: &BTreeMap<EventClass, u64>| {
         let count: u64 = classes.values().sum();
         let over = seconds.get(&to).copied().unwrap_or(0.0);
-        let told = (over > 0.0).then(|| count as f64 / over);
-        (from, to, count, told, told_classes(classes))
+        let per_s = (over > 0.0).then(|| count as f64 / over);
+        (from, to, count, per_s, class_counts(classes))
     };
     let cells: Vec<_> = pairs.iter().map(|(pair, classes)| rate(*pair, classes)).collect();
     let rates = || cells.iter().filter_map(|cell| cell.3).filter(|rate| *rate > 0.0);
@@ -96,11 +97,12 @@ fn step(rate: f64, low: f64, high: f64) -> usize {
     ((part * STEPS as f64) as usize).min(STEPS - 1)
 }
 
-fn told_classes(classes: &BTreeMap<EventClass, u64>) -> String {
+fn class_counts(classes: &BTreeMap<EventClass, u64>) -> String {
     let mut all: Vec<_> = classes.iter().collect();
     all.sort_by_key(|(class, count)| (std::cmp::Reverse(**count), **class as u32));
-    let told = |(class, count): &(&EventClass, &u64)| format!("{} {}", class.name(), format::count(**count));
-    all.iter().take(TOLD).map(told).collect::<Vec<_>>().join(", ")
+    let describe =
+        |(class, count): &(&EventClass, &u64)| format!("{} {}", class.name(), format::count(**count));
+    all.iter().take(CLASSES).map(describe).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

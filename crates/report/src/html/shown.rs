@@ -1,5 +1,5 @@
-//! Which sections a page has: those of an assessment all of its own, so that what is missing is told; those of a measurement where it
-//! measured them.
+//! Which sections a page has. An assessment has all of its own, so that missing ones are visible;
+//! a measurement has those that it measured.
 
 use model::sample::ProbeKind;
 

@@ -13,15 +13,15 @@ const SHOWN: usize = 40;
 const ROWS: usize = 8;
 
 pub(super) fn figures(document: &Document) -> Value {
-    let Some((told, section)) = snapshots(document) else { return Value::from(()) };
+    let Some((record, section)) = snapshots(document) else { return Value::from(()) };
     let samples = largest(section);
     let left_out = samples.len().saturating_sub(SHOWN);
     context! {
-        over_ns => told.over_ns,
-        keep => told.keep,
-        before_ns => told.before_ns,
-        after_ns => told.after_ns,
-        account => account(told, section),
+        over_ns => record.over_ns,
+        keep => record.keep,
+        before_ns => record.before_ns,
+        after_ns => record.after_ns,
+        account => account(record, section),
         samples => samples.into_iter().take(SHOWN).map(|one| shown(document, one)).collect::<Vec<_>>(),
         left_out => left_out,
     }

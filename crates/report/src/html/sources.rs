@@ -27,7 +27,7 @@ struct Pooled {
     cpus: BTreeSet<u32>,
 }
 
-/// What tells one row from another: class, what ran, who asked for it.
+/// What distinguishes rows: class, what ran, who asked for it.
 type Key<'a> = (EventClass, &'a str, Option<(&'a SourceText, Option<Confidence>)>);
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -40,7 +40,7 @@ pub(super) fn figures(document: &Document) -> Value {
     // The embedded catalogue is checked by tests; without it there would be no remedies to name.
     let catalogue = EventCatalogue::embedded().ok();
     let rows: Vec<Value> =
-        rows.iter().map(|(key, row)| told(document, catalogue.as_ref(), key, row)).collect();
+        rows.iter().map(|(key, row)| row_context(document, catalogue.as_ref(), key, row)).collect();
     let sum = |of: fn(&Attribution) -> u64| windows.iter().map(of).fold(0, u64::saturating_add);
     context! {
         recorded => !windows.is_empty(),
@@ -110,7 +110,12 @@ fn pool(document: &Document, phases: usize) -> Vec<(Key<'_>, Pooled)> {
     rows
 }
 
-fn told(document: &Document, catalogue: Option<&EventCatalogue>, key: &Key<'_>, row: &Pooled) -> Value {
+fn row_context(
+    document: &Document,
+    catalogue: Option<&EventCatalogue>,
+    key: &Key<'_>,
+    row: &Pooled,
+) -> Value {
     let (class, label, source) = *key;
     let against = catalogue.map(|all| against(all, &document.findings, class, label)).unwrap_or_default();
     let settable = against.settable.iter().take(MECHANISMS);

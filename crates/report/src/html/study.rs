@@ -1,11 +1,11 @@
-//! The page of a study: what was published beside what was measured, its figures, its tables, its conditions.
+//! The page of a study: published beside measured results, its figures, tables and conditions.
 
 use super::{environment, render, value};
 use crate::Error;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-/// A study as its page tells it.
+/// A study as its page shows it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StudyPage {
     /// Its name on the command line.
@@ -14,7 +14,7 @@ pub struct StudyPage {
     pub title: String,
     /// Where it was published.
     pub source: String,
-    /// Published figures and statements.
+    /// Published values and statements.
     pub judged: Vec<Judged>,
     /// What mechanisms are worth, in sentences.
     pub worth: Vec<String>,
@@ -29,7 +29,7 @@ pub struct StudyPage {
     pub notes: Vec<String>,
 }
 
-/// A published figure or statement, and its judgement.
+/// A published value or statement, and its judgement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Judged {
     /// What it is of.
@@ -60,7 +60,7 @@ pub struct StudyFigure {
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StudySheet {
-    /// What its figures are.
+    /// What its values are.
     pub title: String,
     /// Headings.
     pub head: Vec<String>,

@@ -1,4 +1,4 @@
-//! The head of the page: the answer, the worst sample with its cause and remedy, and the figures that carry it.
+//! The head of the page: the answer, the worst sample with its cause and remedy, and their values.
 
 use analysis::shape::Distribution;
 use minijinja::{Value, context};
@@ -20,13 +20,13 @@ pub(super) fn figures(document: &Document) -> Value {
         wakeup => worst_by_phase(document, ProbeKind::Wakeup, |d| quantile(d, 0.999).map(|ns| ns as f64)),
         noise => worst_by_phase(document, ProbeKind::Noise, |d| d.stolen.as_ref().map(|stolen| stolen.share)),
         duration_ns => all.iter().map(|d| d.duration_ns).fold(0, u64::saturating_add),
-        verdicts => verdicts(document).iter().map(|one| told(document, one)).collect::<Vec<_>>(),
+        verdicts => verdicts(document).iter().map(|one| verdict_context(document, one)).collect::<Vec<_>>(),
         conditions => value(&brief(document)),
         first => FIRST,
     }
 }
 
-/// For each phase the largest of a figure over the measured CPUs, with the largest observed maximum.
+/// For each phase the largest of one value over the measured CPUs, with the observed maximum.
 fn worst_by_phase(
     document: &Document,
     probe: ProbeKind,
@@ -44,7 +44,7 @@ fn worst_by_phase(
 }
 
 /// A verdict, and where in the run it was.
-fn told(document: &Document, one: &Verdict) -> Value {
+fn verdict_context(document: &Document, one: &Verdict) -> Value {
     context! {
         what => one.what,
         value_ns => one.value_ns,
@@ -61,7 +61,7 @@ fn told(document: &Document, one: &Verdict) -> Value {
     }
 }
 
-/// The conditions without which the figures mean nothing; the section of that name has all.
+/// The conditions without which the values mean nothing; the section of that name has all.
 fn brief(document: &Document) -> Vec<Condition> {
     let first = ["measured", "policy", "kernel", "lost"];
     conditions(document).into_iter().filter(|one| first.contains(&one.name)).collect()

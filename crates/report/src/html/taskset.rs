@@ -29,13 +29,13 @@ pub(super) fn figures(document: &Document) -> Value {
 /// Lanes in the order of priorities.
 fn spans(document: &Document) -> Vec<LaneSpan> {
     let spans = document.analysis.schedule.iter().flat_map(|schedule| &schedule.spans);
-    let told = |span: &Span| LaneSpan {
+    let lane_span = |span: &Span| LaneSpan {
         lane: format!("task {}", span.task),
         label: state(span.state).to_owned(),
         from_ns: span.from_ns as f64,
         ns: span.ns as f64,
     };
-    spans.map(told).collect()
+    spans.map(lane_span).collect()
 }
 
 fn state(state: State) -> &'static str {

@@ -1,5 +1,5 @@
-//! What must hold for the page: well formed, complete, self-contained, small, the same every time, and deaf to what the machine
-//! calls its things.
+//! What must hold for the page: well formed, complete, self-contained, small, the same every time,
+//! and safe whatever names the machine has.
 
 use super::*;
 use crate::fixture;
@@ -103,7 +103,8 @@ fn pages() -> Vec<String> {
     all.iter().map(|d| page(d).unwrap()).collect()
 }
 
-/// A run of a user without rights: other policies than asked for, void disturbances, a trace that does not balance.
+/// A run of a user without rights: policies refused, disturbances void, a trace that does not
+/// balance.
 fn refused() -> Document {
     let mut document = fixture::document();
     for probe in &mut document.run.probes {
@@ -127,18 +128,18 @@ fn refused() -> Document {
 }
 
 #[test]
-fn what_was_refused_is_told() {
+fn what_was_refused_is_shown() {
     let page = page(&refused()).unwrap();
-    for told in
+    for phrase in
         ["(asked: SCHED_FIFO 95)", "the witness saw nothing", "no tracefs", "refused", "does not balance"]
     {
-        assert!(page.contains(told), "{told}");
+        assert!(page.contains(phrase), "{phrase}");
     }
     assert!(page.matches("<strong class=\"bad\">no</strong>").count() > 1);
 }
 
 #[test]
-fn what_could_not_be_seen_is_a_dash_and_a_fix_tells_its_price() {
+fn what_could_not_be_seen_is_a_dash_and_a_fix_shows_its_price() {
     let mut document = fixture::document();
     for window in document.analysis.events.iter_mut().filter(|w| w.phase == "disturbed" && w.cpu == 2) {
         for row in &mut window.classes {
@@ -153,7 +154,7 @@ fn what_could_not_be_seen_is_a_dash_and_a_fix_tells_its_price() {
     let row = &per_cpu[per_cpu.find("<th scope=\"row\">2</th>").unwrap()..];
     let row = &row[..row.find("</tr>").unwrap()];
     assert!(row.contains("<td>–</td>") && !row.contains("<td>0"), "{row}");
-    for told in [
+    for phrase in [
         "–: not observable in that phase",
         "≥: a lower bound",
         "page fault of the probe",
@@ -163,13 +164,13 @@ fn what_could_not_be_seen_is_a_dash_and_a_fix_tells_its_price() {
         "(only so much)",
         "virtual machine (KVM)",
     ] {
-        assert!(text.contains(told), "{told}");
+        assert!(text.contains(phrase), "{phrase}");
     }
     assert_balanced(&text);
 }
 
 #[test]
-fn who_took_the_time_is_told_with_how_sure_that_is() {
+fn who_took_the_time_is_shown_with_how_sure_that_is() {
     let mut document = fixture::document();
     let plain = page(&document).unwrap();
     assert!(!plain.contains("Who took the time"));
@@ -191,14 +192,14 @@ fn who_took_the_time_is_told_with_how_sure_that_is() {
         ],
         counted: Totals::default(),
     }];
-    let told = page(&document).unwrap();
+    let html = page(&document).unwrap();
     for words in ["Who took the time", "RT throttling", "a counter says so", "99.00", "1,234", "unexplained"]
     {
-        assert!(told.contains(words), "{words}");
+        assert!(html.contains(words), "{words}");
     }
     assert_eq!(
-        tags(&told).iter().filter(|tag| tag.name == "table" && !tag.closes).count(),
-        tags(&told).iter().filter(|tag| tag.name == "table" && tag.closes).count()
+        tags(&html).iter().filter(|tag| tag.name == "table" && !tag.closes).count(),
+        tags(&html).iter().filter(|tag| tag.name == "table" && tag.closes).count()
     );
 }
 
@@ -261,10 +262,10 @@ fn the_edges_of_a_graph_are_accounted_for_and_their_names_are_no_markup() {
     ));
     assert!(!page.contains("<b>pose</b>") && page.contains("&lt;b&gt;pose"));
     assert!(page.contains("5 more edges have smaller maxima") && page.contains("there and back"));
-    for told in [&page, &text] {
-        assert!(told.contains("sent 15,004 = received 14,500 + lost 504"), "{told}");
+    for output in [&page, &text] {
+        assert!(output.contains("sent 15,004 = received 14,500 + lost 504"), "{output}");
     }
-    // What received nothing has no figures, and comes last.
+    // An edge that received nothing has no values, and comes last.
     let row = text.lines().find(|line| line.starts_with("topic_7 ")).unwrap();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),
@@ -278,14 +279,14 @@ fn samples_that_the_trace_was_kept_around_are_explained_and_the_others_counted()
     let (page, text) = (page(&document).unwrap(), crate::summary(&document, crate::TextOptions::default()));
     assert!(page.contains("<section id=\"snapshots\""));
     assert_balanced(&page);
-    for told in [&page, &text] {
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("2 samples of at least 10.00 ms: 1 in 1 snapshot kept"), "{told}");
-        assert!(told.contains("1 where nothing was recorded"));
-        assert!(told.contains("for 2.228 ms nothing was recorded, while one snapshot was written"));
-        assert!(told.contains("46.88 ms") && told.contains("do_sync_core 310 times"));
+    for output in [&page, &text] {
+        let flat = output.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("2 samples of at least 10.00 ms: 1 in 1 snapshot kept"), "{flat}");
+        assert!(flat.contains("1 where nothing was recorded"));
+        assert!(flat.contains("for 2.228 ms nothing was recorded, while one snapshot was written"));
+        assert!(flat.contains("46.88 ms") && flat.contains("do_sync_core 310 times"));
         // 46,880,000 ns less what ran.
-        assert!(told.contains("41.93 ms"), "{told}");
+        assert!(flat.contains("41.93 ms"), "{flat}");
     }
 }
 
@@ -347,7 +348,7 @@ fn nothing_is_loaded_from_anywhere() {
 #[test]
 fn machine_text_stays_text() {
     let page = page(&fixture::document()).unwrap();
-    // The page's own, and the figures.
+    // The page's own script, and the data.
     assert_eq!(tags(&page).iter().filter(|tag| tag.name == "script" && !tag.closes).count(), 2);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;"));
     assert!(!page.contains("<b>\""));

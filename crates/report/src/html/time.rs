@@ -1,4 +1,5 @@
-//! Samples over time: figures of parts with their changes, periods with folded profiles, and who has them.
+//! Samples over time: statistics of parts with their changes, periods with folded profiles and
+//! their sources.
 
 use analysis::time::{Periodicity, TimeSection};
 use minijinja::{Value, context};
@@ -15,14 +16,14 @@ const PROFILES: usize = 4;
 pub(super) fn figures(document: &Document) -> Value {
     let mut order: Vec<&TimeSection> = document.analysis.time.iter().collect();
     order.sort_by_key(|section| !over_time::has_findings(section));
-    let windows = order.iter().enumerate().map(|(at, section)| told(document, at, section));
+    let windows = order.iter().enumerate().map(|(at, section)| section_context(document, at, section));
     context! {
         windows => windows.collect::<Vec<_>>(),
         undrawn => order.len().saturating_sub(CHARTS),
     }
 }
 
-fn told(document: &Document, at: usize, section: &TimeSection) -> Value {
+fn section_context(document: &Document, at: usize, section: &TimeSection) -> Value {
     let drawn = at < CHARTS;
     let profiles = section.periods.iter().take(if drawn { PROFILES } else { 0 }).enumerate();
     context! {

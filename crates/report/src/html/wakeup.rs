@@ -59,8 +59,9 @@ fn limit(document: &Document) -> Option<Limit<'static>> {
 fn plot(document: &Document, windows: &[&Distribution]) -> Value {
     let phases = &document.run.phases;
     let measured = |name: &str| windows.iter().any(|d| d.phase == name && !d.by_us.is_empty());
-    let told = phases.iter().filter(|phase| measured(&phase.name));
-    let Some(phase) = told.clone().find(|phase| phase.disturbed).or_else(|| told.clone().next()) else {
+    let candidates = phases.iter().filter(|phase| measured(&phase.name));
+    let Some(phase) = candidates.clone().find(|phase| phase.disturbed).or_else(|| candidates.clone().next())
+    else {
         return Value::from(());
     };
     let here: Vec<&Distribution> = windows.iter().copied().filter(|d| d.phase == phase.name).collect();
@@ -107,8 +108,8 @@ fn tail<'a>(document: &Document, windows: &[&'a Distribution]) -> TailTable<'a> 
     let at = |threshold_ns: i64| {
         windows.iter().flat_map(|d| &d.exceedances).filter(move |e| e.threshold_ns == threshold_ns)
     };
-    let telling = |t: &i64| at(*t).any(|e| e.count > 0) && at(*t).any(|e| e.share < 0.999);
-    let mut thresholds_ns: Vec<i64> = all.iter().copied().filter(telling).collect();
+    let informative = |t: &i64| at(*t).any(|e| e.count > 0) && at(*t).any(|e| e.share < 0.999);
+    let mut thresholds_ns: Vec<i64> = all.iter().copied().filter(informative).collect();
     let beyond = all.iter().copied().find(|t| at(*t).all(|e| e.count == 0));
     thresholds_ns.extend(beyond);
     let surplus = thresholds_ns.len().saturating_sub(THRESHOLDS);

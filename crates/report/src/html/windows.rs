@@ -36,7 +36,7 @@ pub(super) struct Row<'a> {
     pub(super) file: Option<&'a str>,
 }
 
-/// The plain figures of a distribution, without its lists.
+/// The plain values of a distribution, without its lists.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures<'a> {
     n: u64,
@@ -71,7 +71,7 @@ pub(super) fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
     windows
 }
 
-/// Whether some CPU has several threads in one window, so that threads have to be told apart.
+/// Whether some CPU has several threads in one window, so that threads must be distinguished.
 pub(super) fn shared(windows: &[&Distribution]) -> bool {
     windows.windows(2).any(|two| (two[0].cpu, &two[0].phase) == (two[1].cpu, &two[1].phase))
 }

@@ -46,8 +46,8 @@ fn kernels(page: &mut String, matrix: &Matrix) {
         let _ = writeln!(page, "| {profile} | {} |", escaped(title));
     }
     for column in &matrix.columns {
-        if let Some(told) = warning(column) {
-            let _ = writeln!(page, "\n- {} {}: {}", column.kernel, column.profile, escaped(&told));
+        if let Some(reason) = warning(column) {
+            let _ = writeln!(page, "\n- {} {}: {}", column.kernel, column.profile, escaped(&reason));
         }
     }
 }
@@ -77,8 +77,8 @@ fn idles(page: &mut String, matrix: &Matrix) {
         let _ = write!(page, "| {} |", kernel.name);
         for (profile, _) in &matrix.profiles {
             let column = matrix.of_profile(profile).find(|column| column.kernel == kernel.name);
-            let told = column.filter(|column| column.absent.is_none()).map_or_else(|| "-".to_owned(), idle);
-            let _ = write!(page, " {told} |");
+            let rates = column.filter(|column| column.absent.is_none()).map_or_else(|| "-".to_owned(), idle);
+            let _ = write!(page, " {rates} |");
         }
         page.push('\n');
     }

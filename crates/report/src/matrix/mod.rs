@@ -1,7 +1,7 @@
 //! A matrix of exposure studies, kernels by ways of isolating: text, JSON, Markdown and one HTML page.
 //!
-//! What changed from kernel to kernel is `analysis::exposure::changes`; what of it is configuration is for the reader to say, who
-//! finds the options that differ beside it.
+//! `analysis::exposure::changes` finds what changed from kernel to kernel. The reader decides what
+//! of it is configuration; the options that differ are listed beside it.
 
 mod markdown;
 #[cfg(test)]
@@ -91,24 +91,24 @@ impl Matrix {
 
     /// What is said of a stressor beside its table: each thing once, with the columns it is said of.
     pub(crate) fn remarks(&self, stressor: &str) -> Vec<String> {
-        let mut told: Vec<(String, Vec<String>)> = Vec::new();
+        let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
         for column in &self.columns {
             let Some(row) = column.rows.iter().find(|row| row.stressor == stressor) else { continue };
             let reason = row.reason.as_ref().map(|reason| format!("{}: {reason}", state(row.state)));
             let others = row.contaminated.iter().map(|what| format!("contaminated: {what}"));
             for remark in reason.into_iter().chain(others) {
                 let place = format!("{} {}", column.kernel, column.profile);
-                match told.iter_mut().find(|(text, _)| *text == remark) {
+                match remarks.iter_mut().find(|(text, _)| *text == remark) {
                     Some((_, places)) => places.push(place),
-                    None => told.push((remark, vec![place])),
+                    None => remarks.push((remark, vec![place])),
                 }
             }
         }
-        told.into_iter().map(|(text, places)| format!("{} ({})", text, places.join(", "))).collect()
+        remarks.into_iter().map(|(text, places)| format!("{} ({})", text, places.join(", "))).collect()
     }
 }
 
-/// What a reader has to know of a column before its figures.
+/// What a reader has to know of a column before its values.
 pub(crate) fn warning(column: &Column) -> Option<String> {
     if let Some(why) = &column.absent {
         return Some(format!("absent: {why}"));
@@ -147,7 +147,7 @@ pub(crate) enum Field {
     Seen(f64),
     /// No class was; the upper bound of all together.
     Unseen(f64),
-    /// There is no figure, and why in a word.
+    /// There is no value, and why in a word.
     Empty(&'static str),
 }
 
@@ -186,7 +186,7 @@ impl Field {
     }
 }
 
-/// Each class that was seen, with its figure; else the bound of all.
+/// Each class that was seen, with its value; else the bound of all.
 pub(crate) fn by_class(row: &Row) -> String {
     let seen = row.classes.iter().filter(|one| one.coefficient.seen);
     match of_row(row) {
@@ -200,9 +200,9 @@ pub(crate) fn by_class(row: &Row) -> String {
 
 /// What happens on a measured CPU while nothing is done, events a second.
 pub(crate) fn idle(column: &Column) -> String {
-    let told: Vec<String> =
+    let rates: Vec<String> =
         column.idle_per_s.iter().map(|(class, rate)| format!("{class} {}", per_operation(*rate))).collect();
-    if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
+    if rates.is_empty() { "nothing".to_owned() } else { rates.join(", ") }
 }
 
 /// A change in a line.

@@ -110,13 +110,13 @@ fn the_terminal_has_a_table_a_profile_within_its_width() {
         line.map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     };
     assert_eq!(row("bpf_filter"), Some(vec!["bpf_filter".to_owned(), "3".to_owned(), "<=0.03".to_owned()]));
-    for told in [
+    for phrase in [
         "6.1: absent: 3 guests failed: no time",
         "bpf_filter ipi.call: 5.10 3 (2.4 to 3.6), 6.1 <=0.03 (boot)",
         "seen before, not seen now",
         "5.10 boot: timer.tick 250, softirq 0.012",
     ] {
-        assert!(text.contains(told), "{told}: {text}");
+        assert!(text.contains(phrase), "{phrase}: {text}");
     }
     let option = text.lines().find(|line| line.starts_with("NO_HZ_FULL")).unwrap();
     assert_eq!(option.split_whitespace().collect::<Vec<_>>(), ["NO_HZ_FULL", "n", "y"]);
@@ -125,7 +125,7 @@ fn the_terminal_has_a_table_a_profile_within_its_width() {
 #[test]
 fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
     let page = matrix_markdown(&matrix(), "made by hand");
-    for told in [
+    for phrase in [
         "made by hand",
         "### bpf_filter",
         "| 5.10 | - | | ipi.call 3 | 100 |",
@@ -136,7 +136,7 @@ fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
         "| 6.1 | - | nothing |",
         r"- 6.1 partition: absent: 3 guests failed: no time",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(phrase), "{phrase}: {page}");
     }
 }
 
@@ -144,14 +144,14 @@ fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
 fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
     let page = crate::matrix_page(&matrix()).unwrap();
     assert!(!page.contains("<script"), "{page}");
-    for told in [
+    for phrase in [
         "class=\"h5\" title=\"ipi.call 3\">3<",
         "class=\"u\" title=\"not seen\">\u{2264}\u{a0}0.03<",
         "<td class=\"u\">absent</td>",
         "No module &lt;wireguard&gt; | here (6.1 boot)",
         "Absent: 3 guests failed: no time.",
     ] {
-        assert!(page.replace("Absent: no module", "No module").contains(told), "{told}: {page}");
+        assert!(page.replace("Absent: no module", "No module").contains(phrase), "{phrase}: {page}");
     }
 }
 

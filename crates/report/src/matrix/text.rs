@@ -29,11 +29,11 @@ pub fn matrix_text(matrix: &Matrix, options: TextOptions) -> String {
     changes(&mut page, matrix);
     differences(&mut page, matrix);
     page.heading("files");
-    let told = format!(
+    let files = format!(
         "{}/matrix.html, matrix.json, matrix.md; a file a cell in cells/, guests in guests/",
         matrix.dir
     );
-    page.item("  ", &told);
+    page.item("  ", &files);
     page.finish()
 }
 
@@ -52,8 +52,8 @@ fn table(page: &mut Page, matrix: &Matrix, profile: &str, title: &str) {
     page.table(1, &head, &matrix.stressors().iter().map(row).collect::<Vec<_>>());
     for column in columns {
         let first = format!("  {}: ", column.kernel);
-        if let Some(told) = warning(column) {
-            page.painted(if column.void { Paint::Red } else { Paint::Yellow }, &first, &told);
+        if let Some(reason) = warning(column) {
+            page.painted(if column.void { Paint::Red } else { Paint::Yellow }, &first, &reason);
         }
     }
 }

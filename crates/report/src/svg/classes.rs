@@ -1,7 +1,8 @@
 //! Interference over time on one CPU: a row a class, as high as events came in each slot.
 //!
 //! After Fig. 5 of the RTSS 2024 paper on isolation ("interference captured on an idle isolated core"), with counts in slots instead of one
-//! mark an event, so that ten minutes read as well as one second. Each row has its own scale, told at its end; phases as bands.
+//! mark an event, so that ten minutes read as well as one second. Each row has its own scale,
+//! printed at its end; phases as bands.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};

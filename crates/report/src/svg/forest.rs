@@ -1,8 +1,9 @@
-//! Differences with their intervals under each other, a forest plot: what lies clear of zero on one side differs, what lies inside its margin
-//! does not matter, and what covers both is not known.
+//! Differences with their intervals, a forest plot. An interval clear of zero differs, one inside
+//! its margin does not matter, and one that covers both is undecided.
 //!
 //! The axis is linear about zero and logarithmic far from it (the inverse hyperbolic sine), since a median differs by hundreds of
-//! nanoseconds where a maximum differs by milliseconds. To the left is better: lower is better in every figure here.
+//! nanoseconds where a maximum differs by milliseconds. To the left is better: lower is better in
+//! every statistic here.
 
 use super::escape;
 use super::frame::{Chart, FULL, px};
@@ -28,8 +29,8 @@ pub struct ForestRow {
     pub margin: Option<f64>,
     /// `bad`, `good`, `dim` or `warn`.
     pub class: &'static str,
-    /// Said at the end of the row.
-    pub told: String,
+    /// Printed at the end of the row.
+    pub note: String,
 }
 
 /// Draws rows of one unit (`ns`, `share`, `per s`); `None` where no row has a point.
@@ -87,7 +88,7 @@ fn draw(chart: &mut Chart, row: &ForestRow, y: f64, at: &dyn Fn(f64) -> f64) {
         row.class,
         px(right + 14.0),
         px(y + 4.0),
-        escape(&row.told)
+        escape(&row.note)
     ));
 }
 
@@ -136,7 +137,7 @@ impl Scale {
 }
 
 fn description(unit: &str, rows: &[ForestRow]) -> String {
-    let row = |row: &ForestRow| format!("{}: {}", row.label, row.told);
+    let row = |row: &ForestRow| format!("{}: {}", row.label, row.note);
     format!(
         "Differences in {unit} with 95 % intervals. {}.",
         rows.iter().map(row).collect::<Vec<_>>().join("; ")
@@ -154,7 +155,7 @@ mod tests {
             interval: Some(interval),
             margin: Some(1_000.0),
             class: "bad",
-            told: "worse".into(),
+            note: "worse".into(),
         }
     }
 

@@ -59,7 +59,7 @@ impl Chart {
         self.body.push_str(markup);
     }
 
-    /// Draws grid, ticks and names of both axes, and tells scripts how to read pixels back.
+    /// Draws grid, ticks and names of both axes, and stores for scripts how to read pixels back.
     pub(super) fn axes(&mut self, x: &Axis, y: &Axis, x_name: &str, y_name: &str) {
         self.horizontal(x, x_name);
         self.upright(y, y_name);

@@ -1,8 +1,8 @@
 //! A heat-map of pairs of CPUs: who is near whom.
 //!
 //! Seven steps of one hue on a logarithmic scale, lighter to darker with the value (darker to lighter on a dark page), so that it reads
-//! in print and to readers who do not tell hues apart; every cell says its numbers. The scale spans a factor of two at least: less is no
-//! structure.
+//! in print and to readers who cannot distinguish hues; every cell says its numbers. The scale
+//! spans a factor of two at least: less is no structure.
 
 use super::frame::{Chart, FULL, HALF, px};
 use super::micro;
@@ -154,8 +154,8 @@ impl Scale {
 
 fn description(cells: &[Cell]) -> String {
     let by = |of: fn(&Cell) -> i64| cells.iter().max_by_key(move |cell| of(cell));
-    let told = |cell: &Cell| format!("from {} to {}, {}", cell.from, cell.to, format::ns(cell.median_ns));
-    let (slowest, fastest) = (by(|cell| cell.median_ns).map(told), by(|cell| -cell.median_ns).map(told));
+    let pair = |cell: &Cell| format!("from {} to {}, {}", cell.from, cell.to, format::ns(cell.median_ns));
+    let (slowest, fastest) = (by(|cell| cell.median_ns).map(pair), by(|cell| -cell.median_ns).map(pair));
     format!(
         "Median of the wake-ups of {} pairs of CPUs. Fastest: {}. Slowest: {}.",
         cells.len(),
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn every_pair_has_its_numbers_and_missing_ones_a_dash() {
         let svg = heatmap("m", "futex", &[cell(0, 1, 2_000), cell(1, 0, 8_000)]).unwrap();
-        for told in ["2.000 µs", "min 1.000 µs", "max 6.000 µs", "8.000 µs"] {
-            assert!(svg.contains(told), "{told}: {svg}");
+        for number in ["2.000 µs", "min 1.000 µs", "max 6.000 µs", "8.000 µs"] {
+            assert!(svg.contains(number), "{number}: {svg}");
         }
         assert_eq!(svg.matches("\u{2013}").count(), 2, "the diagonal");
         assert_eq!(heatmap("m", "futex", &[]), None);

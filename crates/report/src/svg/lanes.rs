@@ -15,8 +15,8 @@ const BAR: f64 = 18.0;
 const WRITTEN: usize = 14;
 /// A label is written where the bars before it leave this much, px for each character.
 const CHARACTER: f64 = 6.2;
-/// Spans told in the description.
-const TOLD: usize = 40;
+/// Spans listed in the description.
+const LISTED: usize = 40;
 
 /// Something that ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,10 +91,10 @@ fn description(spans: &[LaneSpan], start: f64) -> String {
         let [from, ns] = [span.from_ns - start, span.ns].map(|ns| micro(&format::ns_f(ns)));
         format!("{}: {} at {from} for {ns}", span.lane, span.label)
     };
-    let told: Vec<String> = spans.iter().take(TOLD).map(one).collect();
-    let more = spans.len().saturating_sub(TOLD);
+    let list: Vec<String> = spans.iter().take(LISTED).map(one).collect();
+    let more = spans.len().saturating_sub(LISTED);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-    format!("What ran when. {}{more}.", told.join("; "))
+    format!("What ran when. {}{more}.", list.join("; "))
 }
 
 #[cfg(test)]

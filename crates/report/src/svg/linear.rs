@@ -46,13 +46,13 @@ pub fn linear(id: &str, title: &str, what: &str, lines: &[Line<'_>]) -> Option<S
         chart.series_of(&hue_class(hue), &line.label, &steps(line.bins, &x, &y));
     }
     chart.key_of(
-        &lines.iter().enumerate().map(|(hue, line)| (hue_class(hue), told(line))).collect::<Vec<_>>(),
+        &lines.iter().enumerate().map(|(hue, line)| (hue_class(hue), legend(line))).collect::<Vec<_>>(),
     );
     Some(chart.finish())
 }
 
 /// `CPU 3, max 6.198 ms, 5 beyond`.
-fn told(line: &Line<'_>) -> String {
+fn legend(line: &Line<'_>) -> String {
     let beyond = line.n.saturating_sub(line.bins.iter().map(|bin| bin[1].max(0) as u64).sum());
     let beyond = if beyond == 0 { String::new() } else { format!(", {} beyond", format::count(beyond)) };
     format!("{}, max {}{beyond}", line.label, micro(&format::ns(line.max_ns)))
@@ -71,7 +71,7 @@ fn steps(bins: &[[i64; 2]], x: &Axis, y: &Axis) -> String {
             steps.start(x.px(*bin as f64 * 1e3), floor);
             level = None;
         }
-        // A level that goes on needs no corner.
+        // A level that continues needs no corner.
         if level != Some(*count) {
             steps.upright(y.px(*count as f64).round());
             level = Some(*count);
@@ -84,7 +84,7 @@ fn steps(bins: &[[i64; 2]], x: &Axis, y: &Axis) -> String {
 }
 
 fn description(what: &str, lines: &[Line<'_>]) -> String {
-    let lines: Vec<String> = lines.iter().map(told).collect();
+    let lines: Vec<String> = lines.iter().map(legend).collect();
     format!("Samples of each microsecond of {what}, counts logarithmic. {}.", lines.join("; "))
 }
 

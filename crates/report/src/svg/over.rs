@@ -1,7 +1,7 @@
 //! Values over the levels of a factor, as lines or bars: each with what its repetitions span, and published numbers as crosses beside.
 //!
-//! Places are evenly apart, since levels are names as often as numbers. A logarithmic axis is asked for where values lie decades apart;
-//! what is not above 0 then stands on the axis.
+//! Places are evenly apart, since levels are names as often as numbers. The caller asks for a
+//! logarithmic axis where values lie decades apart; values not above 0 then stand on the axis.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};
@@ -49,7 +49,7 @@ pub struct Over {
     pub published: Vec<(usize, f64)>,
 }
 
-/// What a chart of values over levels is told.
+/// Parameters of a chart of values over levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverAsked<'a> {
     /// Names of both axes.

@@ -1,5 +1,6 @@
-//! Distributions of unlike things under each other: for each a line from the least to the observed maximum, a bar up to the 99th
-//! percentile where it is known, a dot at the median, and marks such as a deadline. Logarithmic, since they lie decades apart.
+//! Distributions of unlike things under each other: for each a line from the least to the observed
+//! maximum, a bar up to the 99th percentile where it is known, a dot at the median, and marks such
+//! as a deadline. Logarithmic, since they lie decades apart.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, HALF, px};

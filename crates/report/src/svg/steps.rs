@@ -40,7 +40,7 @@ pub fn steps(id: &str, title: &str, what: &str, rows: &[StepRow]) -> Option<Stri
     }
     let height = 62.0 + (BAR + GAP) * rows.len() as f64;
     let mut chart = Chart::new(id, title, &description(title, rows), [FULL, height], 170.0);
-    // Room for the figure at the end of the longest bar.
+    // Room for the number at the end of the longest bar.
     let x = Axis::linear(Unit::Ns, 0.0, most * 1.1, chart.across());
     chart.horizontal(&x, what);
     for (index, row) in rows.iter().enumerate() {

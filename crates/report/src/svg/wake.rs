@@ -1,8 +1,9 @@
 //! One late wake-up as it passed: a lane for each CPU that took part, what ran there, and the marks of its way.
 //!
 //! After the timelines of interference on a core in the RTSS 2024 paper on isolation (Fig. 5), for one sample: the timer expires,
-//! perhaps on another CPU; the wake-up is asked for; an IPI goes to the task's CPU; the scheduler switches; the task returns. Most of
-//! a large latency is often one step, with all other marks in its last hundredth, so the end is drawn once more, enlarged.
+//! perhaps on another CPU; the wake-up is requested; an IPI goes to the task's CPU; the scheduler
+//! switches; the task returns. Most of a large latency is often one step, with all other marks in
+//! its last hundredth, so the end is drawn once more, enlarged.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};

@@ -34,7 +34,7 @@ impl Paint {
     }
 }
 
-/// Text for a terminal, under construction: wrapped at the width asked for, 60 to 120 columns.
+/// Text for a terminal, under construction: wrapped at the requested width, 60 to 120 columns.
 pub struct Page {
     text: String,
     color: bool,
@@ -83,7 +83,7 @@ impl Page {
         }
     }
 
-    /// A table; the first `left` columns are flush left, figures flush right.
+    /// A table; the first `left` columns are flush left, numbers flush right.
     pub(crate) fn table(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
         let mut table = Table::new();
         table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);

@@ -12,7 +12,7 @@ use crate::{Document, Status, conditions, format, heading};
 
 /// Pieces of advice shown before the list is cut.
 const ADVICE: usize = 10;
-/// Sentences about figures that could not be told apart, before they are only counted.
+/// Sentences about values that cannot be distinguished; the rest is only counted.
 const UNDECIDED: usize = 3;
 
 pub(super) fn head(page: &mut Page, document: &Document) {
@@ -81,9 +81,9 @@ pub(super) fn conditions(page: &mut Page, document: &Document) {
 pub(super) fn advice(page: &mut Page, document: &Document) {
     let nothing = document.advice.iter().all(|advice| advice.kind == AdviceKind::Nothing);
     page.heading(if nothing { "WHAT IS WRONG" } else { "WHAT IS WRONG, in order of cost" });
-    let mut told = BTreeSet::new();
+    let mut mechanisms = BTreeSet::new();
     for (index, advice) in document.advice.iter().take(ADVICE).enumerate() {
-        one(page, index + 1, advice, &mut told);
+        one(page, index + 1, advice, &mut mechanisms);
     }
     let rest = document.advice.len().saturating_sub(ADVICE);
     if rest > 0 {
@@ -91,8 +91,8 @@ pub(super) fn advice(page: &mut Page, document: &Document) {
     }
 }
 
-/// A mechanism that removes several classes is spelt out once: `told` holds those.
-fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, told: &mut BTreeSet<&'a str>) {
+/// A mechanism that removes several classes is spelt out once: `mechanisms` holds those.
+fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, mechanisms: &mut BTreeSet<&'a str>) {
     let first = format!("{number:3}. ");
     if advice.kind == AdviceKind::Loss {
         page.painted(Paint::Yellow, &first, &advice.what);
@@ -106,7 +106,7 @@ fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, told: &mut BTreeS
     }
     for step in &advice.steps {
         let fix = format!("{} ({})", step.mechanism, step.state.name());
-        if !told.insert(&step.mechanism) {
+        if !mechanisms.insert(&step.mechanism) {
             page.item("       fix: ", &format!("{fix}: as above"));
             continue;
         }
@@ -124,9 +124,9 @@ fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, told: &mut BTreeS
 fn price(page: &mut Page, first: &str, now: Option<&str>, cost: Option<&str>) {
     let now = now.map(|now| format!("now: {now}"));
     let cost = cost.map(|cost| format!("costs: {}", cost.trim_end_matches('.')));
-    let told: Vec<String> = now.into_iter().chain(cost).collect();
-    if !told.is_empty() {
-        page.item(first, &told.join("; "));
+    let parts: Vec<String> = now.into_iter().chain(cost).collect();
+    if !parts.is_empty() {
+        page.item(first, &parts.join("; "));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The figures: wake-up latency and noise by phase and CPU, events by class and phase.
+//! The numbers: wake-up latency and noise by phase and CPU, events by class and phase.
 
 use analysis::shape::Distribution;
 use model::EventClass;
@@ -7,7 +7,7 @@ use model::sample::ProbeKind;
 use super::layout::Page;
 use crate::Document;
 use crate::distribution::{maximum, quantile};
-use crate::pooled::{Pooled, pooled, telling_probe};
+use crate::pooled::{Pooled, cost_probe, pooled};
 use crate::{format, heading};
 
 /// Rows of a table before it is cut; the page and the JSON have them all.
@@ -80,7 +80,8 @@ pub(super) fn noise(page: &mut Page, document: &Document) {
     page.item("  ", &format!("the loop ran: {}; its pauses are not counted", loop_time(document, &windows)));
 }
 
-/// What tells windows apart in the first column: of an assessment the phase, of a measurement the thread.
+/// The first column, which distinguishes windows: the phase of an assessment, the thread of a
+/// measurement.
 fn named(document: &Document) -> (&'static str, fn(&Distribution) -> String) {
     if heading::is_measurement(&document.run) {
         ("thread", |d| d.thread.to_string())
@@ -100,7 +101,7 @@ fn loop_time(document: &Document, windows: &[&Distribution]) -> String {
 }
 
 pub(super) fn events(page: &mut Page, document: &Document) {
-    let Some(probe) = telling_probe(&document.analysis) else {
+    let Some(probe) = cost_probe(&document.analysis) else {
         page.heading("EVENTS ON THE MEASURED CPUS");
         return page.item("  ", "no trace was recorded: who interrupts is not known");
     };

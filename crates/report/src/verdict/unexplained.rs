@@ -33,8 +33,7 @@ pub(super) fn record(document: &Document, window: &Distribution) -> String {
     }
 }
 
-/// A step that waited for another CPU: that is shown, by the marks at its ends; its reason there is
-/// not.
+/// A step that waited for another CPU: the marks at its ends show the wait, but not its reason.
 pub(super) fn of_step_elsewhere(part: &PathBox) -> (String, Known) {
     let step = match part.step {
         Step::TimerLate => "the timer expired late",
@@ -66,7 +65,7 @@ pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns
     format!("{waited}, and no recorded event held it up: {suspects}; not recorded which{steal}")
 }
 
-/// What a task may do that goes behind and was not preempted.
+/// Why a current task may not have been preempted.
 const CODE: &str = "kernel code that could not be preempted";
 /// The same, where nothing was recorded that would show it.
 const CODE_UNSEEN: &str = "kernel code that could not be preempted (record it with --stacks)";
@@ -100,7 +99,7 @@ fn suspects(document: &Document, step: Step) -> String {
 }
 
 /// The steal time of the window, and how much of `ns` it can be at most. It counts the time in which
-/// the hypervisor ran somebody else; what it does for the guest itself is in no counter.
+/// the hypervisor ran another guest or task; no counter has its work for this guest.
 pub(super) fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
     if document.machine.machine.hypervisor.is_none() {
         return String::new();

@@ -16,10 +16,11 @@ pub(crate) fn thread_cpu() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// How often the calling thread has given up its CPU to wait for something; 0 where the kernel does not say.
+/// How often the calling thread has given up its CPU to wait for something; 0 where the kernel does
+/// not report it.
 #[allow(dead_code, reason = "not every bench has threads")]
 pub(crate) fn waits() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let told = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    told.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    switches.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }

@@ -10,9 +10,8 @@ use crate::system::SystemTask;
 const PLACE: &str = "the question";
 
 impl Certificate {
-    /// Whether it is about this question as it is written. Where a heuristic placed the tasks, what
-    /// is proved is that the tasks on these cores are in time, or late; the question names no core
-    /// then.
+    /// Whether it is about this question as written. Where a heuristic placed the tasks, the proof
+    /// is that the tasks on these cores are in time, or late; the question names no core then.
     pub fn is_about(&self, question: &Question) -> Result<(), Broken> {
         let system = &question.system;
         if let Some(what) = system.beyond_independent() {

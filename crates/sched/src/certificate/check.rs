@@ -1,6 +1,8 @@
-//! The checker of certificates: substitutes numbers, shares nothing with the tests but the task type, and is all that has to be trusted.
+//! The checker of certificates: it substitutes numbers and shares only the task type with the
+//! tests. Nothing else has to be trusted.
 //!
-//! Arithmetic saturates at 128 bits, in each place towards refusal or towards what is true anyway.
+//! Arithmetic saturates at 128 bits. Saturation always leads to refusal, or to a statement that is
+//! true anyway.
 
 use super::{Certificate, CoreProof, Proof, SCHEMA};
 use crate::task::Task;
@@ -129,7 +131,7 @@ fn repeats(tasks: &[Task], length: u128) -> bool {
         && tasks.iter().fold(0u128, |sum, task| sum.saturating_add(asked(task))) <= length
 }
 
-/// The job is not done before any of the points, and past due at the last.
+/// The job is not done before any of the points, and is late at the last.
 fn fp_late(tasks: &[Task], job: u64, points: &[u64]) -> bool {
     let Some(own) = tasks.last() else { return false };
     let mut reached = 0u128;

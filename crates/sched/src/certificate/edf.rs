@@ -23,7 +23,7 @@ pub(super) fn prove(tasks: &[Task], limits: Limits) -> Proof {
     let mut rounds = 0;
     let full = if blocking > 0 { repetition(tasks) } else { None };
     let busy = match full {
-        // A full core never works off what blocked it. What is late can still be found.
+        // A full core never works off what blocked it. Lateness can still be proved.
         Some(_) => None,
         None => busy_window(tasks, blocking, &mut rounds, cap),
     };
@@ -56,7 +56,8 @@ fn busy_window(tasks: &[Task], blocking: u64, rounds: &mut u64, cap: u64) -> Opt
     }
 }
 
-/// What jobs that arrive and are due within an interval of this length may ask for, D - J in place of D.
+/// Demand of the jobs that arrive and are due within an interval of this length, with deadline D -
+/// J instead of D.
 fn demand(tasks: &[Task], interval: u64) -> u64 {
     tasks.iter().fold(0, |sum: u64, task| {
         let jobs = (interval + task.jitter_ns)

@@ -85,7 +85,8 @@ fn points(tasks: &[Task], index: usize, job: u64, due: u64) -> Found {
     Found::Late(Proof::FpLate { task: index, job, points_ns: points })
 }
 
-/// Whether the windows of later jobs are those up to this one, so many periods later: no more is asked in these periods than fits.
+/// Whether the windows of later jobs repeat those up to this one, this many periods later: demand
+/// in these periods is at most what fits.
 fn repeats(tasks: &[Task], job: u64) -> bool {
     let Some(own) = tasks.last() else { return true };
     let length = u128::from(own.period_ns) * (u128::from(job) + 1);

@@ -1,4 +1,5 @@
-//! Certificates: why a verdict is right, in numbers that can be checked by substitution, without the analysis that found them.
+//! Certificates: numbers that prove a verdict by substitution, without the analysis that found
+//! them.
 //!
 //! | claim | numbers | what has to be checked |
 //! |---|---|---|
@@ -26,7 +27,7 @@ use crate::task::TaskSet;
 use crate::window::Limits;
 use serde::{Deserialize, Serialize};
 
-/// Most tasks of a core for which a proof is looked for: its length goes with their square.
+/// Maximum number of tasks of a core for a proof: its length grows with their square.
 const MOST_TASKS: usize = 20_000;
 
 /// The schema of a certificate.
@@ -48,7 +49,8 @@ pub struct Certificate {
     pub schedulable: bool,
     /// Every core that has tasks.
     pub cores: Vec<CoreProof>,
-    /// FNV-1a of all else, in hexadecimal: tells damage, not forgery, which the numbers have to withstand by themselves.
+    /// FNV-1a of all else, in hexadecimal. Detects damage, not forgery; against forgery the numbers
+    /// must hold by themselves.
     pub digest: String,
 }
 
@@ -66,7 +68,7 @@ pub struct CoreProof {
     pub proof: Proof,
 }
 
-/// What is proved of one core. Times in ns, tasks by their place on the core, jobs from 0.
+/// The proof for one core. Times in ns, tasks by their place on the core, jobs from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "claim", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Proof {

@@ -1,6 +1,6 @@
-//! Response times that a certificate proves: from a window w_q that holds the work of job q and all
-//! above it, the job ends w_q after the latest release of job 0, and so w_q + J - q T after its own
-//! arrival at most.
+//! Response times that a certificate proves. A window w_q holds the work of job q and all above it.
+//! The job ends w_q after the latest release of job 0, and so at most w_q + J - q T after its own
+//! arrival.
 
 use super::check::broken;
 use super::{Broken, Certificate, Proof};
@@ -23,9 +23,8 @@ impl Certificate {
         bounds
     }
 
-    /// Whether response times, in the unit and the order of the question, are bounds by what is
-    /// proved: of how many of them that is so. Those of a core whose proof has no windows are
-    /// neither.
+    /// Checks that response times, in the unit and order of the question, are at least the proved
+    /// bounds; returns how many were compared. Those of a core whose proof has no windows are not.
     pub fn proves_responses(&self, question: &Question, responses: &[Option<u64>]) -> Result<usize, Broken> {
         let bounds = self.response_bounds(question);
         if responses.len() != bounds.len() {
@@ -70,40 +69,40 @@ mod tests {
         let verdict = ask.verdict(&question, Limits::default()).unwrap();
         let responses: Vec<Option<u64>> =
             verdict.response_times.iter().map(|one| one.map(|ns| question.in_unit(ns))).collect();
-        let told = question.in_order(&responses);
+        let times = question.in_order(&responses);
         let certificate = ask.certificate(&question, Limits::default()).unwrap().unwrap();
-        (question, told, certificate)
+        (question, times, certificate)
     }
 
     #[test]
     fn a_response_time_below_the_proved_one_is_not_believed() {
         let line = r#"{"unit":"ms","tasks":[{"period":40,"cost":10,"priority":3},{"period":10,"cost":3,"priority":1},{"period":20,"cost":5,"jitter":2,"priority":2}]}"#;
-        let (question, told, certificate) = both(line);
-        assert_eq!(told, [Some(29), Some(3), Some(10)]);
-        assert_eq!(certificate.proves_responses(&question, &told), Ok(3));
+        let (question, times, certificate) = both(line);
+        assert_eq!(times, [Some(29), Some(3), Some(10)]);
+        assert_eq!(certificate.proves_responses(&question, &times), Ok(3));
         for place in 0..3 {
-            let mut less = told.clone();
+            let mut less = times.clone();
             less[place] = less[place].map(|one| one - 1);
             let why = certificate.proves_responses(&question, &less).unwrap_err().to_string();
             assert!(why.starts_with(&format!("tasks[{place}] of the answer: a response time of")), "{why}");
-            let mut more = told.clone();
+            let mut more = times.clone();
             more[place] = more[place].map(|one| one + 1);
             assert_eq!(certificate.proves_responses(&question, &more), Ok(3));
         }
-        assert!(certificate.proves_responses(&question, &told[1..]).is_err());
+        assert!(certificate.proves_responses(&question, &times[1..]).is_err());
     }
 
     #[test]
     fn a_core_with_a_late_task_proves_no_response_time() {
         let line = r#"{"cores":2,"tasks":[{"period":10,"cost":3},{"period":20,"cost":18},{"period":30,"cost":4,"core":1}]}"#;
-        let (question, told, certificate) = both(line);
-        assert_eq!((certificate.schedulable, told.as_slice()), (false, [Some(3), None, Some(4)].as_slice()));
+        let (question, times, certificate) = both(line);
+        assert_eq!((certificate.schedulable, times.as_slice()), (false, [Some(3), None, Some(4)].as_slice()));
         assert_eq!(certificate.response_bounds(&question), [None, None, Some(4)]);
-        assert_eq!(certificate.proves_responses(&question, &told), Ok(1));
+        assert_eq!(certificate.proves_responses(&question, &times), Ok(1));
     }
 
     proptest! {
-        /// The windows are least solutions, so what they prove is what the test answers.
+        /// The windows are least solutions, so they prove exactly the test's answer.
         #[test]
         fn what_is_proved_is_what_is_answered(
             rows in prop::collection::vec((4u64..60, 1u64..12, 0u64..9, 50u64..250), 1..6),
@@ -112,9 +111,9 @@ mod tests {
                 format!("{{\"period\":{period},\"cost\":{cost},\"jitter\":{jitter},\"deadline\":{}}}", (period * deadline / 100).max(1))
             };
             let tasks: Vec<String> = rows.iter().map(task).collect();
-            let (question, told, certificate) = both(&format!("{{\"tasks\":[{}]}}", tasks.join(",")));
+            let (question, times, certificate) = both(&format!("{{\"tasks\":[{}]}}", tasks.join(",")));
             if certificate.schedulable {
-                prop_assert_eq!(certificate.response_bounds(&question), told);
+                prop_assert_eq!(certificate.response_bounds(&question), times);
             }
         }
     }

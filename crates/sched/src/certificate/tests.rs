@@ -16,7 +16,7 @@ fn certificate(system: &System, test: Test) -> Certificate {
     certify(system, test, None, Limits::default()).unwrap().unwrap()
 }
 
-/// The verdict of the test itself on what the certificate is about; none where it reaches none.
+/// The verdict of the test itself on the subject of the certificate; none where it reaches none.
 fn truth(certificate: &Certificate) -> Option<bool> {
     let test = Test::by_name(&certificate.test).unwrap();
     let mut all = true;
@@ -79,11 +79,12 @@ fn alterations(value: &Value) -> Vec<Value> {
     }
 }
 
-/// None is accepted as it is; with a new digest only if the test says the same of the tasks that it names.
+/// None is accepted as it is; with a new digest only if the test gives the same verdict on the
+/// tasks that it names.
 fn refuses_alterations(certificate: &Certificate) -> usize {
     let mut refused = 0;
     for altered in alterations(&serde_json::to_value(certificate).unwrap()) {
-        // What is no certificate at all is refused by the reader.
+        // The reader refuses whatever is not a certificate at all.
         let Ok(mut altered) = serde_json::from_value::<Certificate>(altered) else { continue };
         if altered == *certificate {
             continue;
@@ -194,7 +195,7 @@ fn what_cannot_be_certified_is_refused_or_left_out() {
         Task { deadline_ns: crate::MAX_NS, ..Task::implicit(1_000_033, 500_015) },
     ];
     assert_eq!(certify(&system(&long, 1), Test::FpRta, None, Limits { rounds_per_task: 3 }), Ok(None));
-    // A core that is full and blocked: late is proved, in time is not.
+    // A core that is full and blocked: late can be proved, in time cannot.
     let full = |deadline_ns| [Task { deadline_ns, blocking_ns: 4, ..Task::implicit(15, 15) }];
     assert_eq!(claims(&certificate(&system(&full(15), 1), Test::EdfQpa)), ["edf-late"]);
     assert_eq!(certify(&system(&full(19), 1), Test::EdfQpa, None, Limits::default()), Ok(None));

@@ -1,8 +1,9 @@
 //! A curve as one number: its area (SUA, schedulable utilization area: Chisholm, Ward, Kim and Anderson, RTSS 2015), and weighted
 //! schedulability, sum U S(U) / sum U (Bastoni, Brandenburg and Anderson, OSPERT 2010).
 //!
-//! The same sets run along the whole axis, so each set has an area of its own, and a curve's is their mean: its interval is that of a mean,
-//! with no assumption on how neighbouring points depend on each other.
+//! The same sets run along the whole axis, so each set has an area of its own, and a curve's is
+//! their mean. Its interval is that of a mean, and makes no assumption on how neighbouring points
+//! depend on each other.
 
 use super::Z95;
 
@@ -77,17 +78,17 @@ mod tests {
         let axis = [0.5, 0.7, 1.0];
         // Shares 1, 1/2, 0.
         let points = [vec![true, true], vec![true, false], vec![false, false]];
-        let told = area(&axis, &points);
+        let result = area(&axis, &points);
         // (0.2 * (1 + 0.5) / 2 + 0.3 * (0.5 + 0) / 2) / 0.5
-        assert!((told.area - 0.45).abs() < 1e-12, "{told:?}");
-        assert!((told.weighted - (0.5 + 0.35) / 2.2).abs() < 1e-12, "{told:?}");
+        assert!((result.area - 0.45).abs() < 1e-12, "{result:?}");
+        assert!((result.weighted - (0.5 + 0.35) / 2.2).abs() < 1e-12, "{result:?}");
         let none = [vec![false, false], vec![false, false], vec![false, false]];
         let gain = area_gain(&axis, &none, &points);
         assert!(
-            (gain.area - told.area).abs() < 1e-12
-                && (gain.area_interval[0] - told.area_interval[0]).abs() < 1e-12
+            (gain.area - result.area).abs() < 1e-12
+                && (gain.area_interval[0] - result.area_interval[0]).abs() < 1e-12
         );
-        assert!(told.area_interval[0] < told.area && told.area < told.area_interval[1]);
+        assert!(result.area_interval[0] < result.area && result.area < result.area_interval[1]);
     }
 
     #[test]

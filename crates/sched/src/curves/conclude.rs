@@ -1,8 +1,9 @@
-//! From verdicts to what is said of them: shares with intervals, areas, and pairs of curves, set by set and beside what was published.
+//! Evaluates verdicts: shares with intervals, areas, and pairs of curves, set by set and beside
+//! what was published.
 
 use super::declared::{Claim, Declared, Published};
 use super::{
-    Area, Curve, Paired, Proportion, Ratio, Unrelated, area, area_gain, paired, ratio, sets_to_tell_apart,
+    Area, Curve, Paired, Proportion, Ratio, Unrelated, area, area_gain, paired, ratio, sets_to_distinguish,
     unrelated, wilson,
 };
 use crate::fp_lanes::Path;
@@ -29,10 +30,10 @@ pub struct Concluded {
     /// Its points.
     pub values: Vec<f64>,
     /// In the order of the declaration.
-    pub curves: Vec<Told>,
+    pub curves: Vec<CurveResult>,
     /// Every two of them.
     pub pairs: Vec<Pair>,
-    /// Where published figures are from.
+    /// Source of the published results.
     pub published: Option<Published>,
     /// Published statements about two curves, beside what is found here.
     pub claims: Vec<Claimed>,
@@ -42,7 +43,7 @@ pub struct Concluded {
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Told {
+pub struct CurveResult {
     /// Its name.
     pub name: String,
     /// The test.
@@ -78,7 +79,7 @@ pub struct Claimed {
     /// The statement.
     #[serde(flatten)]
     pub claim: Claim,
-    /// Where on the axis it is looked at; none where nowhere both accept anything.
+    /// Where on the axis it is compared; none if both accept a set at no point.
     pub x: Option<f64>,
     /// Second over first share there.
     pub found: Option<Ratio>,
@@ -108,9 +109,9 @@ pub struct PairPoint {
     pub x: f64,
     /// The two, set by set.
     pub paired: Paired,
-    /// Sets a curve for unrelated samples to show the difference found here.
+    /// Sets per curve that unrelated samples would need to show this difference.
     pub unrelated_sets_needed: Option<u64>,
-    /// The published shares, as the unrelated samples that they are: second less first.
+    /// The published shares, which are unrelated samples: second less first.
     pub published: Option<Unrelated>,
 }
 
@@ -124,39 +125,41 @@ pub fn conclude(
     let axis = &declared.axis.values;
     let share =
         |point: &Vec<bool>| wilson(point.iter().filter(|one| **one).count() as u64, point.len() as u64);
-    let told = declared.curves.iter().zip(curves).zip(verdicts).map(|((curve, asked), points)| Told {
-        name: curve.name.clone(),
-        test: asked.test.name(),
-        partition: curve.partition.clone(),
-        locks: curve.locks.clone(),
-        ceilings: curve.ceilings,
-        longer_sections: curve.longer_sections,
-        own_locks: curve.own_locks.clone(),
-        overheads: curve.overheads,
-        group: curve.group.clone(),
-        jitter_ns: asked.jitter_ns,
-        points: points.iter().map(share).collect(),
-        published: curve.published.clone(),
-        area: area(axis, points),
-    });
-    let told: Vec<Told> = told.collect();
-    let pairs = (0..told.len()).flat_map(|first| (first + 1..told.len()).map(move |second| [first, second]));
+    let results =
+        declared.curves.iter().zip(curves).zip(verdicts).map(|((curve, asked), points)| CurveResult {
+            name: curve.name.clone(),
+            test: asked.test.name(),
+            partition: curve.partition.clone(),
+            locks: curve.locks.clone(),
+            ceilings: curve.ceilings,
+            longer_sections: curve.longer_sections,
+            own_locks: curve.own_locks.clone(),
+            overheads: curve.overheads,
+            group: curve.group.clone(),
+            jitter_ns: asked.jitter_ns,
+            points: points.iter().map(share).collect(),
+            published: curve.published.clone(),
+            area: area(axis, points),
+        });
+    let results: Vec<CurveResult> = results.collect();
+    let pairs =
+        (0..results.len()).flat_map(|first| (first + 1..results.len()).map(move |second| [first, second]));
     let pair = |[first, second]: [usize; 2]| {
         let point = |at: usize| {
-            let (one, other) = (&told[first], &told[second]);
+            let (one, other) = (&results[first], &results[second]);
             let said = one.published.as_ref().zip(other.published.as_ref()).zip(declared.published.as_ref());
             PairPoint {
                 x: axis[at],
                 paired: paired(&verdicts[first][at], &verdicts[second][at]),
-                unrelated_sets_needed: sets_to_tell_apart(one.points[at].share, other.points[at].share),
+                unrelated_sets_needed: sets_to_distinguish(one.points[at].share, other.points[at].share),
                 published: said
                     .map(|((one, other), of)| unrelated(other[at] / 100.0, one[at] / 100.0, of.sets)),
             }
         };
         Pair {
-            first: told[first].name.clone(),
-            second: told[second].name.clone(),
-            grouped: told[first].group == told[second].group,
+            first: results[first].name.clone(),
+            second: results[second].name.clone(),
+            grouped: results[first].group == results[second].group,
             gain: area_gain(axis, &verdicts[first], &verdicts[second]),
             points: (0..axis.len()).map(point).collect(),
         }
@@ -171,7 +174,7 @@ pub fn conclude(
         vector_path: Path::Widest.name(),
         axis: declared.axis.of.words().to_owned(),
         values: axis.clone(),
-        curves: told,
+        curves: results,
         pairs,
         published: declared.published.clone(),
         claims: declared.claims.iter().map(|claim| beside(declared, claim, verdicts)).collect(),
@@ -179,7 +182,7 @@ pub fn conclude(
     }
 }
 
-/// A claim beside what is found: at its point, or where the ratio is largest.
+/// Sets a claim beside the result: at its point, or where the ratio is largest.
 fn beside(declared: &Declared, claim: &Claim, verdicts: &[Vec<Vec<bool>>]) -> Claimed {
     let axis = &declared.axis.values;
     let curve = |name: &str| declared.curves.iter().position(|curve| curve.name == name);

@@ -1,4 +1,5 @@
-//! The declaration of a study of task sets, as written in TOML or JSON: the sets, the axis, the curves, what others have published.
+//! The declaration of a study of task sets, as written in TOML or JSON: the sets, the axis, the
+//! curves, the published results of others.
 
 use super::{Curve, OwnLocks};
 use crate::analyze::Test;
@@ -35,7 +36,7 @@ pub struct Declared {
     /// What is asked of every set.
     #[serde(rename = "curve")]
     pub curves: Vec<DeclaredCurve>,
-    /// Where published figures are from.
+    /// Source of the published results.
     #[serde(default)]
     pub published: Option<Published>,
     /// What others say of two curves.
@@ -54,9 +55,9 @@ pub struct Claim {
     /// Where on the axis; at the point with the largest ratio where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// In the words of the source: what it says the second has over the first.
+    /// In the words of the source: the advantage of the second over the first.
     pub says: String,
-    /// The same as a ratio of shares, second over first, where it can be read as one.
+    /// The same as a ratio of shares, second over first, where the words give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }
@@ -72,7 +73,7 @@ pub struct Sets {
     /// Where it is not the axis.
     #[serde(default)]
     pub utilization: Option<f64>,
-    /// How it is divided: `uunifast` or `randfixedsum`; by its size where nothing is said.
+    /// How it is divided: `uunifast` or `randfixedsum`; chosen by its size if left out.
     #[serde(default)]
     pub utilizations: Option<String>,
     /// Deadlines as shares of the period, uniformly between the two.
@@ -155,8 +156,8 @@ pub struct DeclaredCurve {
     /// How requests are served: a protocol by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<String>,
-    /// Resources that one core alone uses are held at their ceiling, as SchedCAT takes them, not
-    /// without preemption.
+    /// Resources that one core alone uses are held at their ceiling, as in SchedCAT, not without
+    /// preemption.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ceilings: bool,
     /// Release jitter of every task, a time with its unit.
@@ -179,7 +180,7 @@ pub struct DeclaredCurve {
     pub published: Option<Vec<f64>>,
 }
 
-/// Where published figures are from.
+/// Source of the published results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -328,7 +329,7 @@ impl Declared {
 }
 
 impl Sets {
-    /// The sets of so many cores with this utilization, without release jitter.
+    /// The sets of this many cores with this utilization, without release jitter.
     pub fn spec(&self, cores: u32, utilization: f64) -> Result<Spec, GenerateError> {
         let sharing = self.sharing.as_ref().map(|shared| {
             Ok::<_, GenerateError>(Sharing {

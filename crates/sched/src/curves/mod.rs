@@ -1,6 +1,7 @@
 //! Schedulability curves: the share of random sets that a test accepts, over utilization or cores, and what such a sample can support.
 //!
-//! All curves of a study are asked about the same sets (common random numbers), so that they are compared set by set.
+//! All curves of a study are evaluated on the same sets (common random numbers), so that they are
+//! compared set by set.
 //!
 //! | file | idea |
 //! |---|---|
@@ -34,7 +35,7 @@ use thiserror::Error;
 
 pub use area::{Area, area, area_gain};
 pub use paired::{Paired, paired};
-pub use proportion::{Proportion, Unrelated, sets_to_tell_apart, unrelated, wilson};
+pub use proportion::{Proportion, Unrelated, sets_to_distinguish, unrelated, wilson};
 pub use ratio::{Ratio, ratio};
 
 /// The normal quantile of 95 % intervals.
@@ -51,15 +52,17 @@ pub struct Curve {
     pub locks: Option<Locks>,
     /// Release jitter of every task, ns.
     pub jitter_ns: u64,
-    /// Whether what delays a release delays a critical section as much: each is longer by the jitter, and so is its task for each request.
+    /// Whether a delay of a release delays a critical section as much: each is longer by the
+    /// jitter, and so is its task for each request.
     pub longer_sections: bool,
-    /// Whose resources are taken apart; none: all are shared as drawn.
+    /// Whose resources are made separate; none: all are shared as drawn.
     pub own_locks: Option<OwnLocks>,
     /// What the kernel costs; none: not counted.
     pub overheads: Option<Overheads>,
 }
 
-/// Who has every resource it requests for itself: another reading of how requests were drawn.
+/// Which tasks have every resource they request for themselves: another reading of how requests
+/// were drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnLocks {
     /// Every task.
@@ -162,7 +165,8 @@ fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> 
     Ok(verdict.schedulable)
 }
 
-/// Numbers the requests of these tasks anew, each a resource that nobody else has. A task requests a drawn resource once.
+/// Renumbers the requests of these tasks so that each has a resource of its own. A task requests a
+/// drawn resource once.
 fn take_apart(tasks: &mut [SystemTask], whose: OwnLocks) {
     let requests = tasks.iter_mut().flat_map(|task| &mut task.requests);
     let own = requests.filter(|request| whose == OwnLocks::All || request.access == Access::Read);

@@ -1,4 +1,4 @@
-//! Two curves on the same sets: only the sets on which they disagree tell them apart.
+//! Compares two curves on the same sets: only sets on which they disagree distinguish them.
 //!
 //! McNemar's test, exact (McNemar, Psychometrika 12, 1947): under equal shares each disagreement falls either way like a fair coin. The
 //! interval of the difference: Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on paired
@@ -44,7 +44,7 @@ pub fn paired(first: &[bool], second: &[bool]) -> Paired {
     }
 }
 
-/// Twice the smaller tail of a fair coin thrown once a disagreement, at most 1.
+/// Twice the smaller tail of a fair coin thrown once per disagreement, at most 1.
 fn mcnemar(one: u64, other: u64) -> f64 {
     let (n, few) = (one + other, one.min(other));
     let ln_chance = |k: u64| {
@@ -53,7 +53,8 @@ fn mcnemar(one: u64, other: u64) -> f64 {
             - ln_gamma((n - k) as f64 + 1.0)
             - n as f64 * std::f64::consts::LN_2
     };
-    // Terms fall quickly away from the middle; from the largest on, those that no longer count are left out.
+    // Terms fall quickly away from the middle; going outwards from the largest, negligible ones are
+    // left out.
     let mut tail = 0.0;
     for k in (0..=few).rev() {
         let term = ln_chance(k).exp();
@@ -99,10 +100,13 @@ mod tests {
         assert_eq!((paired(&first, &second).difference, paired(&first, &second).first_only), (0.0, 0));
         second[300..307].fill(true);
         second[0] = false;
-        let told = paired(&first, &second);
-        assert_eq!((told.first_only, told.second_only, told.sets), (1, 7, 500));
-        assert!((told.difference - 0.012).abs() < 1e-12 && (told.p - 18.0 / 256.0).abs() < 1e-12, "{told:?}");
-        assert!(told.interval[0] < 0.012 && told.interval[1] > 0.012);
+        let pairs = paired(&first, &second);
+        assert_eq!((pairs.first_only, pairs.second_only, pairs.sets), (1, 7, 500));
+        assert!(
+            (pairs.difference - 0.012).abs() < 1e-12 && (pairs.p - 18.0 / 256.0).abs() < 1e-12,
+            "{pairs:?}"
+        );
+        assert!(pairs.interval[0] < 0.012 && pairs.interval[1] > 0.012);
     }
 
     /// Coverage of the interval with a fixed seed: 2000 samples of 500 pairs, 10 % and 5 % disagreements.

@@ -1,4 +1,5 @@
-//! A share of accepted sets: Wilson's interval, the difference of two unrelated samples, and how many sets it would take.
+//! A share of accepted sets: Wilson's interval, the difference of two unrelated samples, and the
+//! number of sets that would show it.
 //!
 //! Wilson 1927; its coverage is close to nominal for all shares, the ends included (Brown, Cai and DasGupta, "Interval estimation for a
 //! binomial proportion", Statistical Science 16, 2001).
@@ -31,7 +32,7 @@ pub fn wilson(accepted: u64, sets: u64) -> Proportion {
     Proportion { accepted, sets, share, interval: [low.max(0.0), high.min(1.0)] }
 }
 
-/// Two shares of unrelated samples, as published figures are.
+/// Difference of two shares of unrelated samples, as in published results.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Unrelated {
     /// First less second share.
@@ -53,7 +54,7 @@ pub fn unrelated(first: f64, second: f64, n: u64) -> Unrelated {
 
 /// Sets a sample needs for unrelated samples to show this difference at 5 % with a chance of 80 % (Fleiss, "Statistical Methods for Rates and
 /// Proportions", ch. 4, without continuity correction); none for equal shares.
-pub fn sets_to_tell_apart(first: f64, second: f64) -> Option<u64> {
+pub fn sets_to_distinguish(first: f64, second: f64) -> Option<u64> {
     const Z80: f64 = 0.841_621_233_572_914_2;
     let difference = first - second;
     let spread = first * (1.0 - first) + second * (1.0 - second);
@@ -110,9 +111,9 @@ mod tests {
     #[test]
     fn sets_needed() {
         // About 18,500 sets for 69.4 % against 68.1 %.
-        let needed = sets_to_tell_apart(0.6945, 0.681).unwrap();
+        let needed = sets_to_distinguish(0.6945, 0.681).unwrap();
         assert!((18_000..19_000).contains(&needed), "{needed}");
-        assert_eq!(sets_to_tell_apart(0.5, 0.5), None);
-        assert_eq!(sets_to_tell_apart(0.0, 0.0), None);
+        assert_eq!(sets_to_distinguish(0.5, 0.5), None);
+        assert_eq!(sets_to_distinguish(0.0, 0.0), None);
     }
 }

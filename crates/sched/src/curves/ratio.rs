@@ -1,4 +1,4 @@
-//! How many times as many sets the second of two curves accepts, on the same sets.
+//! The ratio of the sets that the second and the first of two curves accept, on the same sets.
 //!
 //! The logarithm of the ratio of two shares of the same sets has variance (b + c) / ((a + b) (a + c)), a, b, c sets accepted by both, by
 //! the first alone, by the second alone (the delta method; Nam and Blackwelder, "Analysis of the ratio of marginal probabilities in a
@@ -40,10 +40,10 @@ mod tests {
     fn by_hand() {
         let first: Vec<bool> = (0..500).map(|set| set < 100).collect();
         let second: Vec<bool> = (0..500).map(|set| set < 150).collect();
-        let told = ratio(&first, &second).unwrap();
+        let estimate = ratio(&first, &second).unwrap();
         // sqrt(50 / 15,000) = 0.057735, times 1.959964.
-        assert!((told.ratio - 1.5).abs() < 1e-12);
-        assert!((told.interval[0] - 1.5 * (-0.113_158f64).exp()).abs() < 1e-5, "{told:?}");
+        assert!((estimate.ratio - 1.5).abs() < 1e-12);
+        assert!((estimate.interval[0] - 1.5 * (-0.113_158f64).exp()).abs() < 1e-5, "{estimate:?}");
         let same = ratio(&first, &first).unwrap();
         assert!((same.interval[0] - 1.0).abs() < 1e-12 && (same.interval[1] - 1.0).abs() < 1e-12);
         assert_eq!(ratio(&[false; 9], &[true; 9]), None);

@@ -1,11 +1,13 @@
 //! Least windows of several sets at once.
 //!
-//! In every round each lane evaluates the busy-window equation of its own level (see `window`), and goes to the level that is to be looked at
-//! next once that one is decided. Two things leave few levels to look at. The bounds settle the highest ones. And one window answers for
-//! others: if f_i(w) ≤ w, and j is above i with B_j ≤ B_i + C_i, then f_j(w) ≤ w, too, because f_i has every term of f_j, the term C_j at
-//! least once, and C_i + B_i; so j needs no look if w ≤ D_j - J_j. The lowest priority is therefore looked at first.
+//! In every round each lane evaluates the busy-window equation of its current level (see `window`),
+//! and once that is decided, goes to the next level to check. Two things leave few levels to check.
+//! The bounds settle the highest ones. And one window answers for others: if f_i(w) ≤ w, and j is
+//! above i with B_j ≤ B_i + C_i, then f_j(w) ≤ w, too, because f_i has every term of f_j, the term
+//! C_j at least once, and C_i + B_i; so j needs no check if w ≤ D_j - J_j. The lowest priority is
+//! therefore checked first.
 //!
-//! Every window accepted has been checked by f(w) ≤ w in numbers that are whole and below 2^53: no rounding is trusted.
+//! Every accepted window has passed f(w) ≤ w in whole numbers below 2^53: no rounding is trusted.
 
 #![expect(
     clippy::needless_range_loop,
@@ -16,7 +18,7 @@
 use super::lanes::Lanes;
 use crate::generate::portable::nearest;
 
-/// Rounds at one level after which a set is decided by itself, where a cap of the caller's holds.
+/// Rounds at one level after which a set is decided by itself, under the caller's cap.
 const ROUNDS: u32 = 20_000;
 
 /// What came out of each lane.
@@ -28,7 +30,7 @@ pub(super) enum Fate {
     Apart,
 }
 
-/// Where the lanes stand. A lane that rests is at level -1, with a window and a demand of 0.
+/// The state of the lanes. A resting lane is at level -1, with a window and a demand of 0.
 struct State<const L: usize> {
     level: [f64; L],
     window: [f64; L],
@@ -122,7 +124,7 @@ impl<const L: usize> State<L> {
         self.limit[l] = 0.0;
     }
 
-    /// The window of this level is in time: on to the next above that it does not answer for.
+    /// The window of this level is in time: go to the next level above that it does not answer for.
     #[inline(always)]
     fn step(&mut self, lanes: &Lanes<L>, l: usize, easy: usize) {
         let (window, base) = (self.window[l], self.base[l]);

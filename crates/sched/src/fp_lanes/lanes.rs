@@ -62,7 +62,8 @@ impl<const L: usize> Lanes<L> {
         }
     }
 
-    /// Puts a set into a lane; false if it does not go there: D > T, a time above [`LARGEST`], or more tasks than levels.
+    /// Puts a set into a lane; false if it does not fit: D > T, a time above [`LARGEST`], or more
+    /// tasks than levels.
     pub(super) fn put(&mut self, lane: usize, set: &TaskSet) -> bool {
         let fits = |task: &crate::task::Task| {
             task.deadline_ns <= task.period_ns

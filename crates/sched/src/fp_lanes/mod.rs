@@ -1,8 +1,10 @@
-//! Yes or no for fixed priorities, many sets at a time: what schedulability studies ask. Same verdict as [`crate::is_schedulable`].
+//! Yes or no for fixed priorities, many sets at a time, for schedulability studies. Same verdict as
+//! [`crate::is_schedulable`].
 //!
-//! Sixteen sets go side by side through the vector units: `lanes` has the data and the bounds, `iterate` the windows. Which instructions are
-//! used is found out at run time; the arithmetic is the same with any, so that verdicts are, too. Sets that do not go into a lane (D > T,
-//! times above 2^50 ns, windows of many rounds) are decided one by one.
+//! Sixteen sets go side by side through the vector units: `lanes` has the data and the bounds,
+//! `iterate` the windows. The instructions are chosen at run time; the arithmetic, and so the
+//! verdict, is the same with any. Sets that do not fit a lane (D > T, times above 2^50 ns, windows
+//! of many rounds) are decided one by one.
 
 mod iterate;
 mod lanes;
@@ -52,7 +54,7 @@ impl Path {
     }
 }
 
-/// A verdict a set. A set that runs into the cap on rounds counts as not schedulable.
+/// One verdict per set. A set that reaches the cap on rounds counts as not schedulable.
 pub fn are_schedulable(sets: &[TaskSet], limits: Limits, path: Path) -> Vec<bool> {
     let levels = sets.iter().map(|set| set.tasks().len()).max().unwrap_or(0);
     let mut verdicts = Vec::with_capacity(sets.len());
@@ -60,8 +62,9 @@ pub fn are_schedulable(sets: &[TaskSet], limits: Limits, path: Path) -> Vec<bool
     verdicts
 }
 
-/// The verdicts of sets `range` of a generator, as many as there are jitters at a time: `[jitter][set]`. Each jitter, ns, is every task's,
-/// in place of [`crate::generate::Spec::jitter_ns`]; all are asked of the same sets.
+/// The verdicts of sets `range` of a generator, as many as there are jitters at a time:
+/// `[jitter][set]`. Each jitter, ns, applies to every task, in place of
+/// [`crate::generate::Spec::jitter_ns`]; all use the same sets.
 pub fn are_generated_schedulable(
     generator: &Generator,
     range: Range<u64>,

@@ -1,4 +1,5 @@
-//! Random task sets for schedulability studies: set i of a seed is the same set wherever, whenever and in whatever order it is drawn.
+//! Random task sets for schedulability studies: set i of a seed is the same set on every machine,
+//! at any time and in any order.
 //!
 //! | file | idea |
 //! |---|---|
@@ -39,7 +40,8 @@ pub(crate) const MAX_PERIOD_NS: u64 = 1 << 50;
 /// Vectors discarded until a draw is given up.
 const ATTEMPTS: u32 = 10_000;
 
-/// How utilizations are drawn. Both are uniform over all vectors of the sum with no element above 1, and for sums of at most 1 the same law.
+/// How utilizations are drawn. Both laws are uniform over all vectors of the sum with no element
+/// above 1, and identical for sums of at most 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Utilizations {
     /// On the simplex; vectors with an element above 1 are discarded (UUniFast-Discard: Davis and Burns, RTSS 2009).

@@ -17,7 +17,7 @@ pub enum Periods {
         low_ns: u64,
         /// Longest.
         high_ns: u64,
-        /// Distance of two periods, at least 1.
+        /// Interval between two periods, at least 1.
         granularity_ns: u64,
     },
     /// The logarithm is uniform; rounded down to a multiple of the granularity.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_law_is_told() {
+    fn invalid_laws_are_refused() {
         for wrong in [
             Periods::Uniform { low_ns: 0, high_ns: 5, granularity_ns: 1 },
             Periods::Uniform { low_ns: 6, high_ns: 5, granularity_ns: 1 },

@@ -47,7 +47,8 @@ impl Sharing {
         let access = if stream.happens(self.readers) { Access::Read } else { Access::Write };
         let mut drawn = Vec::new();
         for resource in 0..self.resources {
-            // Drawn in any case, so that the probability of one resource does not move the others.
+            // Drawn in any case, so that the probability of one resource does not change the
+            // others.
             let accessed = stream.happens(self.probability);
             let count = stream.between(1, self.requests);
             let length = stream.between(self.length_ns[0], self.length_ns[1]);

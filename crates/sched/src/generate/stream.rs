@@ -16,8 +16,8 @@ fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// What the words of a stream are for. Streams of different purpose have nothing to do with each other, so that asking for critical sections
-/// changes no period.
+/// The purpose of a stream's words. Streams of different purpose are independent, so that critical
+/// sections change no period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Utilizations and periods; the n-th attempt where vectors are discarded.

@@ -111,7 +111,7 @@ mod tests {
         fn any_text_is_a_law_or_an_error(text in ".{0,40}", law in "(uniform|list|harmonic|log-uniform):[0-9a-z.:,]{0,20}") {
             let _ = read_periods(&text);
             if let Ok(periods) = read_periods(&law) {
-                // What is read either is a law or is told to be none.
+                // The parsed text is either a valid law or refused.
                 let _ = super::super::Generator::new(super::super::Spec { periods, ..Default::default() }, 1).map(|g| g.set(0));
             }
         }

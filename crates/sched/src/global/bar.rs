@@ -4,9 +4,11 @@
 //! length A before its release all cores were busy since an instant at which one was idle, so that at most m - 1 tasks carry work into
 //! the window of A + D_k. Task k meets its deadlines if for every A up to a bound the work so bounded is at most m (A + D_k - C_k).
 //!
-//! The paper looks at the A where the demand of some task steps. That is not enough: carried work grows between two steps, from m = 3 on faster
-//! than the right side, and stops. Costs 11, 3, 20, 5 with periods 23, 27, 27, 7 on 3 cores pass at every step, but for the task of
-//! 20 not at A = 3. Looked at here is each A where one of the sums begins to grow more slowly; in between nothing can go wrong.
+//! The paper checks each A where the demand of some task steps. That is not enough: between two
+//! steps, carried work grows, from m = 3 on faster than the right side, and then stops. Example:
+//! costs 11, 3, 20, 5 with periods 23, 27, 27, 7 on 3 cores pass at every step, but the task of 20
+//! fails at A = 3. This test checks each A where one of the sums begins to grow more slowly;
+//! between these points the condition cannot fail.
 
 use super::{Case, Effort, sum_of_largest};
 use crate::fractions::Open;
@@ -14,7 +16,7 @@ use crate::task::Task;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Rounds that the points of one task cost before the first of them is looked at.
+/// Rounds that the points of one task cost before the first of them is checked.
 const LAYING_OUT: u32 = 4;
 
 /// Binary digits of the fixed-point utilization, rounded up.
@@ -24,7 +26,7 @@ const DIGITS: u32 = 50;
 pub(super) fn schedulable(case: Case<'_>, effort: &mut Effort) -> Result<bool, Open> {
     let bound = Bound::of(case);
     for task in case.tasks {
-        // To lay out the points of one task is as much work as a few rounds.
+        // Laying out the points of one task costs as much as a few rounds.
         for _ in 0..LAYING_OUT {
             effort.spend()?;
         }
@@ -81,8 +83,10 @@ impl Points {
     }
 }
 
-/// Where the work of `other` in windows of `task` begins to grow more slowly: after a step, where a carried job is complete, and where what
-/// the window leaves beside the job analysed ceases to be the lesser bound. That last goes up by C a job, what it is compared with by T.
+/// Where the work of `other` in windows of `task` begins to grow more slowly. First, after a step,
+/// where a carried job is complete. Second, where the rest of the window beside the job analysed
+/// ceases to be the lesser bound. These last points go up by C per job, what they are compared with
+/// by T.
 fn points(other: &Task, task: &Task) -> [Points; 3] {
     let (cost, period, deadline) =
         (u128::from(other.cost_ns), u128::from(other.period_ns), u128::from(other.deadline_ns));
@@ -124,7 +128,8 @@ impl Bound {
         Self { cores, idle, ahead: carried + early }
     }
 
-    /// No A above this can violate the condition; none of them can if there is no such A. Rounded up.
+    /// No A above this can violate the condition. If there is no such A, none at all can. Rounded
+    /// up.
     fn longest(&self, task: &Task) -> Result<Option<u128>, Open> {
         let work = self.ahead + self.cores * u128::from(task.cost_ns);
         let bound = work.checked_mul(1 << DIGITS).ok_or(Open)?.div_ceil(self.idle.ok_or(Open)?);

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 /// Steps of s in 1.
 const STEPS: i128 = 50;
-/// One over the distance of s from its bound.
+/// Reciprocal of the gap between s and its bound.
 const DISTANCE: i128 = 10;
 
 /// A number, `over / under`.

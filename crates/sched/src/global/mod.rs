@@ -1,16 +1,19 @@
 //! Tests of global scheduling: any task on any of m equal cores, the m most urgent jobs at a time.
 //!
-//! One test a file. All of them are sufficient only: "no" means "not shown". Deadlines are at most periods. Quotients are compared exactly.
+//! One test per file. All are sufficient only: "no" means "not shown". Deadlines are at most
+//! periods. Quotients are compared exactly.
 //!
-//! Time goes in ticks, as in the papers: all parameters are whole ticks, and jobs arrive, start and stop at ticks only, so that work that keeps m
-//! cores busy is divided by m and rounded down. [`global`] takes a nanosecond for a tick; a question in microseconds is analysed in these
+//! Time goes in ticks, as in the papers: all parameters are whole ticks, and jobs arrive, start and
+//! stop only at ticks. Work that keeps m cores busy is therefore divided by m and rounded down. For
+//! [`global`] a tick is a nanosecond; a question in microseconds is analysed in microseconds
 //! ([`crate::answer`]).
 //!
-//! Release jitter: a task that becomes ready up to J after its arrival is, from its release on, a sporadic task of period T - J and
-//! deadline D - J (Brandenburg, "Scheduling and locking in multiprocessor real-time operating systems", University of North Carolina 2011,
-//! chapter 3). For fixed priorities that needs nothing else. Under EDF it is the scheduler that has to count deadlines of D - J from the release, as
-//! `SCHED_DEADLINE` does with such a reservation; an order by arrival + D is another one, of which the tests say nothing. Response times
-//! are told from the arrival.
+//! Release jitter: a task becomes ready up to J after its arrival. From its release on, it is a
+//! sporadic task of period T - J and deadline D - J (Brandenburg, "Scheduling and locking in
+//! multiprocessor real-time operating systems", University of North Carolina 2011, chapter 3).
+//! Fixed priorities need nothing else. Under EDF, the scheduler must count deadlines of D - J from
+//! the release, as `SCHED_DEADLINE` does with such a reservation. An order by arrival + D is a
+//! different one, which the tests do not cover. Response times count from the arrival.
 
 mod bak;
 mod bar;
@@ -91,7 +94,7 @@ impl GlobalTest {
     }
 }
 
-/// What every test of this folder looks at: tasks without jitter, D <= T, highest priority first.
+/// The input of every test of this folder: tasks without jitter, D <= T, highest priority first.
 #[derive(Debug, Clone, Copy)]
 struct Case<'a> {
     tasks: &'a [Task],
@@ -99,7 +102,8 @@ struct Case<'a> {
     cores: u64,
 }
 
-/// Looks at single tasks that a whole set may cost for each of [`Limits::rounds_per_task`]: some seconds by default, however many tasks there are.
+/// Task visits that a whole set may cost for each of [`Limits::rounds_per_task`]: some seconds by
+/// default, however many tasks there are.
 const LOOKS_A_ROUND: u64 = 300;
 
 /// What a test may cost: a round is a look at all tasks.
@@ -126,7 +130,8 @@ enum Answer {
     Responses(Vec<Option<u64>>),
 }
 
-/// Answers for tasks with D <= T, in priority order, on `cores` cores. With [`GlobalTest::EdfDa`], schedulable is to have bounded tardiness.
+/// Answers for tasks with D <= T, in priority order, on `cores` cores. With [`GlobalTest::EdfDa`],
+/// schedulable means bounded tardiness.
 pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> Verdict {
     let mut verdict = Verdict::unanswered(tasks);
     let Some(released) = tasks.iter().map(Task::from_release).collect::<Option<Vec<_>>>() else {
@@ -155,7 +160,7 @@ pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> V
 
 fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answer, Open> {
     let by_priority = matches!(test, GlobalTest::FpGuan | GlobalTest::FpBertogna);
-    // The tests by deadline take it as given that the set is feasible as far as these tell.
+    // The tests by deadline assume that this necessary condition holds.
     if !by_priority && !may_be_feasible(case)? {
         return Ok(Answer::Decided(false));
     }

@@ -7,7 +7,8 @@
 //! 50 ms of each second unless changed in debugfs, is a reservation among the others
 //! (`dl_server_apply_params` in `kernel/sched/deadline.c`): 90 % are left.
 //!
-//! To be let in is not to meet deadlines: on several cores it bounds tardiness, and it promises deadlines only on one core with D = T.
+//! Admission does not guarantee deadlines: on several cores it bounds tardiness, and it guarantees
+//! deadlines only on one core with D = T.
 
 use crate::task::Task;
 

@@ -112,7 +112,7 @@ impl<'a> Local<'a> {
             return Some(false);
         }
         let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64);
-        // Nobody blocks an interval longer than all deadlines; there demand alone counts.
+        // Nothing blocks an interval longer than all deadlines; there, demand alone counts.
         let most = tasks.iter().map(|task| task.deadline_ns).max().unwrap_or(0);
         let longest =
             longest_interval(tasks, &self.shifted, self.other_ns, utilization, rounds, cap)?.max(most);
@@ -213,7 +213,7 @@ impl<'a> Local<'a> {
         interval_ns.saturating_add(sharer.deadline_ns).div_ceil(sharer.period_ns)
     }
 
-    /// What one resource delays so many local requests, and an arrival.
+    /// How much one resource delays this many local requests, and an arrival.
     fn delay(&self, resource: usize, slots: u64, arrival: bool, interval_ns: u64) -> u64 {
         let room = |claim: &Claim| {
             let jobs = self.jobs_across(claim.task, interval_ns);

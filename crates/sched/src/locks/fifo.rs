@@ -26,7 +26,8 @@ pub(super) fn non_preemptable(sharing: &Sharing, responses: &[u64], semantics: S
     result
 }
 
-/// Spinning with preemption: nobody spins at a raised priority, so one local section is all that blocks on arrival.
+/// Spinning with preemption: no task spins at a raised priority, so only one local section blocks
+/// on arrival.
 pub(super) fn preemptable(sharing: &Sharing, responses: &[u64], semantics: Semantics) -> Blocking {
     let mut pending = Pending::new(sharing, responses, semantics);
     let mut result = Blocking::default();

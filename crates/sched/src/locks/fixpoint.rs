@@ -1,9 +1,10 @@
-//! Blocking and response times of one another: the least pair in which each follows from the other.
+//! Blocking and response times that depend on each other: the least pair that satisfies both.
 //!
-//! How much others can block a job depends on how long it and they are pending, and that on the blocking. Both grow with one another, so
-//! iteration from R = C + J upwards reaches the least fixpoint (Wieder and Brandenburg, RTSS 2013, section II; Brandenburg's thesis,
-//! 2011). A bound is one only at the fixpoint: a set in which some window outgrows its deadline on the way has no response times at
-//! all. Deadlines are at most periods, so one job of a task is pending at a time.
+//! How much others can block a job depends on how long it and they are pending, and that on the
+//! blocking. Both grow with one another, so iteration from R = C + J upwards reaches the least
+//! fixpoint (Wieder and Brandenburg, RTSS 2013, section II; Brandenburg's thesis, 2011). Only the
+//! fixpoint is a bound: if some window outgrows its deadline on the way, the set has no response
+//! times at all. Deadlines are at most periods, so one job of a task is pending at a time.
 
 use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf};
 use crate::analyze::{Refusal, Test};
@@ -13,7 +14,7 @@ use crate::task::{MAX_NS, Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
-/// A pass of blocking looks at each task beside each other one.
+/// A pass of blocking compares each task with each other one.
 const MOST_TASKS: usize = 20_000;
 
 /// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the system's tasks.
@@ -77,9 +78,8 @@ pub(crate) fn response_times_with_locks(
     }
 }
 
-/// One pass of blocking from the response times that the system brings; where it brings none the
-/// cost with the jitter. No verdict. SchedCAT takes every resource of one core as held at its
-/// ceiling.
+/// One pass of blocking from the response times of the system; where it has none, from cost plus
+/// jitter. No verdict. SchedCAT treats every resource of one core as held at its ceiling.
 pub fn block_once(
     system: &System,
     locks: impl Into<Locks>,

@@ -1,7 +1,9 @@
-//! Inflation: what one task's own requests wait for, and what others on its core pay for one of them.
+//! Inflation: how long one task's own requests wait, and what others on its core pay for one of
+//! them.
 //!
-//! The counting of Brandenburg's thesis (2011): while a job is pending a remote task issues so many requests; each core delays
-//! each request by so many; the longest that satisfy both are charged. A lower-priority job that spins or holds a lock is not
+//! The counting of Brandenburg's thesis (2011). One limit is how many requests a remote task issues
+//! while a job is pending, the other is how many each core puts before each request. The longest
+//! requests within both are charged. A lower-priority job that spins or holds a lock is not
 //! preempted, so its longest *span*, waiting and critical section, blocks an arrival.
 
 use super::Blocking;
@@ -46,7 +48,7 @@ pub(super) fn longest_of_each_core(window: &Window<'_>, claims: &Claims, each: u
     chosen
 }
 
-/// What a task's requests wait for, and the longest span of one of them.
+/// How long a task's requests wait, and the longest span of one of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Own {
     pub(super) spin_ns: u64,

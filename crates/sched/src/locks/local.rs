@@ -1,9 +1,9 @@
 //! How a resource is held that one core alone uses.
 //!
-//! A spin lock is held without preemption whoever else uses it: on its own core its holder delays
+//! A spin lock is held without preemption, whoever else uses it: on its own core its holder delays
 //! every task of higher priority once. A ceiling delays only those at or below it, and is another
 //! protocol (Baker, "Stack-based scheduling of realtime processes", Real-Time Systems 3, 1991;
-//! `PTHREAD_PRIO_PROTECT`): assumed where it is asked for, and by the MSRP, which contains it.
+//! `PTHREAD_PRIO_PROTECT`). It applies where requested, and under the MSRP, which contains it.
 
 use super::Protocol;
 
@@ -24,8 +24,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// The protocol as it is: local resources like all others, but for the MSRP, to which ceilings
-    /// belong.
+    /// The protocol as it is: local resources like all others, except under the MSRP, which has
+    /// ceilings.
     pub const fn of(protocol: Protocol) -> Self {
         let local = if protocol.has_ceilings() { LocalLocks::Ceiling } else { LocalLocks::NonPreemptable };
         Self { protocol, local }
@@ -68,8 +68,8 @@ impl Protocol {
         matches!(self, Self::MsrpHolistic | Self::MsrpClassic | Self::MsrpLp)
     }
 
-    /// Whether its bound can tell resources with a ceiling apart: the inflation of reader-writer
-    /// locks charges the longest section below, whichever it is.
+    /// Whether its bound can treat resources with a ceiling separately: the inflation of
+    /// reader-writer locks charges the longest section below, of either kind.
     const fn takes_ceilings(self) -> bool {
         !matches!(self, Self::PhaseFair | Self::PhaseFairOblivious | Self::TaskFair | Self::TaskFairMutex)
     }

@@ -8,7 +8,7 @@
 use super::pending::Pending;
 use super::sharing::Claim;
 
-/// The longest that one core delays `slots` spinning requests and, where asked for, one arrival.
+/// The longest that one core delays `slots` spinning requests and, if requested, one arrival.
 pub(super) fn total(
     pending: &Pending<'_>,
     resource: usize,

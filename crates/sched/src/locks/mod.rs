@@ -18,7 +18,7 @@
 //! choice of the one resource that may block on arrival a program falls apart into resources and remote cores, and in each a matroid is
 //! left, in which taking the longest requests first is optimal (Edmonds 1971).
 //!
-//! `local` says how a resource is held that one core alone uses: a spin lock without preemption,
+//! `local` says how a resource is held that only one core uses: a spin lock without preemption,
 //! like any other.
 
 mod baseline;
@@ -81,7 +81,7 @@ pub enum Protocol {
 /// How a bound enters the response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charge {
-    /// Once, with the spinning of local higher-priority jobs in it; their costs stay plain.
+    /// Once, including the spinning of local higher-priority jobs; their costs stay plain.
     Blocking,
     /// Spinning inflates the cost; arrival blocking stays blocking.
     SpinInflates,
@@ -173,9 +173,10 @@ pub struct Blocking {
 pub enum Semantics {
     /// Ours: never below what can happen. What verdicts rest on.
     Sound,
-    /// That of SchedCAT (commit 86211bc), to compare with: local higher-priority jobs without their jitter, and priority-ordered locks as if
-    /// all locking priorities were equal, as in the numbers that it gives whatever they are. `priority-fifo` is then FIFO, and
-    /// `priority` is unordered with the recurrence of the waiting time started, and taken as solved, at 0.
+    /// That of SchedCAT (commit 86211bc), for comparison: local higher-priority jobs without their
+    /// jitter, and priority-ordered locks as if all locking priorities were equal, because its
+    /// numbers do not depend on them. `priority-fifo` is then FIFO, and `priority` is unordered,
+    /// with the recurrence of the waiting time started, and taken as solved, at 0.
     SchedCat,
 }
 
@@ -199,7 +200,7 @@ impl Semantics {
 
 /// One pass: the blocking of every task where `responses` bounds how long a job of each is pending, from its arrival, ns.
 ///
-/// A bound is sound where `responses` is: for values from elsewhere that is the caller's claim.
+/// A bound is sound where `responses` is: for values from elsewhere the caller must ensure that.
 pub fn blocking(sharing: &Sharing, protocol: Protocol, semantics: Semantics, responses: &[u64]) -> Blocking {
     let order = |fifo_ties, preemptable| priority::Order { fifo_ties, preemptable };
     match (protocol, semantics) {

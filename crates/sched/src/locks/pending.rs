@@ -1,4 +1,4 @@
-//! What happens while one job is pending: the counts that every bound starts from.
+//! What happens while one job is pending: the counts on which every bound is based.
 //!
 //! A remote task x releases work in at most ceil((L + R_x) / T_x) jobs of any interval of length L: one may have arrived R_x before it
 //! and still run. A local higher-priority task h does so in ceil((w + J_h) / T_h) jobs, w being the busy window R_i - J_i. SchedCAT counts
@@ -93,7 +93,7 @@ impl<'a> Pending<'a> {
         for &local in sharing.lower_users(task) {
             for one in &sharing.tasks[local].uses {
                 if sharing.blocks_on_arrival(one.resource, task) {
-                    // A section of length 0 is told apart from none by the list.
+                    // The list distinguishes a section of length 0 from none.
                     if !self.blockers.contains(&one.resource) {
                         self.blockers.push(one.resource);
                     }

@@ -5,8 +5,9 @@
 //! when the request is issued: one on the whole machine for each request, and for each preemption where spinning can be preempted.
 //! Equal ones are ahead, or under FIFO ties one a core for each request.
 //!
-//! Where one request competes for two places that are shared between tasks (as one behind, or as a tie, while spinning and on arrival) both
-//! are charged: a little above the optimum, never below it. SchedCAT's own numbers for these protocols are another matter: see
+//! A request may compete for two places that tasks share (as one behind, or as a tie, while
+//! spinning and on arrival). Then both are charged: a little above the optimum, never below it.
+//! SchedCAT's own numbers for these protocols differ: see
 //! [`Semantics::SchedCat`](super::Semantics).
 
 use super::Blocking;
@@ -126,7 +127,7 @@ impl At<'_> {
         blockers.max().unwrap_or(0)
     }
 
-    /// What delays one request of a local lower-priority job, beside what spinning has used up.
+    /// The delay of one request of a local lower-priority job, beside what spinning has used up.
     fn met_on_arrival(&self, resource: usize) -> u64 {
         let pending = self.pending;
         let rank = self.lowest(pending.lower_requesters(resource));

@@ -1,7 +1,8 @@
 //! Who requests what, arranged for counting.
 //!
-//! The requests of a task for one resource are taken as equally long, the longest; reads and writes apart for reader-writer locks and
-//! together for mutual exclusion. Claims of one core lie longest first, because every bound takes the longest that it may.
+//! All requests of a task for one resource count as long as its longest; reads and writes apart for
+//! reader-writer locks and together for mutual exclusion. Claims of one core are sorted longest
+//! first, because every bound takes the longest that it may.
 
 use super::LocalLocks;
 use crate::system::{Access, System};
@@ -82,7 +83,7 @@ pub(super) struct Claims {
     pub(super) cores: Vec<CoreClaims>,
     /// The longest claim of every core, together.
     longest_ns: u64,
-    /// So many requests of every core's longest claim are in each job.
+    /// Each job issues this many requests of every core's longest claim.
     sure: u64,
 }
 
@@ -226,7 +227,7 @@ impl Sharing {
         &users[..users.partition_point(|&user| user < task)]
     }
 
-    /// LocalLocks tasks of lower priority that request anything, in priority order.
+    /// Local tasks of lower priority that request anything, in priority order.
     pub(super) fn lower_users(&self, task: usize) -> &[usize] {
         let users = &self.users[self.tasks[task].core as usize];
         &users[users.partition_point(|&user| user <= task)..]

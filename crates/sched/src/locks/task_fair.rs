@@ -28,7 +28,7 @@ pub(super) fn mutex(sharing: &Sharing, responses: &[u64]) -> Blocking {
     charge(sharing, responses, |window| mutex_over(&window, window.own().uses.iter()))
 }
 
-/// What a task waits for at some of its resources under mutual exclusion.
+/// How long a task waits at some of its resources under mutual exclusion.
 pub(super) fn mutex_over<'a>(window: &Window<'_>, uses: impl Iterator<Item = &'a Use>) -> Own {
     let mut own = Own::default();
     for one in uses {

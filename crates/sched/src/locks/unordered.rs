@@ -1,4 +1,5 @@
-//! Spin locks without any order: a request may wait for every other one that comes before it gets through.
+//! Spin locks without any order: a request may wait for every other one that comes before it is
+//! served.
 //!
 //! Wieder and Brandenburg, RTSS 2013, constraints 10, 11 and 24. How many that are is bounded by the time that one request can wait: the
 //! least solution of a recurrence over all requests of other cores, or, where none is found within the period, the response time.
@@ -40,7 +41,7 @@ pub(super) fn with_wait(
             .map(|&resource| at_resource(&pending, resource, wait(&pending, resource)).0);
         result.spin.push(spin.fold(0, u64::saturating_add));
         let arrival = pending.blockers().map(|(resource, section)| {
-            // Where spinning can be preempted nobody waits for a lower-priority job that spins.
+            // Where spinning is preemptible, no task waits for a lower-priority job that spins.
             let met =
                 if preemptable { 0 } else { at_resource(&pending, resource, wait(&pending, resource)).1 };
             section.saturating_add(met)

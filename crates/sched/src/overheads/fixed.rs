@@ -4,8 +4,9 @@
 //! H. Arakawa and J. Strosnider, "Engineering and analysis of fixed priority schedulers", IEEE Transactions on Software Engineering 19(9),
 //! 1993; Brandenburg 2011, chapter 3). In which order interrupts are served does not matter to tasks.
 //!
-//! Release jitter ends where the release interrupt is taken, not where it ends: from there on the core has something to do for the job,
-//! and the interrupt is in the interference already. Charging it as jitter as well would be safe, too.
+//! Release jitter ends where the release interrupt begins, not where it ends: from there on the
+//! core works for the job, and the interference already includes the interrupt. Charging it as
+//! jitter as well would be safe, too.
 
 use super::Overheads;
 use crate::task::{Task, TaskError, TaskSet};

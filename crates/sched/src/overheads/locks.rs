@@ -7,8 +7,8 @@
 //!
 //! > h = L + sum over sources s of the core, ceil((h + b + J_s) / T_s) c_s
 //!
-//! For the job itself, which is analysed with the interrupts of its core as tasks above all, they are counted twice where it blocks others of
-//! its core: never too little.
+//! For the job itself, which is analysed with the interrupts of its core as tasks above all, they
+//! count twice where it blocks others of its core: never too little.
 
 use super::Overheads;
 use crate::analyze::{Refusal, Test, beyond};
@@ -20,8 +20,9 @@ use crate::window::{Demand, Limits, Load, Window};
 
 /// Answers for tasks that spin for locks, with the overheads counted. Costs and critical sections of the system are those without.
 ///
-/// Knows `fp-rta`. Locks not in order of arrival under which spinning can be preempted are refused: how long a request waits there depends on
-/// everything that gets in between, and what of it interrupts are is not known.
+/// Knows `fp-rta`. Preemptable spinning is refused for locks that do not serve in order of arrival.
+/// The wait there depends on everything that gets in between, and how much of it is interrupts is
+/// unknown.
 pub fn analyze_with_locks_and_overheads(
     system: &System,
     test: Test,
@@ -122,18 +123,18 @@ mod tests {
         assert_eq!(none.response_times, [Some(120), Some(110)]);
         // A tick of 5 every 50: one may be under way, b = 5, and one comes in 30 + 5: h = 20 + 5.
         let ticks = Overheads { tick_ns: 5, tick_period_ns: 50, ..Overheads::default() };
-        let told = ask(&two, Protocol::FifoNp, &ticks).unwrap();
-        assert_eq!(told.spin, [25, 15]);
+        let verdict = ask(&two, Protocol::FifoNp, &ticks).unwrap();
+        assert_eq!(verdict.spin, [25, 15]);
         // w = 100 + 25 + 5 ceil(w / 50): 140, and 100 + 15 + 5 * 3 = 130.
-        assert_eq!(told.response_times, [Some(140), Some(130)]);
+        assert_eq!(verdict.response_times, [Some(140), Some(130)]);
     }
 
     #[test]
     fn switches_are_part_of_the_cost_and_not_of_the_section() {
         let two = system(&[(1000, 100, 0, 10), (1000, 100, 1, 20)]);
         let switches = Overheads { context_switch_ns: 3, cache_related_ns: 4, ..Overheads::default() };
-        let told = ask(&two, Protocol::PhaseFair, &switches).unwrap();
-        assert_eq!((told.spin, told.response_times), (vec![20, 10], vec![Some(130), Some(120)]));
+        let verdict = ask(&two, Protocol::PhaseFair, &switches).unwrap();
+        assert_eq!((verdict.spin, verdict.response_times), (vec![20, 10], vec![Some(130), Some(120)]));
     }
 
     #[test]

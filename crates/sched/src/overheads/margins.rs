@@ -1,7 +1,7 @@
 //! How much more jitter or cost a core tolerates beside its overheads.
 //!
-//! What overheads are charged to only grows where a jitter or a cost does: more is demanded of the core, and interrupts come with more jitter. The
-//! margins are therefore found as without overheads, by halves.
+//! The charges only grow where a jitter or a cost does: the core must do more, and interrupts come
+//! with more jitter. The margins are therefore found as without overheads, by binary search.
 
 use super::{Overheads, charge_fixed, earliest_deadline, fixed_priorities};
 use crate::analyze::{Refusal, Test, beyond};

@@ -13,8 +13,9 @@
 //!
 //! Beside spin locks (`locks`), critical sections are longer by the interrupts of their core.
 //!
-//! Twice is enough although scheduling itself is not preempted: a job may find a switch to lower-priority work under way, but its own
-//! last switch comes after its end. The same holds for the last job of any interval that EDF looks at.
+//! Twice is enough although scheduling itself is not preempted. A job may find a switch to
+//! lower-priority work under way, but its own last switch comes after its end. The same holds for
+//! the last job of any interval that EDF checks.
 
 mod edf;
 mod fixed;
@@ -111,7 +112,7 @@ impl Overheads {
     fn interrupts(&self, tasks: &[Task]) -> Vec<Task> {
         let source = |cost_ns, period_ns, jitter_ns| Task {
             jitter_ns,
-            // Nobody waits for the end of an interrupt.
+            // No task waits for the end of an interrupt.
             deadline_ns: MAX_NS,
             ..Task::implicit(period_ns, cost_ns)
         };
@@ -129,7 +130,8 @@ impl Overheads {
 
 /// Answers for a system, core by core, with the overheads counted. Costs of the system are those without.
 ///
-/// Knows `fp-rta` and `edf-qpa`. Self-suspension, sections that cannot be preempted and requests are refused: how often a job is switched then, the system does not say.
+/// Knows `fp-rta` and `edf-qpa`. Refuses self-suspension, sections that cannot be preempted and
+/// requests: the system does not say how often a job is switched then.
 pub fn analyze_with_overheads(
     system: &System,
     test: Test,
@@ -172,11 +174,12 @@ pub fn analyze_with_overheads(
 
 fn fixed_priorities(set: &TaskSet, overheads: &Overheads, limits: Limits) -> Result<Verdict, Refusal> {
     let Charged { set: charged, interrupts } = charge_fixed(set, overheads)?;
-    let told = response_times(&charged, limits);
+    let charged_verdict = response_times(&charged, limits);
     let mut verdict = Verdict::unanswered(set.tasks());
-    verdict.response_times = told.response_times[interrupts..].to_vec();
-    verdict.undecided = told.undecided.iter().filter_map(|index| index.checked_sub(interrupts)).collect();
-    verdict.rounds = told.rounds;
+    verdict.response_times = charged_verdict.response_times[interrupts..].to_vec();
+    verdict.undecided =
+        charged_verdict.undecided.iter().filter_map(|index| index.checked_sub(interrupts)).collect();
+    verdict.rounds = charged_verdict.rounds;
     verdict.schedulable = verdict.meets_deadlines();
     Ok(verdict)
 }
@@ -185,10 +188,10 @@ fn earliest_deadline(set: &TaskSet, overheads: &Overheads, limits: Limits) -> Ve
     let mut verdict = Verdict::unanswered(set.tasks());
     verdict.schedulable = set.tasks().is_empty();
     if let Some(charged) = charge_edf(set, overheads) {
-        let told = edf_qpa(&charged, limits);
-        verdict.schedulable = told.schedulable;
-        verdict.undecided = told.undecided;
-        verdict.rounds = told.rounds;
+        let charged_verdict = edf_qpa(&charged, limits);
+        verdict.schedulable = charged_verdict.schedulable;
+        verdict.undecided = charged_verdict.undecided;
+        verdict.rounds = charged_verdict.rounds;
     }
     verdict
 }

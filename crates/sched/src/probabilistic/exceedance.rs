@@ -1,4 +1,4 @@
-//! How probable it is that a release is later than something: a bound for every lateness.
+//! The probability that a release is later than a given time: a bound for every lateness.
 
 use thiserror::Error;
 
@@ -55,7 +55,7 @@ impl Exceedance {
         self.steps.get(at).map(|step| step.0)
     }
 
-    /// The least probability that it can tell: that of being later than all that was observed.
+    /// The least probability that it resolves: that of being later than every observation.
     pub fn least(&self) -> f64 {
         self.steps.last().map_or(1.0, |step| step.1)
     }

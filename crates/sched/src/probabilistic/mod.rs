@@ -1,7 +1,8 @@
-//! How probable it is that a job is late, from how late releases were measured to be: fixed priorities, one core.
+//! The probability that a job is late, from measured release latencies: fixed priorities, one core.
 //!
-//! Costs are as given and all that is random is L, by which a release is later than it would be. Known of it is a bound of P(L > x) for every
-//! x, the same for every release; how releases depend on one another is not known, and nothing is assumed of it.
+//! Costs are as given. The only random quantity is L, by which a release is later than it would be.
+//! Known is a bound of P(L > x) for every x, the same for every release. How releases depend on one
+//! another is unknown, and nothing is assumed about it.
 //!
 //! **The bound of a job of task i.** Let b be its budget, the largest L at which it meets its deadline if no release is later
 //! ([`crate::jitter_margin`]). A job that is late is in a level-i busy window from t0 to beyond its deadline, and what was done before t0
@@ -10,8 +11,9 @@
 //!
 //! > P(late) <= n_i P(L > b), n_i = sum over k up to i of ceil((w + J_k + l) / T_k),
 //!
-//! w = B + sum ceil((w + J_k + l) / T_k) C_k the longest level-i busy window where no release at all is more than l late. That l is the one
-//! assumption on what was never measured: without it, releases of long ago could all arrive at once.
+//! w = B + sum ceil((w + J_k + l) / T_k) C_k the longest level-i busy window where no release at
+//! all is more than l late. That l is the only assumption about the unmeasured: without it,
+//! releases of long ago could all arrive at once.
 //!
 //! **The critical instant, revised.** That all tasks are released at once is not the worst case for probabilities: Chen, Guenzel, von der
 //! Brueggen and Chen, "Critical instant for probabilistic timing guarantees: refuted and revisited", RTSS 2022. Where jobs are stopped at
@@ -52,7 +54,8 @@ pub struct Likelihood {
     pub late_estimate: Option<f64>,
 }
 
-/// Asks for every task of one core. `latest_ns` is more than any release is late; `shares` are what was observed.
+/// Bounds for every task of one core. No release is more than `latest_ns` late; `shares` are the
+/// observed ones.
 pub fn likelihoods(
     set: &TaskSet,
     exceedance: &Exceedance,
@@ -77,8 +80,9 @@ pub fn likelihoods(
     (0..tasks.len()).map(one).collect()
 }
 
-/// A response time, from the arrival, that a job of this task exceeds with at most this probability; none where the measurement bears no
-/// such probability, and where it is beyond the deadline: there jobs of a task meet one another.
+/// A response time, from the arrival, that a job of this task exceeds with at most this
+/// probability. None where the measurement does not reach that probability, and beyond the
+/// deadline: there jobs of a task meet one another.
 pub fn response_at(
     set: &TaskSet,
     index: usize,
@@ -105,7 +109,7 @@ fn releases(tasks: &[Task], index: usize, latest_ns: u64, limits: Limits) -> Opt
     }
     let base = tasks[index].blocking_ns;
     let demand = Demand { base, higher: level, extra_jitter: latest_ns };
-    // From a start above 0: with nothing to do yet, a window of 0 would seem to be a solution.
+    // From a start above 0: a window of 0 would be a trivial solution.
     let start = load.lower_bound(base).max(1);
     let window = match demand.least(start, MAX_NS, &mut 0, limits.rounds_per_task) {
         Window::Exact(window) => window,
@@ -151,19 +155,19 @@ mod tests {
         let (exceedance, shares) = two();
         let set = TaskSet::new(vec![Task::implicit(10, 3), Task { deadline_ns: 8, ..Task::implicit(20, 5) }])
             .unwrap();
-        let told = likelihoods(&set, &exceedance, &shares, 2, Limits::default());
+        let tasks = likelihoods(&set, &exceedance, &shares, 2, Limits::default());
         // Alone it has 7 to spare, more than L is ever late.
-        assert_eq!((told[0].budget_ns, told[0].releases), (Some(7), Some(1)));
-        assert!(told[0].late_at_most.abs() < 1e-15);
+        assert_eq!((tasks[0].budget_ns, tasks[0].releases), (Some(7), Some(1)));
+        assert!(tasks[0].late_at_most.abs() < 1e-15);
         // 3 + 5 = 8: nothing to spare. w = 3 ceil((w + 2) / 10) + 5 = 8 ends at the second release, w + 2 = 10; one each.
-        assert_eq!((told[1].budget_ns, told[1].releases), (Some(0), Some(2)));
-        assert!((told[1].late_at_most - 0.02).abs() < 1e-15);
+        assert_eq!((tasks[1].budget_ns, tasks[1].releases), (Some(0), Some(2)));
+        assert!((tasks[1].late_at_most - 0.02).abs() < 1e-15);
         // 5 + 2 * 3 is beyond the deadline: nothing is known if jobs are stopped.
-        assert_eq!(told[1].late_at_most_if_stopped, Some(1.0));
-        assert_eq!(told[0].late_at_most_if_stopped, Some(0.0));
+        assert_eq!(tasks[1].late_at_most_if_stopped, Some(1.0));
+        assert_eq!(tasks[0].late_at_most_if_stopped, Some(0.0));
         // Of two releases one is late: 1 - 0.99^2.
-        assert!((told[1].late_estimate.unwrap() - 0.0199).abs() < 1e-12, "{told:?}");
-        let at = |probability| response_at(&set, 0, &told[0], &exceedance, probability, Limits::default());
+        assert!((tasks[1].late_estimate.unwrap() - 0.0199).abs() < 1e-12, "{tasks:?}");
+        let at = |probability| response_at(&set, 0, &tasks[0], &exceedance, probability, Limits::default());
         assert_eq!([at(0.5), at(0.01), at(0.009)], [Some(3), Some(3), Some(5)]);
     }
 
@@ -173,19 +177,19 @@ mod tests {
         let exceedance = Exceedance::new(vec![(0, 0.02), (2, 0.003)]).unwrap();
         let (_, shares) = two();
         let set = TaskSet::new(vec![Task::implicit(10, 3)]).unwrap();
-        let told = likelihoods(&set, &exceedance, &shares, 5, Limits::default());
-        assert!((told[0].late_at_most - 0.003).abs() < 1e-15, "{told:?}");
-        assert_eq!(response_at(&set, 0, &told[0], &exceedance, 0.003, Limits::default()), Some(5));
-        assert_eq!(response_at(&set, 0, &told[0], &exceedance, 0.002, Limits::default()), None);
+        let tasks = likelihoods(&set, &exceedance, &shares, 5, Limits::default());
+        assert!((tasks[0].late_at_most - 0.003).abs() < 1e-15, "{tasks:?}");
+        assert_eq!(response_at(&set, 0, &tasks[0], &exceedance, 0.003, Limits::default()), Some(5));
+        assert_eq!(response_at(&set, 0, &tasks[0], &exceedance, 0.002, Limits::default()), None);
     }
 
     #[test]
     fn overload_and_lateness_as_given_are_certain() {
         let (exceedance, shares) = two();
         let set = TaskSet::new(vec![Task::implicit(10, 10), Task::implicit(20, 5)]).unwrap();
-        let told = likelihoods(&set, &exceedance, &shares, 2, Limits::default());
-        assert_eq!((told[1].budget_ns, told[1].releases), (None, None));
-        assert!((told[1].late_at_most - 1.0).abs() < 1e-15);
+        let tasks = likelihoods(&set, &exceedance, &shares, 2, Limits::default());
+        assert_eq!((tasks[1].budget_ns, tasks[1].releases), (None, None));
+        assert!((tasks[1].late_at_most - 1.0).abs() < 1e-15);
         let edge = Task { blocking_ns: MAX_NS, jitter_ns: MAX_NS, ..Task::implicit(1, MAX_NS) };
         let set = TaskSet::new(vec![edge; 2]).unwrap();
         assert!(

@@ -1,4 +1,5 @@
-//! The question for a whole system: every core by itself, with the same releases everywhere.
+//! The question for a whole system: each core by itself, with the same release latencies
+//! everywhere.
 
 use super::{Exceedance, ExceedanceError, Likelihood, Shares, likelihoods, response_at};
 use crate::system::System;
@@ -33,7 +34,7 @@ impl Releases {
 pub struct OnCore {
     /// What is known of it.
     pub likelihood: Likelihood,
-    /// For each probability asked for, a response time that a job exceeds with at most that.
+    /// For each requested probability, a response time that a job exceeds with at most that.
     pub responses: Vec<Option<u64>>,
     /// The latest release that was assumed on its core, ns.
     pub latest_ns: u64,
@@ -53,7 +54,7 @@ pub enum LatestError {
         /// Observed.
         longest_ns: u64,
     },
-    /// A core's tasks are no task set.
+    /// The tasks of a core are invalid.
     #[error(transparent)]
     Tasks(#[from] TaskError),
 }
@@ -69,7 +70,7 @@ pub fn on_cores(
     if let Some(what) = system.beyond_independent() {
         return Err(LatestError::Beyond(what));
     }
-    let mut told: Vec<Option<OnCore>> = vec![None; system.tasks.len()];
+    let mut by_task: Vec<Option<OnCore>> = vec![None; system.tasks.len()];
     for indices in system.by_core().into_iter().filter(|indices| !indices.is_empty()) {
         let set = system.set_of(&indices)?;
         let shortest = set.tasks().iter().map(|task| task.period_ns).min().unwrap_or(0);
@@ -81,10 +82,10 @@ pub fn on_cores(
         for (at, likelihood) in all.into_iter().enumerate() {
             let response = |p: &f64| response_at(&set, at, &likelihood, &releases.exceedance, *p, limits);
             let responses = probabilities.iter().map(response).collect();
-            told[indices[at]] = Some(OnCore { likelihood, responses, latest_ns });
+            by_task[indices[at]] = Some(OnCore { likelihood, responses, latest_ns });
         }
     }
-    Ok(told.into_iter().flatten().collect())
+    Ok(by_task.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
@@ -101,11 +102,11 @@ mod tests {
     #[test]
     fn every_core_by_itself() {
         let line = r#"{"cores":2,"tasks":[{"period":100,"cost":40},{"period":200,"cost":50,"core":1},{"period":200,"cost":50}]}"#;
-        let told = ask(line, None).unwrap();
-        assert_eq!(told.iter().map(|one| one.latest_ns).collect::<Vec<_>>(), [100, 200, 100]);
+        let tasks = ask(line, None).unwrap();
+        assert_eq!(tasks.iter().map(|one| one.latest_ns).collect::<Vec<_>>(), [100, 200, 100]);
         let alone = ask(r#"{"tasks":[{"period":200,"cost":50}]}"#, None).unwrap();
-        assert_eq!(told[1], alone[0]);
-        assert!(told[2].likelihood.late_at_most > alone[0].likelihood.late_at_most);
+        assert_eq!(tasks[1], alone[0]);
+        assert!(tasks[2].likelihood.late_at_most > alone[0].likelihood.late_at_most);
     }
 
     #[test]

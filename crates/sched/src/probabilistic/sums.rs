@@ -1,4 +1,4 @@
-//! An estimate of the probability that a job is late, by convolution. It is no bound.
+//! Estimates the probability that a job is late, by convolution; this is not a bound.
 //!
 //! Assumed: latencies are independent, distributed as observed, and take the core's time as if the job itself ran; all tasks are
 //! released at once. The last is not the worst case for probabilities (Chen and others, RTSS 2022). At the instant t of the window that
@@ -28,7 +28,7 @@ impl Shares {
 
     /// P(sum of `n` latencies > spare).
     fn sum_exceeds(&self, n: u64, spare_ns: u64) -> f64 {
-        // One cell more than is to spare is beyond: whatever adds up to it stays there.
+        // One cell more than the slack means beyond: any larger sum stays there.
         let cell = (spare_ns + 1) as f64 / CELLS as f64;
         let mut one = vec![0.0; CELLS + 1];
         for &(ns, share) in &self.shares {

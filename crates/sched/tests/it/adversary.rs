@@ -1,6 +1,6 @@
 //! A few sets of every test and protocol against the adversary (`cargo xtask bench adversary` takes
-//! 20,000 of each), and that it finds what wrong tests overlook: each of the counter-examples here
-//! was called schedulable once.
+//! 20,000 of each), and that it finds what wrong tests overlook: each counter-example here was once
+//! called schedulable.
 
 use crate::common::adversary::campaign::trials;
 use crate::common::adversary::search::{Effort, Late, Search};
@@ -57,7 +57,7 @@ fn a_spin_lock_that_delays_its_own_core_is_found() {
     assert!(late(&system, rules(Locks::with_ceilings(Protocol::FifoNp).unwrap()), 40).is_none());
 }
 
-/// Under the stack resource policy nobody less urgent starts while a job is held back. Where the
+/// Under the stack resource policy no less urgent job starts while a job is held back. Where the
 /// first task may, here between the second's release and the end of the section that holds it back,
 /// the second is late by up to a tick.
 #[test]

@@ -1,5 +1,6 @@
-//! Self-suspension, sections that cannot be preempted, and EDF on one core, against a unit-step simulation: no set that is called schedulable
-//! may miss a deadline, no job responds later than its bound, and for EDF, whose test is exact, what is refused does miss one.
+//! Self-suspension, sections that cannot be preempted, and EDF on one core, against a unit-step
+//! simulation: no set that is called schedulable may miss a deadline, and no job responds later
+//! than its bound. For EDF, whose test is exact, every refused set does miss one.
 //!
 //! The simulation knows jobs as stretches of execution and suspension, and who runs; no formula of the library.
 
@@ -248,7 +249,7 @@ fn jobs_behind_sections_that_cannot_be_preempted_are_in_time() {
             });
             each.collect()
         });
-        // One unit of a section has passed before anybody can wait for it.
+        // One unit of a section has passed before another job can wait for it.
         tight += usize::from(least.iter().take(tasks.len() - 1).any(|slack| *slack <= 1));
     }
     assert!(accepted > 300, "{accepted} sets were accepted");

@@ -1,6 +1,6 @@
-//! Fixed-priority verdicts against a stored fixture: sets drawn by a seeded generator, answers of the
-//! unit-step simulation of `common`. Stored, so that a change of generator, simulation or analysis is
-//! seen. `cargo test -p stillcore-sched --test fp_fixture -- --ignored` writes it anew.
+//! Fixed-priority verdicts against a stored fixture: sets drawn by a seeded generator, answers of
+//! the unit-step simulation of `common`. Stored, so that a change of generator, simulation or
+//! analysis shows. `cargo test -p stillcore-sched --test fp_fixture -- --ignored` writes it anew.
 
 use std::path::PathBuf;
 
@@ -101,8 +101,8 @@ fn draw(numbers: &mut Numbers) -> Vec<Task> {
     tasks
 }
 
-/// The stored sets are what this file draws and answers. When they are not, the new text is left in the build directory, to be looked
-/// at and copied.
+/// The stored sets match what this file draws and answers. Otherwise the new text is left in the
+/// build directory, to be compared and copied.
 #[test]
 fn the_fixture_is_what_this_file_draws() {
     let mut numbers = Numbers(2020);

@@ -1,5 +1,6 @@
-//! Generated sets follow the laws they are said to follow: moments against theory, and the Kolmogorov-Smirnov distance against known
-//! marginal distributions. Seeds are fixed, so that a test either holds for good or not at all.
+//! Generated sets follow their laws: moments against theory, and the Kolmogorov-Smirnov distance
+//! against known marginal distributions. Seeds are fixed, so that a test either holds for good or
+//! not at all.
 
 use sched::generate::{Generator, Periods, Sharing, Spec, Utilizations};
 use sched::{
@@ -138,8 +139,8 @@ fn the_same_sets_at_every_utilization_jitter_and_order() {
 #[test]
 fn a_set_is_fixed() {
     let set = Generator::new(Spec { tasks: 3, ..Spec::default() }, 1).unwrap().set(7).unwrap();
-    let told: Vec<[u64; 2]> = set.tasks().iter().map(|task| [task.period_ns, task.cost_ns]).collect();
-    assert_eq!(told, [[55_828_434, 10_667_896], [60_352_665, 18_271_849], [88_851_825, 27_203_330]]);
+    let rows: Vec<[u64; 2]> = set.tasks().iter().map(|task| [task.period_ns, task.cost_ns]).collect();
+    assert_eq!(rows, [[55_828_434, 10_667_896], [60_352_665, 18_271_849], [88_851_825, 27_203_330]]);
 }
 
 #[test]
@@ -201,8 +202,8 @@ fn requests_as_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_told() {
-    for (spec, told) in [
+fn impossible_specs_are_refused() {
+    for (spec, expected) in [
         (Spec { tasks: 0, ..Spec::default() }, "tasks: 0, expected 1 to 1048576 in all"),
         (Spec { utilization: 0.0, ..Spec::default() }, "utilization: 0, expected above 0"),
         (Spec { utilization: f64::NAN, ..Spec::default() }, "utilization: NaN, expected above 0"),
@@ -215,7 +216,7 @@ fn what_cannot_be_drawn_is_told() {
         ),
     ] {
         let error = Generator::new(spec, 1).unwrap_err().to_string();
-        assert!(error.starts_with(told), "{error}");
+        assert!(error.starts_with(expected), "{error}");
     }
     let hopeless = Spec { utilization: 39.0, ..Spec::default() };
     let error = Generator::new(hopeless, 1).unwrap().set(4).unwrap_err().to_string();

@@ -188,7 +188,7 @@ proptest! {
         prop_assume!(used < f64::from(cores) - 1e-6);
         prop_assert_eq!(says(GlobalTest::EdfRta).response_times, edf(&tasks, m, true).1);
         prop_assert_eq!(says(GlobalTest::EdfBcl).schedulable, bcl(&tasks, m));
-        // Slacks converge in few rounds; where they did not, ours goes on.
+        // Slacks converge in few rounds; where they did not, ours continues.
         let iterative = says(GlobalTest::EdfBclIterative).schedulable;
         prop_assert!(iterative || !edf(&tasks, m, false).0);
         prop_assert!(!iterative || says(GlobalTest::EdfRta).schedulable);

@@ -124,9 +124,10 @@ proptest! {
         }
     }
 
-    /// More cost of one task never turns a no into a yes, nor does more jitter, for the tests that theory says so of. The others look at
-    /// deadlines modulo periods, and can change their mind when a period shrinks (Baker and Baruah, "Sustainable multiprocessor scheduling of
-    /// sporadic task systems", ECRTS 2009).
+    /// More cost of one task never turns a no into a yes, nor does more jitter, for the tests for
+    /// which theory says so. The others use deadlines modulo periods, and can change their verdict
+    /// when a period shrinks (Baker and Baruah, "Sustainable multiprocessor scheduling of sporadic
+    /// task systems", ECRTS 2009).
     #[test]
     fn harder_sets_are_not_easier(
         rows in prop::collection::vec((6u64..60, 10u64..100, 60u64..160, 0u64..30), 2..9),

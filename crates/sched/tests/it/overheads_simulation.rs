@@ -1,6 +1,7 @@
-//! Tests with overheads against a simulated core that pays them: interrupts, scheduling decisions and switches that tasks cannot preempt,
-//! and caches to be loaded again after a preemption (Brandenburg 2011, chapter 3). Where the test says that a set is in time, no simulated
-//! job is late, nor later than its bound. The simulation knows no formula: it looks at one unit of time after the other.
+//! Tests with overheads against a simulated core that pays them: interrupts, scheduling decisions
+//! and switches that tasks cannot preempt, and caches to be loaded again after a preemption
+//! (Brandenburg 2011, chapter 3). Where the test accepts a set, no simulated job is late, nor later
+//! than its bound. The simulation uses no formula: it steps through time unit by unit.
 
 use crate::common::numbers::Numbers;
 use sched::overheads::{Overheads, analyze_with_overheads};
@@ -57,7 +58,7 @@ impl Core<'_> {
     fn fired(&self, now: u64) -> impl Iterator<Item = Interrupt> {
         let releases = (0..self.jobs.len()).filter(move |&index| self.jobs[index].fires == now);
         let ticks = self.ticks.iter().filter(move |&&tick| tick == now);
-        // Ticks first or last: the order is nobody's promise, and bounds must hold for this one.
+        // Ticks first or last: the order is not guaranteed, and bounds must hold for this one.
         releases.map(Interrupt::Release).chain(ticks.map(|_| Interrupt::Tick))
     }
 
@@ -117,7 +118,7 @@ impl Core<'_> {
                 if *left > 0 {
                     break;
                 }
-                // The unit is spent: whom the core belongs to is looked at in the next one.
+                // The unit is spent: the next one decides whom the core belongs to.
                 running = *to;
                 switching = None;
                 if spent {
@@ -137,7 +138,7 @@ impl Core<'_> {
             if job.left == 0 {
                 ended.push((job.task, now + 1 - job.arrival));
                 running = None;
-                // Whoever is next, even nobody: the core is given away.
+                // Whoever is next, even no task: the core is given away.
                 switching = Some((switch_cost, self.best()));
             }
         }
@@ -218,16 +219,17 @@ fn drawn(numbers: &mut Numbers) -> (Vec<Task>, Overheads) {
     (tasks.collect(), overheads)
 }
 
-/// Every job in time of sets that the test accepts with overheads; and of sets that it accepts without them, some jobs are late.
+/// Checks that every job is in time in sets that the test accepts with overheads, and that some are
+/// late in sets that it accepts without them.
 fn compare(test: Test, seed: u64) {
     let mut numbers = Numbers(seed);
     let (mut accepted, mut attained, mut late_uncounted) = (0, 0, 0);
     for _ in 0..2_000 {
         let (tasks, overheads) = drawn(&mut numbers);
         let system = System { cores: 1, tasks: tasks.iter().map(|&task| task.into()).collect() };
-        let told = analyze_with_overheads(&system, test, &overheads, Limits::default()).unwrap();
+        let verdict = analyze_with_overheads(&system, test, &overheads, Limits::default()).unwrap();
         let plain = sched::analyze(&system, test, Limits::default()).unwrap();
-        if !told.schedulable && !plain.schedulable {
+        if !verdict.schedulable && !plain.schedulable {
             continue;
         }
         for critical in [true, false, false] {
@@ -241,9 +243,9 @@ fn compare(test: Test, seed: u64) {
             let core = Core { tasks: &tasks, overheads, test, jobs, ticks, blocker };
             for (task, response) in core.run() {
                 let late = response > tasks[task].deadline_ns;
-                if told.schedulable {
+                if verdict.schedulable {
                     assert!(!late, "{test:?} {tasks:?} {overheads:?}: task {task} took {response}");
-                    let bound = told.response_times[task];
+                    let bound = verdict.response_times[task];
                     assert!(
                         bound.is_none_or(|bound| response <= bound),
                         "{tasks:?} {overheads:?}: {task} took {response}, {bound:?}"
@@ -254,7 +256,7 @@ fn compare(test: Test, seed: u64) {
                 }
             }
         }
-        accepted += u64::from(told.schedulable);
+        accepted += u64::from(verdict.schedulable);
     }
     assert!(accepted > 300, "{accepted} sets accepted");
     assert!(late_uncounted > 300, "without counting overheads only {late_uncounted} jobs are late");

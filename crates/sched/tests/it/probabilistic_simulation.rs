@@ -1,5 +1,6 @@
-//! Bounds on the probability of a late job against all outcomes there are: small systems in which every release is late or not, each outcome
-//! simulated unit by unit of time and weighted. No exact probability is above its bound, and some reach it.
+//! Bounds on the probability of a late job against all possible outcomes: small systems in which
+//! every release is late or not, each outcome simulated unit by unit of time and weighted. No exact
+//! probability is above its bound, and some reach it.
 
 use crate::common::numbers::Numbers;
 use sched::probabilistic::{Exceedance, Likelihood, Shares, likelihoods, response_at};
@@ -78,7 +79,7 @@ struct Case {
     set: TaskSet,
     late_ns: u64,
     exceedance: Exceedance,
-    told: Vec<Likelihood>,
+    likelihoods: Vec<Likelihood>,
 }
 
 fn case(numbers: &mut Numbers) -> Case {
@@ -98,16 +99,16 @@ fn case(numbers: &mut Numbers) -> Case {
     let set = TaskSet::new(tasks).unwrap();
     let exceedance = Exceedance::new(vec![(0, LATE), (late_ns, 0.0)]).unwrap();
     let shares = Shares::new(&[(0, 9), (late_ns, 1)]);
-    let told = likelihoods(&set, &exceedance, &shares, late_ns, Limits::default());
-    Case { set, late_ns, exceedance, told }
+    let likelihoods = likelihoods(&set, &exceedance, &shares, late_ns, Limits::default());
+    Case { set, late_ns, exceedance, likelihoods }
 }
 
 #[test]
 fn no_probability_of_a_late_job_is_above_its_bound() {
     let mut numbers = Numbers(7);
-    let (mut told_something, mut attained, mut stopped_attained) = (0, 0, 0);
+    let (mut informative, mut attained, mut stopped_attained) = (0, 0, 0);
     for _ in 0..400 {
-        let Case { set, late_ns, exceedance, told } = case(&mut numbers);
+        let Case { set, late_ns, exceedance, likelihoods } = case(&mut numbers);
         let tasks = set.tasks();
         let arrivals = arrivals(tasks, &mut numbers);
         if arrivals.len() > 9 {
@@ -115,18 +116,18 @@ fn no_probability_of_a_late_job_is_above_its_bound() {
         }
         let late = exactly(tasks, &arrivals, late_ns, false, |task| tasks[task].deadline_ns);
         for (&(task, _), late) in arrivals.iter().zip(late) {
-            let bound = told[task].late_at_most;
+            let bound = likelihoods[task].late_at_most;
             assert!(
                 late <= bound + 1e-12,
                 "task {task} of {tasks:?}, late by {late_ns}: {late} above {bound}"
             );
-            told_something += usize::from(bound < 1.0 && bound > 0.0);
+            informative += usize::from(bound < 1.0 && bound > 0.0);
             // One release of a window is late often enough for the union bound to be near.
             attained += usize::from(late > 0.0 && late >= bound * 0.9);
         }
         let late = exactly(tasks, &arrivals, late_ns, true, |task| tasks[task].deadline_ns);
         for (&(task, _), late) in arrivals.iter().zip(late) {
-            let bound = told[task].late_at_most_if_stopped.unwrap();
+            let bound = likelihoods[task].late_at_most_if_stopped.unwrap();
             assert!(
                 late <= bound + 1e-12,
                 "stopped: task {task} of {tasks:?}, late by {late_ns}: {late} above {bound}"
@@ -136,7 +137,7 @@ fn no_probability_of_a_late_job_is_above_its_bound() {
         // With certainty, with the chance of one late release, and for none at all.
         for probability in [0.9, 0.35, 1e-9] {
             let response = |task: usize| {
-                response_at(&set, task, &told[task], &exceedance, probability, Limits::default())
+                response_at(&set, task, &likelihoods[task], &exceedance, probability, Limits::default())
             };
             let longer = exactly(tasks, &arrivals, late_ns, false, |task| response(task).unwrap_or(u64::MAX));
             for (&(task, _), longer) in arrivals.iter().zip(longer) {
@@ -149,7 +150,7 @@ fn no_probability_of_a_late_job_is_above_its_bound() {
         }
     }
     assert!(
-        told_something > 300 && attained > 20 && stopped_attained > 20,
-        "{told_something} {attained} {stopped_attained}"
+        informative > 300 && attained > 20 && stopped_attained > 20,
+        "{informative} {attained} {stopped_attained}"
     );
 }

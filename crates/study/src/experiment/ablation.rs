@@ -1,9 +1,11 @@
-//! What each of some mechanisms is worth: all of them against all but one, and the smallest sets that do as well as all.
+//! The worth of each mechanism: all of them against all but one, and the smallest sets that do as
+//! well as all.
 //!
-//! Every subset is measured (a full factorial design), so that the sufficient sets are found by looking: greedy elimination misses sets whose
-//! members stand in for one another. A set suffices where its median is no more than that of all mechanisms, the share that the file allows
-//! added, or no more than the highest repetition of all of them; it is smallest where no part of it suffices. One against another is judged
-//! by the sign test on pairs, as statements are.
+//! Every subset is measured (a full factorial design), so that the sufficient sets are found by
+//! inspection: greedy elimination misses sets whose members stand in for one another. A set
+//! suffices where its median is at most that of all mechanisms plus the share that the file allows,
+//! or at most the highest repetition of all of them. It is smallest where no part of it suffices.
+//! Comparisons are judged by the sign test on pairs, as statements are.
 //!
 //! Sets are called sufficient only where every repetition of every subset was measured: one that is
 //! missing might be smaller than what was found.
@@ -17,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Mechanisms whose worth is asked for.
+/// Mechanisms whose worth is measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ablation {
     /// What is to be low.
     pub value: Spanned<String>,
-    /// What the other CPUs get done, to be high; none where nothing tells.
+    /// What the other CPUs get done, to be high; none where nothing measures it.
     pub cost: Option<Spanned<String>>,
     /// Factors of two levels, each a mechanism.
     pub factors: Spanned<Vec<Spanned<String>>>,
@@ -67,7 +69,7 @@ pub struct Ablated {
     pub measured: [usize; 2],
 }
 
-/// Looks at every combination of the other factors; nothing where the file asks for no ablation.
+/// Evaluates every combination of the other factors; empty where the file declares no ablation.
 pub fn ablated(
     experiment: &Experiment,
     concluded: &Concluded,
@@ -173,7 +175,7 @@ fn within(cell: &Cell, levels: &BTreeMap<String, String>) -> bool {
 
 impl Ablated {
     /// What is said of it, a sentence each.
-    pub fn told(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let levels: Vec<&str> = self.levels.values().map(String::as_str).collect();
         let place = if levels.is_empty() { String::new() } else { format!("{}: ", levels.join(" ")) };
         let one = |one: &LeftOut| {

@@ -1,10 +1,10 @@
-//! Words of a boot line against a machine as it booted: whether each is on the kernel's command
-//! line, and in force where the kernel shows it.
+//! Checks words of a boot line against a machine as it booted: whether each is on the kernel's
+//! command line, and in force where the kernel shows it.
 //!
-//! `nohz_full=2-3` wants the parameter to cover these CPUs, `nohz_full=` wants it not to be there,
-//! as in the lab. The kernel's own account goes before the line: it drops a list that names a CPU
-//! which does not exist, and a second `isolcpus=` that differs (Linux `kernel/sched/isolation.c`,
-//! `kernel/rcu/tree_nocb.h`).
+//! `nohz_full=2-3` requires the parameter to cover these CPUs, `nohz_full=` requires its absence,
+//! as in the lab. What the kernel reports counts more than the line: it drops a list that names a
+//! CPU which does not exist, and a second `isolcpus=` that differs (Linux
+//! `kernel/sched/isolation.c`, `kernel/rcu/tree_nocb.h`).
 
 use super::needs::Ground;
 use model::booted::Parameter;
@@ -29,7 +29,7 @@ pub(super) enum Missing {
     Ignored(String),
 }
 
-/// Why the word is not that of this boot, or nothing where it is.
+/// Why the word does not match this boot, or nothing where it does.
 pub(super) fn missing(word: &str, ground: &Ground) -> Option<Missing> {
     match word.split_once('=') {
         Some((name, "")) if ground.booted.parameters.iter().any(|one| same(&one.name, name)) => {
@@ -60,7 +60,7 @@ fn list(value: &str) -> Option<(Vec<&str>, Cpus)> {
 fn given(name: &str, value: &str, ground: &Ground) -> bool {
     let named = |one: &&Parameter| same(&one.name, name);
     let mut found = ground.booted.parameters.iter().filter(named);
-    // Word for word: whether the kernel took it is the next question.
+    // Compares word for word; whether the kernel took it is checked next.
     if LISTS.contains(&name) && found.clone().any(|one| one.value == value) {
         return true;
     }
@@ -89,7 +89,7 @@ fn given(name: &str, value: &str, ground: &Ground) -> bool {
     }
 }
 
-/// What the kernel shows where a parameter is given, and not in force.
+/// What the kernel shows where a parameter is given but not in force.
 fn not_in_force(name: &str, value: &str, ground: &Ground) -> Option<String> {
     let (flags, cpus) = list(value)?;
     let taken = |one: &Parameter| same(&one.name, name) && one.cpus.is_some();

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a file before anything is started.
+//! Checks a file for every possible mistake before anything is started.
 
 use super::declared::{EXPERIMENT_SCHEMA, Experiment};
 use super::fault::Fault;
@@ -98,7 +98,7 @@ impl Checker<'_> {
             if let Some(words) =
                 levels.iter().flat_map(|level| &level.after).find(|words| undone_in(words).is_none())
             {
-                // A killed study is given back from what its directory says, which is data and runs
+                // A killed study is undone from what its directory says, which is data and runs
                 // nothing else.
                 let what =
                     format!("after = [{words:?}]; expected [\"isolate\", \"undo\"], with --state or without");
@@ -371,8 +371,8 @@ impl Checker<'_> {
     }
 }
 
-/// Of a call that takes back what a cell has changed, and does nothing else, where its journal is;
-/// `Some(None)`: where it is by default.
+/// For a call that only undoes what a cell has changed: where its journal is. `Some(None)`: where
+/// it is by default.
 pub fn undone_in(words: &[String]) -> Option<Option<&str>> {
     let ["isolate", "undo", rest @ ..] = &*words.iter().map(String::as_str).collect::<Vec<_>>() else {
         return None;

@@ -1,7 +1,9 @@
-//! Repetitions put together, and beside what was published: agrees, differs, cannot be told, not comparable; each with its reason.
+//! Combines repetitions and sets them beside what was published: agrees, differs, inconclusive, not
+//! comparable; each with its reason.
 //!
-//! A published number agrees where it lies in the interval from the lowest to the highest repetition, widened by the share that the file
-//! allows. A statement on two groups is judged by the sign test on pairs that differ in nothing else.
+//! A published number agrees where it lies between the lowest and the highest repetition, widened
+//! by the share that the file allows. A statement on two groups is judged by the sign test on pairs
+//! that differ in nothing else.
 
 use super::declared::{Claim, Experiment, PublishedAt};
 use super::pairs::{Pairs, counted};
@@ -33,9 +35,9 @@ pub struct Summary {
 pub struct Group {
     /// Level by factor.
     pub levels: BTreeMap<String, String>,
-    /// Cells of it that have a result, and of those, how many have figures.
+    /// Cells of it that have a result.
     pub cells: usize,
-    /// Those with figures.
+    /// Cells of those with values.
     pub ok: usize,
     /// By value.
     pub values: BTreeMap<String, Summary>,
@@ -44,7 +46,7 @@ pub struct Group {
     pub lists: BTreeMap<String, BTreeMap<String, Summary>>,
     /// Why cells have none, each reason once.
     pub reasons: Vec<String>,
-    /// Why a value has no figure in any of them.
+    /// Why no cell has a number for a value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
     /// Where they ran, each once.
@@ -61,8 +63,9 @@ pub enum Judgement {
     Agrees,
     /// It is not.
     Differs,
-    /// These repetitions do not tell.
-    CannotBeTold,
+    /// These repetitions do not decide it.
+    #[serde(rename = "cannot-be-told")]
+    Inconclusive,
     /// The two are not of the same kind.
     NotComparable,
     /// It was not measured.
@@ -75,7 +78,7 @@ impl Judgement {
         match self {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
-            Self::CannotBeTold => "cannot be told",
+            Self::Inconclusive => "cannot be told",
             Self::NotComparable => "not comparable",
             Self::NotApplicable => "not applicable",
         }
@@ -215,8 +218,8 @@ fn matches(cell: &Cell, levels: &BTreeMap<Spanned<String>, Spanned<String>>) -> 
     levels.iter().all(|(factor, level)| text(cell.factors.get(factor.get_ref())) == level.get_ref())
 }
 
-/// A published number beside the cells that it is of: one answer a kernel and setting, which are
-/// never put together.
+/// A published number beside its cells: one answer per kernel and setting, which are never
+/// combined.
 fn beside(
     experiment: &Experiment,
     numbers: &Published,
@@ -309,7 +312,7 @@ fn judge(
             format!("inside what {n} repetitions span, give or take {:.0} %", one.within * 100.0),
         )
     } else if n < 2 {
-        (Judgement::CannotBeTold, "one repetition has no spread".to_owned())
+        (Judgement::Inconclusive, "one repetition has no spread".to_owned())
     } else {
         (
             Judgement::Differs,

@@ -1,4 +1,5 @@
-//! The file: factors and their levels, the commands of a cell, the figures taken from them, what was published.
+//! The file: factors and their levels, the commands of a cell, the values taken from them, what was
+//! published.
 
 use super::ablation::Ablation;
 use super::fault::Fault;
@@ -28,7 +29,7 @@ pub struct Experiment {
     pub title: String,
     /// Where it was published.
     pub source: String,
-    /// What a reader of the answer has to know: contradictions in the source, what differs from it.
+    /// What a reader of the answer must know: contradictions in the source, differences from it.
     #[serde(default)]
     pub notes: Vec<String>,
     /// From which the order and every cell's seed follow.
@@ -44,7 +45,7 @@ pub struct Experiment {
     /// What a scale makes smaller.
     #[serde(default)]
     pub quantities: BTreeMap<String, Quantity>,
-    /// The quantity that tells how long a cell takes; none for verbs that compute.
+    /// The quantity that sets how long a cell takes; none for verbs that compute.
     pub takes: Option<Spanned<String>>,
     /// Where `takes` is a count: the factor or duration that one of them takes.
     pub each: Option<Spanned<String>>,
@@ -54,7 +55,7 @@ pub struct Experiment {
     /// What is taken from what it printed.
     #[serde(rename = "value")]
     pub values: Vec<ValueOf>,
-    /// Figures by name, such as one a topic.
+    /// Values by name, such as one per topic.
     #[serde(default, rename = "list")]
     pub lists: Vec<ListOf>,
     /// Lists that are taken from it for figures.
@@ -63,10 +64,10 @@ pub struct Experiment {
     /// What was published, beside what.
     #[serde(default, rename = "published")]
     pub published: Vec<PublishedAt>,
-    /// What the source says of its figures.
+    /// Statements of the source about its results.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// Mechanisms whose worth is asked for.
+    /// Mechanisms whose worth is measured.
     pub ablation: Option<Ablation>,
     /// How the answer is laid out.
     #[serde(default)]
@@ -122,7 +123,7 @@ pub struct Step {
     pub when: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
-/// A figure of a cell.
+/// A value of a cell.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueOf {
@@ -142,7 +143,7 @@ pub struct ValueOf {
     /// A factor for the unit.
     #[serde(default = "one")]
     pub times: f64,
-    /// A length of time: in an emulated guest it says nothing of the machine.
+    /// A length of time: from an emulated guest it does not describe the machine.
     #[serde(default)]
     pub time: bool,
     /// The step it is of, where there are several.
@@ -159,7 +160,8 @@ fn one() -> f64 {
 pub struct SeriesOf {
     /// Its name.
     pub name: Spanned<String>,
-    /// Where its rows are in the step's JSON, as of a value; of a path with `*` the rows of all places follow one another.
+    /// Where its rows are in the step's JSON, as of a value; with a path with `*`, the rows of all
+    /// places follow one another.
     pub at: String,
     /// Keys or indices of the numbers of a row.
     pub columns: Spanned<Vec<String>>,
@@ -177,7 +179,7 @@ pub struct SeriesOf {
 pub struct PublishedAt {
     /// Which value.
     pub value: Spanned<String>,
-    /// In which cells: levels by factor; factors left out may have any.
+    /// In which cells: levels by factor; factors left out may have any level.
     #[serde(default)]
     pub at: BTreeMap<Spanned<String>, Spanned<String>>,
     /// Where it is among the published numbers, such as `replication.max_latency.vanilla`.

@@ -1,8 +1,9 @@
-//! What is drawn of an answer, as plain data: panels of values over a factor, of distributions, of values over time, of lanes.
+//! The drawn part of an answer, as plain data: panels of values over a factor, of distributions, of
+//! values over time, of lanes.
 //!
-//! Factors that neither go along the axis nor tell curves apart make panels of their own, so that nothing is averaged away unseen.
-//! Repetitions are put together as in tables (median, lowest, highest); bins of distributions are summed; what has a course in time is that
-//! of the first repetition.
+//! Factors that are neither the axis nor distinguish curves make panels of their own, so that
+//! nothing is averaged unseen. Repetitions are combined as in tables (median, lowest, highest);
+//! bins of distributions are summed. Courses in time are those of the first repetition.
 
 use super::conclude::{Concluded, Group};
 use super::declared::Experiment;
@@ -259,7 +260,7 @@ pub fn panels(
     keys.into_iter().filter_map(panel).collect()
 }
 
-/// What a curve or row is called: its levels, or where there are none what is said instead.
+/// The name of a curve or row: its levels, or the given text where there are none.
 fn label(figure: &Figure, group: &Group, otherwise: &str) -> String {
     let levels = figure.curves.iter().filter_map(|name| group.levels.get(name.get_ref()).cloned());
     let levels = levels.collect::<Vec<_>>().join(" ");

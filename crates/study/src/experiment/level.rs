@@ -23,7 +23,7 @@ pub struct Level {
     pub needs: Option<Wants>,
     /// Calls of this program before the cell.
     pub before: Vec<Vec<String>>,
-    /// What gives it back, whatever happened: `isolate undo` or nothing.
+    /// The command that undoes it, in every case: `isolate undo` or nothing.
     pub after: Vec<Vec<String>>,
 }
 

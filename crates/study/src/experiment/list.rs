@@ -1,5 +1,5 @@
-//! Figures of a cell by name: the maximum of each topic, of each CPU. A scenario's maximum is that of its worst topic; the papers' figures
-//! show them topic by topic.
+//! Values of a cell by name: the maximum of each topic, of each CPU. A scenario's maximum is that
+//! of its worst topic; the papers' figures show them topic by topic.
 
 use super::conclude::{Concluded, Group, Summary, of_numbers};
 use super::declared::Experiment;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
-/// A list of figures, as declared.
+/// A list of values, as declared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListOf {
@@ -26,7 +26,7 @@ pub struct ListOf {
     pub over: String,
     /// Where an element has its name.
     pub by: String,
-    /// Where an element has its figure.
+    /// Where an element has its value.
     pub at: String,
     /// What is made of several of one name.
     #[serde(default)]
@@ -42,7 +42,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// The figures of an answer, by name. Elements without a name or a figure are left out.
+/// The values of an answer, by name. Elements without a name or a value are left out.
 pub fn listed(answer: &Value, list: &ListOf) -> BTreeMap<String, f64> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for element in at(answer, &list.over) {
@@ -54,7 +54,7 @@ pub fn listed(answer: &Value, list: &ListOf) -> BTreeMap<String, f64> {
     found.into_iter().filter_map(figure).collect()
 }
 
-/// The lists of several repetitions put together: by list and name.
+/// Combines the lists of several repetitions: by list and name.
 pub(super) fn together(
     experiment: &Experiment,
     all: &[&CellResult],
@@ -70,7 +70,7 @@ pub(super) fn together(
     lists.filter(|(_, figures): &(_, BTreeMap<_, _>)| !figures.is_empty()).collect()
 }
 
-/// A table a list: a row a name and combination of the factors that go down.
+/// One table per list: a row per name and combination of the factors that go down.
 pub(super) fn sheets(
     experiment: &Experiment,
     concluded: &Concluded,
@@ -101,7 +101,7 @@ pub(super) fn sheets(
         }
         let cell = |line: &(Vec<String>, &String), right: &Vec<String>| {
             let group = groups.iter().find(|one| of(one, rows) == line.0 && of(one, columns) == *right);
-            group.and_then(|group| group.lists.get(name)?.get(line.1)).map_or_else(String::new, told)
+            group.and_then(|group| group.lists.get(name)?.get(line.1)).map_or_else(String::new, summary_text)
         };
         let row = |line: &(Vec<String>, &String)| {
             let figures = across.iter().map(|right| cell(line, right));
@@ -120,7 +120,7 @@ pub(super) fn sheets(
     experiment.lists.iter().map(sheet).filter(|sheet| !sheet.rows.is_empty()).collect()
 }
 
-fn told(summary: &Summary) -> String {
+fn summary_text(summary: &Summary) -> String {
     match (summary.median, summary.low, summary.high) {
         (Some(median), Some(low), Some(high)) if low < high => {
             format!("{} [{}, {}]", number(median), number(low), number(high))

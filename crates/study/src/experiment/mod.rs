@@ -1,5 +1,5 @@
-//! An experiment: a published table or figure as a declared matrix of this program's own verbs, with what was published beside what is
-//! measured.
+//! An experiment: a published table or figure as a declared matrix of this program's own verbs.
+//! Published results stand beside measured ones.
 //!
 //! One idea a file:
 //!
@@ -15,8 +15,8 @@
 //! | `check` | everything that can be wrong before anything is started |
 //! | `words` | a cell's commands: placeholders filled in |
 //! | `plan` | cells, boots, and how long they take |
-//! | `taken` | figures taken from the JSON that a verb printed |
-//! | `list` | figures by name, such as one a topic |
+//! | `taken` | values taken from the JSON that a verb printed |
+//! | `list` | values by name, such as one per topic |
 //! | `result` | what is stored of a cell |
 //! | `part` | what a directory says of itself, and parts put together |
 //! | `pairs` | pairs of cells that differ in one thing, and the sign test on them |

@@ -1,5 +1,5 @@
-//! What a cell needs of the machine that runs it, and whether a machine has it: the one place where
-//! that is decided, for this machine, for guests and for machines of an inventory.
+//! What a cell needs of the machine that runs it, and whether a machine has it. The only place that
+//! decides this, for this machine, for guests and for machines of an inventory.
 
 use super::boot_word::{Missing, missing};
 use super::declared::Experiment;
@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use model::{Booted, Cpus, Machine};
 use serde::Deserialize;
 
-/// What a level, or a whole experiment, wants of a machine beside its boot line.
+/// Requirements of a level, or a whole experiment, on a machine beside its boot line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wants {
@@ -26,8 +26,7 @@ pub struct Wants {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Words of the kernel's command line, level by level; one that ends with `=` is a parameter
-    /// that must not be there. `{cpus}`, `{cpu}` and `{housekeeping}` stand for those of the
-    /// machine.
+    /// that must be absent. `{cpus}`, `{cpu}` and `{housekeeping}` stand for those of the machine.
     pub boot: Vec<Vec<String>>,
     /// Whether the measured CPUs are to be isolated, by a boot line or a partition, or no CPU.
     pub isolated: Option<bool>,
@@ -90,7 +89,7 @@ impl Experiment {
 struct Lacks {
     /// Of its boot: kernel, words of its line, what the kernel made of them.
     boot: Vec<String>,
-    /// What is no matter of the boot line.
+    /// What does not depend on the boot line.
     rest: Vec<String>,
 }
 
@@ -116,8 +115,7 @@ impl Needs {
         (!lacks.is_empty()).then(|| format!("needs {}", lacks.join("; ")))
     }
 
-    /// What would have to be so that the machine can: the whole boot where it is another, and what
-    /// no boot brings.
+    /// What the machine would need: the whole boot where it differs, and whatever no boot provides.
     pub fn further(&self, ground: &Ground) -> Option<String> {
         let Lacks { boot, rest } = self.lacks(ground);
         if boot.is_empty() {
@@ -146,8 +144,8 @@ impl Needs {
                     None => {}
                 }
             }
-            // A level of several words is there where the kernel knows some of them; what it
-            // ignores stands in the result.
+            // A level of several words is in force where the kernel knows some of them; the result
+            // names those it ignores.
             if !level.is_empty() && ignored.len() == level.len() {
                 effects.extend(
                     ignored.iter().map(|word| format!("a kernel built for {word}, which this one ignores")),

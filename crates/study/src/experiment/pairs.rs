@@ -1,5 +1,5 @@
-//! Pairs of cells that differ in nothing but what is asked: in how many the first has less, and
-//! what the sign test makes of it.
+//! Pairs of cells that differ only in the compared level: in how many the first has less, and the
+//! sign test on them.
 
 use super::conclude::Judgement;
 use super::plan::KERNEL;
@@ -10,7 +10,7 @@ use crate::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// At this level two groups are told apart.
+/// Two groups differ at this significance level.
 const ALPHA: f64 = 0.05;
 
 /// What pairs show.
@@ -44,9 +44,9 @@ struct Tally {
     fails: u64,
 }
 
-/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not. Pairs of
-/// which a side was not measured are none, and are counted; kernels and settings that contradict
-/// one another are not averaged.
+/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not. A pair
+/// with an unmeasured side does not count as a pair, but is counted apart. Kernels and settings
+/// that contradict one another are not averaged.
 pub(super) fn counted(
     results: &[(Cell, CellResult)],
     value: &str,
@@ -97,7 +97,7 @@ pub(super) fn counted(
         _ if time && emulated => Judgement::NotComparable,
         (true, true) => Judgement::Agrees,
         (true, false) => Judgement::Differs,
-        (false, _) => Judgement::CannotBeTold,
+        (false, _) => Judgement::Inconclusive,
     };
     let mut why = format!("holds in {holds} of {} pairs, sign test p = {p:.3}", holds + fails + ties);
     if time && emulated {

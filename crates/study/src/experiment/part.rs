@@ -1,4 +1,5 @@
-//! What a directory of results says of itself, and how several of them come together: every cell of the plan once, none of another plan.
+//! The description of a directory of results, and how several of them are merged: every cell of the
+//! plan once, none of another plan.
 //!
 //! A cell's id and seed are hashes of what it is, so that results of parts that ran on different machines are those of one run of the whole.
 
@@ -72,7 +73,7 @@ impl Part {
         self
     }
 
-    /// What of the plan differs from another's, if anything: what it is here and there.
+    /// The first difference of the plan from another's, if any: its value here and there.
     pub fn differs(&self, other: &Self) -> Option<(String, String)> {
         let pair = |what: &str, here: String, there: String| {
             (here != there).then(|| (format!("{what} {here}"), format!("{what} {there}")))
@@ -101,7 +102,7 @@ pub enum PartsError {
     /// A file could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file that is no result.
+    /// A file that is not a result.
     #[error("{}: {reason}; expected the result of a cell", .path.display())]
     Damaged {
         /// Which.
@@ -284,9 +285,9 @@ take = "count"
         assert!(gather(&plan, &stores, &stores[0]).unwrap().missing.is_empty());
         let other = Store::new(directory.path().join("other"));
         other.save(&plan.cells[0].cell, json!("another")).unwrap();
-        let told = gather(&plan, &stores, &other).unwrap_err().to_string();
-        assert!(told.starts_with(other.path(&plan.cells[0].cell.id).to_str().unwrap()), "{told}");
-        assert!(told.contains("another result than"), "{told}");
+        let message = gather(&plan, &stores, &other).unwrap_err().to_string();
+        assert!(message.starts_with(other.path(&plan.cells[0].cell.id).to_str().unwrap()), "{message}");
+        assert!(message.contains("another result than"), "{message}");
     }
 
     #[test]
@@ -318,32 +319,32 @@ take = "count"
         let plan = plan(&part());
         let directory = tempfile::tempdir().unwrap();
         let stores = stores(&plan, directory.path(), 2);
-        let told = |stores: &[Store]| gather(&plan, stores, &nowhere()).unwrap_err().to_string();
+        let message = |stores: &[Store]| gather(&plan, stores, &nowhere()).unwrap_err().to_string();
         let twice = [stores[0].clone(), stores[0].clone()];
-        assert!(told(&twice).contains("expected each part once"), "{}", told(&twice));
+        assert!(message(&twice).contains("expected each part once"), "{}", message(&twice));
 
         let extra = Store::new(directory.path().join("extra"));
         let all = [stores[0].clone(), stores[1].clone(), extra.clone()];
         extra.save(&plan.cells[0].cell, json!("another")).unwrap();
-        assert!(told(&all).contains("another result than"), "{}", told(&all));
+        assert!(message(&all).contains("another result than"), "{}", message(&all));
         fs::remove_file(extra.path(&plan.cells[0].cell.id)).unwrap();
 
         let other = Part { scale: 0.5, ..part() };
         let foreign = &super::tests::plan(&other).cells[0].cell.clone();
         extra.save(foreign, json!(1)).unwrap();
-        assert!(told(&all).contains("a cell that the plan does not have"), "{}", told(&all));
+        assert!(message(&all).contains("a cell that the plan does not have"), "{}", message(&all));
         fs::write(extra.path(&foreign.id), "{").unwrap();
-        assert!(told(&all).contains("expected the result of a cell"), "{}", told(&all));
+        assert!(message(&all).contains("expected the result of a cell"), "{}", message(&all));
     }
 
     #[test]
     fn plans_that_differ_say_in_what() {
         assert_eq!(part().differs(&Part { shard: "2/3".to_owned(), ..part() }), None);
-        let told = |other: Part| part().differs(&other).unwrap().1;
-        assert_eq!(told(Part { name: "b".to_owned(), ..part() }), "experiment \"b\"");
-        assert_eq!(told(Part { scale: 0.1, ..part() }), "scale 0.1");
-        assert_eq!(told(Part { repetitions: 1, ..part() }), "repetitions 1");
-        assert_eq!(told(Part { kernels: vec!["6.1".to_owned()], ..part() }), "kernels 6.1");
+        let difference = |other: Part| part().differs(&other).unwrap().1;
+        assert_eq!(difference(Part { name: "b".to_owned(), ..part() }), "experiment \"b\"");
+        assert_eq!(difference(Part { scale: 0.1, ..part() }), "scale 0.1");
+        assert_eq!(difference(Part { repetitions: 1, ..part() }), "repetitions 1");
+        assert_eq!(difference(Part { kernels: vec!["6.1".to_owned()], ..part() }), "kernels 6.1");
         let on = |kernel: &str| Part { kernels: vec![kernel.to_owned()], on_machines: true, ..part() };
         assert_eq!(
             on("6.1").differs(&on("6.12")),
@@ -351,7 +352,7 @@ take = "count"
             "cells of kernels that machines ran lie beside one another"
         );
         assert_eq!(on("6.12").with_kernels_of(&on("6.1")).kernels, ["6.1", "6.12"]);
-        assert_eq!(told(on("6.1")), "kernels 6.1");
+        assert_eq!(difference(on("6.1")), "kernels 6.1");
         // The plan of both has the cells of each, and boots none of the lab.
         let text = TEXT.replace("[[factor]]", "[machine]\nkernels = [\"5.10\"]\n[[factor]]");
         let on = |kernel: &str| Part { experiment: text.clone(), ..on(kernel) };
@@ -359,6 +360,6 @@ take = "count"
         for alone in ["6.1", "6.12"].map(|kernel| plan(&on(kernel))) {
             assert!(alone.cells.iter().all(|one| both.cells.contains(one) && one.boot.kernel.is_none()));
         }
-        assert_eq!(told(Part { experiment: String::new(), ..part() }), "the same text");
+        assert_eq!(difference(Part { experiment: String::new(), ..part() }), "the same text");
     }
 }

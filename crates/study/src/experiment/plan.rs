@@ -99,7 +99,8 @@ impl Plan {
 }
 
 impl Planned {
-    /// How long it takes, as far as that can be told before it starts: its windows, and what a verb costs beside them.
+    /// How long it takes, as far as that is known before it starts: its windows, and what a verb
+    /// costs beside them.
     pub fn expected(&self) -> Duration {
         self.takes + BESIDE
     }
@@ -135,8 +136,8 @@ fn takes(experiment: &Experiment, cell: &Cell, scale: f64) -> Duration {
     }
 }
 
-/// The name under which cells are kept: that of the experiment, the scale, and a hash of what its cells do, so that a changed file does not
-/// take results of the old one for its own.
+/// The name under which cells are stored: that of the experiment, the scale, and a hash of what its
+/// cells do, so that a changed file does not reuse results of the old one.
 fn identity(experiment: &Experiment, scale: f64) -> String {
     let levels: Vec<Value> = experiment
         .factors
@@ -168,7 +169,7 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .map(|list| json!([list.name.get_ref(), list.at, list.columns.get_ref(), list.lane, list.label]))
         .collect();
     let mut whole = vec![json!(levels), json!(steps), json!(values), json!(quantities), guest];
-    // What has none keeps the name that it had before there were any.
+    // A plan without any keeps the name from before there were any.
     if !series.is_empty() {
         whole.push(json!(series));
     }

@@ -15,13 +15,13 @@ pub enum Amount {
     Time(u64),
 }
 
-/// What is asked for at full scale, and the least of it at any.
+/// The amount at full scale, and the least at any scale.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
     /// As the paper has it.
     pub full: Spanned<Amount>,
-    /// Below this no scale goes.
+    /// The least at any scale.
     pub least: Amount,
 }
 

@@ -1,4 +1,4 @@
-//! What is stored of a cell: its figures, or why there are none. A failure is a result.
+//! The stored result of a cell: its values, or why there are none. A failure is a result.
 
 use super::under::Under;
 use serde::{Deserialize, Serialize};
@@ -32,15 +32,15 @@ pub struct CellResult {
     /// Why, where it is not ok.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Figures by name, in the unit of the file; null where the verb's answer had none.
+    /// Values by name, in the unit of the file; null where the verb's answer had none.
     pub values: BTreeMap<String, Option<f64>>,
-    /// Figures by list and name.
+    /// Values by list and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lists: BTreeMap<String, BTreeMap<String, f64>>,
     /// Lists for figures, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Series>,
-    /// Why a figure is null, in the verb's own words, where it said so.
+    /// Why a value is null, in the verb's own words, if it gave a reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
@@ -84,7 +84,7 @@ pub struct Row {
 }
 
 impl CellResult {
-    /// A cell without figures.
+    /// A cell without values.
     pub fn without(
         state: CellState,
         reason: String,

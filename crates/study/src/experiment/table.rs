@@ -1,4 +1,5 @@
-//! The answer as rows and columns: a sheet a value, the published number in brackets beside the measured one.
+//! The answer as rows and columns: one sheet per value, the published number in brackets beside the
+//! measured one.
 
 use super::conclude::{Concluded, Group, Summary};
 use super::declared::{Experiment, ValueOf};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 /// One table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sheet {
-    /// What its figures are.
+    /// What its values are.
     pub title: String,
     /// Headings.
     pub head: Vec<String>,
@@ -17,7 +18,7 @@ pub struct Sheet {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A sheet for each value and list; one with a column a value where no factor goes across.
+/// A sheet for each value and list; one sheet with a column per value where no factor goes across.
 pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
     let mut factors: Vec<&str> =
         experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()).collect();
@@ -57,7 +58,7 @@ fn together(experiment: &Experiment, concluded: &Concluded, rows: &[&str]) -> Sh
     });
     let row = |group: &Group| {
         let levels = rows.iter().map(|name| group.levels.get(*name).cloned().unwrap_or_default());
-        let values = experiment.values.iter().map(|value| told(group, value.name.get_ref(), concluded));
+        let values = experiment.values.iter().map(|value| cell_text(group, value.name.get_ref(), concluded));
         levels.chain(values).collect()
     };
     let titles: Vec<String> =
@@ -95,14 +96,14 @@ fn sheet(value: &ValueOf, concluded: &Concluded, rows: &[&str], columns: &[&str]
                 .groups
                 .iter()
                 .find(|group| key(group, rows) == *below && key(group, columns) == *right);
-            group.map_or_else(String::new, |group| told(group, value.name.get_ref(), concluded))
+            group.map_or_else(String::new, |group| cell_text(group, value.name.get_ref(), concluded))
         };
         below.iter().cloned().chain(across.iter().map(cell)).collect()
     };
     Sheet { title: format!("{}{unit}", value.title), head, rows: down.iter().map(row).collect() }
 }
 
-fn told(group: &Group, value: &str, concluded: &Concluded) -> String {
+fn cell_text(group: &Group, value: &str, concluded: &Concluded) -> String {
     let none = Summary::default();
     let summary = group.values.get(value).unwrap_or(&none);
     let measured = match (summary.median, summary.low, summary.high) {

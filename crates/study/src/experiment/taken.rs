@@ -1,4 +1,4 @@
-//! Figures taken from the JSON that a verb printed.
+//! Values taken from the JSON that a verb printed.
 
 use super::declared::SeriesOf;
 use super::result::{Row, Series};
@@ -23,15 +23,15 @@ pub enum Take {
     Sum,
     /// Their mean.
     Mean,
-    /// Half of them are not above it; between the two middle ones where there are two.
+    /// Half of them do not exceed it; it lies between the two middle ones of an even number.
     Median,
     /// How many places there are, numbers or not.
     Count,
 }
 
-/// The number at `path` (keys and indices between slashes, `*` for every element of an array or object, `[KEY=TEXT]` for the elements of an
-/// array whose KEY, a key or an index, is TEXT, `[KEY!=TEXT]` for the others); `true` is 1. `None` where there
-/// is no number.
+/// The number at `path` (keys and indices between slashes, `*` for every element of an array or
+/// object, `[KEY=TEXT]` for the elements of an array whose KEY, a key or an index, is TEXT,
+/// `[KEY!=TEXT]` for the others); `true` is 1. `None` if it is not a number.
 pub fn taken(value: &Value, path: &str, take: Take) -> Option<f64> {
     let found = at(value, path);
     if take == Take::Count {
@@ -102,8 +102,8 @@ fn said(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Why an answer has no number at `path`: what its `limits` say of a name that the path chooses elements by, such as the counter of
-/// `counters/[0=l2d_refill]/1/mean`.
+/// Why an answer has no number at `path`: what its `limits` report about a name that the path
+/// selects by, such as the counter of `counters/[0=l2d_refill]/1/mean`.
 pub fn absent(value: &Value, path: &str) -> Option<String> {
     let chosen =
         path.split('/').filter_map(|step| step.strip_prefix('[')?.strip_suffix(']')?.split_once('='));

@@ -1,4 +1,4 @@
-//! Files, mistakes in them, plans, figures, judgements.
+//! Files, mistakes in them, plans, values, judgements.
 
 mod drawn;
 mod judged;
@@ -403,11 +403,17 @@ fn the_smallest_sufficient_sets_are_found_though_members_stand_in_for_one_anothe
     assert_eq!(found[0].measured, [8, 8]);
     assert_eq!(found[0].sufficient.as_deref().unwrap(), [["a", "b"], ["a", "c"]]);
     let needed: Vec<Judgement> = found[0].left_out.iter().map(|one| one.needed).collect();
-    assert_eq!(needed, [Judgement::Agrees, Judgement::CannotBeTold, Judgement::CannotBeTold]);
+    assert_eq!(needed, [Judgement::Agrees, Judgement::Inconclusive, Judgement::Inconclusive]);
     assert_eq!(found[0].left_out[0].cost, Some(0.75));
-    let told = found[0].told();
-    assert!(told[0].contains("1000 instead of 100: needed") && told[0].contains("75 %"), "{told:?}");
-    assert!(told[3].contains("smallest sufficient: a + b, or a + c (8 of 8 subsets measured)"), "{told:?}");
+    let sentences = found[0].sentences();
+    assert!(
+        sentences[0].contains("1000 instead of 100: needed") && sentences[0].contains("75 %"),
+        "{sentences:?}"
+    );
+    assert!(
+        sentences[3].contains("smallest sufficient: a + b, or a + c (8 of 8 subsets measured)"),
+        "{sentences:?}"
+    );
 }
 
 #[test]
@@ -419,7 +425,7 @@ fn an_ablation_says_what_was_not_measured_and_where_it_is_wrong() {
     let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
     let found = ablated(&experiment, &conclude(&experiment, &numbers(), &results), &results);
     assert_eq!((found[0].measured, &found[0].sufficient), ([4, 8], &None));
-    let lines = found[0].told();
+    let lines = found[0].sentences();
     assert!(lines[2].starts_with("no set is called sufficient: 4 of 8 subsets"), "{lines:?}");
     assert_eq!(found[0].left_out.iter().map(|one| one.mechanism.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     assert!(ablated(&experiment, &conclude(&experiment, &numbers(), &[]), &[]).is_empty());
@@ -453,14 +459,14 @@ fn a_figure_that_a_machine_cannot_have_is_not_applicable_with_its_reason() {
         let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), result.clone())).collect();
         conclude(&experiment, &numbers(), &results)
     };
-    let told = concluded(true);
+    let answer = concluded(true);
     assert_eq!(
-        (told.published[0].judgement, told.published[0].why.as_str()),
+        (answer.published[0].judgement, answer.published[0].why.as_str()),
         (Judgement::NotApplicable, why)
     );
-    assert!(told.groups.iter().all(|group| group.ok == 2 && group.absent["max"] == why));
+    assert!(answer.groups.iter().all(|group| group.ok == 2 && group.absent["max"] == why));
     let shown = |concluded: &super::Concluded| format!("{:?}", super::sheets(&experiment, concluded));
-    assert!(shown(&told).contains("n/a"), "{}", shown(&told));
+    assert!(shown(&answer).contains("n/a"), "{}", shown(&answer));
     assert!(!shown(&concluded(false)).contains("n/a"), "{}", shown(&concluded(false)));
 }
 

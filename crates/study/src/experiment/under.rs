@@ -1,6 +1,6 @@
-//! What a cell was measured under: kernel, boot line, machine, CPUs. Results of different ones are
-//! kept apart: where a study has several, each is a level of a factor of its own, `setting`, so
-//! that no median, pair or set of mechanisms is made of two.
+//! The conditions of a cell: kernel, boot line, machine, CPUs. Results of different ones are kept
+//! apart: where a study has several, each is a level of a factor of its own, `setting`, so that no
+//! median, pair or set of mechanisms mixes two.
 
 use super::boot_word::same;
 use super::declared::Experiment;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The factor that settings are, where results have several.
 pub const SETTING: &str = "setting";
 
-/// Parameters that say where the system lies, not how the kernel works.
+/// Parameters that locate the system and do not change how the kernel works.
 const PLACES: [&str; 11] =
     ["BOOT_IMAGE", "root", "rootflags", "rootfstype", "ro", "rw", "initrd", "resume", "init", "ip", "BOOTIF"];
 
@@ -64,8 +64,8 @@ impl Under {
         }
     }
 
-    /// The boot line without what says where the system lies, and without parameters that
-    /// `left_out` names, in one order.
+    /// The boot line in one order, without parameters that locate the system and those that
+    /// `left_out` names.
     fn line(&self, left_out: &BTreeSet<String>) -> String {
         let name = |word: &&str| word.split('=').next().unwrap_or_default().to_owned();
         let counts = |word: &&str| {
@@ -104,7 +104,7 @@ pub struct Apart {
     pub results: Vec<(Cell, CellResult)>,
     /// Settings by kernel and label, where there are several: what each is.
     pub settings: Vec<String>,
-    /// What else a reader must know: machines or boot lines that are put together.
+    /// What else a reader must know: machines or boot lines that are combined.
     pub notes: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ fn label(at: usize) -> String {
         .map_or_else(|| at.to_string(), String::from)
 }
 
-/// Machines whose results are put together, and combinations whose repetitions ran under boot lines
+/// Machines whose results are combined, and combinations whose repetitions ran under boot lines
 /// that differ in words which the level leaves open.
 fn notes(results: &[(Cell, CellResult)]) -> Vec<String> {
     let ok = || results.iter().filter(|(_, result)| result.state == CellState::Ok);

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 const CPUS: usize = 2;
-/// Of these the first are under SCHED_FIFO.
+/// The first of these are under SCHED_FIFO.
 const TASKS: [i32; 7] = [20, 21, 22, 10, 11, 12, 13];
 const REAL_TIME: usize = 3;
 
@@ -70,7 +70,7 @@ fn format((number, (name, fields)): (usize, &Layout)) -> (String, Vec<u8>) {
     ("sched".to_owned(), (text + "\nprint fmt: \"\"\n").into_bytes())
 }
 
-/// One record: its number, flags, current task, and what stands behind the common fields.
+/// One record: its number, flags, current task, and what follows the common fields.
 fn record(number: usize, flags: u8, pid: i32, words: &[[u8; 4]]) -> Vec<u8> {
     let mut data = (300 + number as u16).to_le_bytes().to_vec();
     data.extend([flags, 0]);
@@ -90,7 +90,7 @@ struct Machine {
     random: ChaCha8Rng,
     now_ns: u64,
     running: [usize; CPUS],
-    /// By task, the CPU of whose queue it is; none of one that sleeps. Idle is behind the tasks.
+    /// By task, the CPU of its queue; none if it sleeps. Idle comes after the tasks.
     queued: [Option<usize>; TASKS.len()],
     renamed: bool,
     pages: [Vec<Vec<u8>>; CPUS],
@@ -131,7 +131,7 @@ impl Machine {
         [comm(&name), vec![Self::pid(task).to_le_bytes(), prio.to_le_bytes()]]
     }
 
-    /// Writes an event; sometimes a kernel leaves one out, or loses some and says so.
+    /// Writes an event; sometimes leaves one out, or loses some and reports that.
     fn write(&mut self, cpu: usize, data: &[u8], losses: bool) {
         let lost = losses && self.below(200) == 0;
         if losses && self.below(100) == 0 {
@@ -158,7 +158,7 @@ impl Machine {
         let (task, kind) = (self.below(TASKS.len()), self.below(8));
         let [name, who] = self.task(task);
         match kind {
-            // Woken, also while it runs: then it does not sleep when it next wants to.
+            // Woken, also while it runs: then its next attempt to sleep fails.
             0..=2 if self.queued[task].is_none() => {
                 let (target, flags) = (self.below(CPUS), [0, 8][self.below(2)]);
                 let words = [name, who, vec![(target as i32).to_le_bytes()]].concat();
@@ -230,14 +230,14 @@ fn wanted(threads: Threads) -> Wanted {
     Wanted { threads, cpus: None, window: [i64::MIN, i64::MAX], keep: Keep { worst: 1_000, sample: None } }
 }
 
-/// Samples that were taken apart in one reading, each as in two.
+/// Samples taken apart in one reading, each equal to that of two.
 fn samples_of_one_reading(file: &TraceFile, wanted: &Wanted) -> u64 {
     let catalogue = EventCatalogue::embedded().unwrap();
     let Reading { found, chosen, apart, mut decoder } =
         read(file, &[""], wanted, true, &catalogue, &[]).unwrap().unwrap();
     let Some(once) = apart else { return 0 };
     let window = [found.t0_ns, found.t1_ns];
-    // Whoever reads twice goes on with what the first reading knows.
+    // The second reading uses the decoder of the first.
     let twice = take_apart(file, &mut decoder, &[""], window, &chosen, wanted.keep).unwrap();
     assert_eq!(once.paths, twice.paths);
     assert_eq!(once.attribution, twice.attribution);
@@ -268,7 +268,7 @@ fn one_reading_gives_what_two_do_with_switches_missing_and_events_lost_and_a_tas
 #[test]
 fn others_than_were_guessed_are_read_again() {
     let mut machine = Machine::new(1);
-    // A thread that runs only between the places that are looked at.
+    // A thread that runs only between the sampled places.
     for step in 0..80_000 {
         if !(30_000..32_000).contains(&step) {
             machine.queued[0] = None;

@@ -15,13 +15,13 @@ use model::EventClass;
 struct Stay {
     t0_ns: i64,
     t1_ns: i64,
-    /// Of those that last at the same time, the one that began last is the innermost; what this
-    /// holds goes behind all others.
+    /// Of overlapping stays, the one that began last is the innermost; a stay with this flag is
+    /// outside all others.
     around: bool,
     taken: Taken,
 }
 
-/// What was on the CPU that the path ends on, and the task `tid` that waited for it.
+/// What was on the CPU where the path ends, and the task `tid` that waited for it.
 pub(super) struct Local<'s> {
     pub(super) cpu: u32,
     pub(super) tid: i32,
@@ -79,7 +79,7 @@ impl Local<'_> {
         let stretches = explaining.map(|one| Stay {
             t0_ns: one.t0_ns,
             t1_ns: one.t1_ns,
-            // Whatever ran inside it has its own name.
+            // What ran inside it has its own box.
             around: matches!(
                 one.blocking,
                 Blocking::KernelCode | Blocking::NotExecuting | Blocking::FrequencyChange
@@ -100,7 +100,7 @@ impl Local<'_> {
             .collect()
     }
 
-    /// The scheduler would not take the task: what nothing else took of that time.
+    /// The scheduler passed over the task: the part of that time that nothing else took.
     fn passed_over(&self, [t0_ns, t1_ns]: [i64; 2]) -> Stay {
         let (taker, label) = (Taker::Event(EventClass::Throttle), self.known.out_of_budget);
         let taken = Taken { taker, label, task: None, causes: Causes::default() };
@@ -108,15 +108,14 @@ impl Local<'_> {
     }
 }
 
-/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began
-/// last.
+/// Puts the time of a step into boxes: each moment belongs to the innermost stay, which began last.
 fn fill(
     path: &mut Path,
     (step, cpu, mark): (Step, u32, Option<Confidence>),
     [from_ns, until_ns]: [i64; 2],
     stays: &[Stay],
 ) {
-    // Most steps were held up by nothing.
+    // Nothing delays most steps.
     if stays.is_empty() {
         if from_ns < until_ns {
             add(path, (step, cpu, mark), [from_ns, until_ns], None);

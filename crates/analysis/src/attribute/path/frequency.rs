@@ -1,9 +1,9 @@
-//! A CPU whose frequency changes may stand still meanwhile.
+//! A CPU whose frequency changes may stop meanwhile.
 //!
-//! The event comes when the change was asked for, or is over, which differs between drivers, and from
-//! the CPU itself or from the one that asked; how long the CPU stands still is in no event. The driver
-//! says how long a change takes at most, and each event of the CPU shows it at work. So of the time
-//! between two of its events this much before and behind the change may belong to it, and no more.
+//! Depending on the driver, the event comes at the request or at the end of the change, from the
+//! CPU itself or from the requesting one. No event shows how long the CPU stops. The driver reports
+//! the upper limit of a change, and each event of the CPU shows it at work. So at most this much
+//! time, before and after the change and between two events of the CPU, belongs to it.
 //!
 //! Linux drivers/cpufreq/cpufreq.c (`cpufreq_notify_transition`, `cpufreq_driver_fast_switch`).
 
@@ -16,15 +16,15 @@ use crate::view::{Change, KernelEvent, What};
 pub(super) struct Frequency {
     /// When the CPU was last seen at work, ns.
     worked_ns: Option<i64>,
-    /// A change, and when, ns, behind which the CPU was not seen at work yet.
+    /// A change and its time, ns, since which the CPU was not seen at work.
     changed: Option<(i64, Change)>,
 }
 
 impl Frequency {
-    /// The next event of the CPU, or one that tells of its frequency. Gives the time before it in which
-    /// the CPU may have stood still.
+    /// The next event of the CPU, or of its frequency. Passes on the stretches before it in which
+    /// the CPU may have stopped.
     pub(super) fn event(&mut self, event: &KernelEvent, own: u32, sink: &mut impl FnMut(Stretch)) {
-        // Hardly an event tells of a frequency, and most machines record none.
+        // Frequency events are rare, and most machines record none.
         if self.changed.is_none() && !matches!(event.what, What::Frequency { .. }) {
             if event.cpu == own {
                 self.worked_ns = Some(event.ts_ns);
@@ -58,13 +58,13 @@ impl Frequency {
         [behind, before].map(|one| one.filter(|one| one.t1_ns > one.t0_ns))
     }
 
-    /// Whether a change may be going on.
+    /// Whether a change may be in progress.
     #[inline(always)]
     pub(super) fn is_changing(&self) -> bool {
         self.changed.is_some()
     }
 
-    /// The CPU is seen at work, and no change is going on.
+    /// The CPU is seen at work, and no change is in progress.
     #[inline(always)]
     pub(super) fn works(&mut self, ts_ns: i64) {
         self.worked_ns = Some(ts_ns);

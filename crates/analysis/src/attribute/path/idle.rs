@@ -1,8 +1,8 @@
-//! A CPU that sleeps takes time to wake, and what it is woken for waits for that.
+//! A sleeping CPU takes time to wake, and what it is woken for waits for that.
 //!
-//! How long is in no event: the first one after the CPU went to sleep is behind it. The driver says
-//! what its state takes at most, so of the time before that event this much belongs to it at most,
-//! and whatever is more does not: a timer that fires late, or a hypervisor, may have taken that.
+//! No event shows how long: the first one after the CPU went to sleep comes later. The driver
+//! reports the exit latency of the state, so at most this much time before that event belongs to
+//! it. A timer that fires late, or a hypervisor, may have taken the rest.
 //!
 //! Linux drivers/cpuidle/cpuidle.c (`cpuidle_enter_state`);
 //! Documentation/admin-guide/pm/cpuidle.rst (`latency`).
@@ -16,10 +16,10 @@ use crate::view::{IdleState, KernelEvent, What};
 pub(super) struct Idle(Option<(i64, IdleState)>);
 
 impl Idle {
-    /// The next event of the CPU. Gives the time in which the CPU woke, at most, where that is
-    /// over.
+    /// The next event of the CPU. Returns the longest time in which the CPU woke, once that has
+    /// ended.
     pub(super) fn event(&mut self, event: &KernelEvent) -> Option<Stretch> {
-        // Hardly an event tells of an idle state.
+        // Idle events are rare.
         if self.0.is_none() && !matches!(event.what, What::Idle(_)) {
             return None;
         }

@@ -1,18 +1,18 @@
-//! Kernel code that could not be preempted while the task waited: whose, since when, and which.
+//! Kernel code that could not be preempted while the task waited: its task, start, and functions.
 //!
 //! The stack at the switch shows whether the task that left was in such code ([`crate::stacks`]).
-//! If so, it held the CPU since the one that waited was put into the queue. A task of lower priority
-//! that comes only after that is no case of it, but the sign of a used-up budget (`super::queue`).
-//! A system call that ends there has no name on that stack any more: the one that was taken where an
-//! interrupt brought the wake-up has it. Where that interrupt found it in user space, no kernel code
-//! was in the way from there on: it would have gone at once, had it gone behind.
+//! If so, it held the CPU since the waiting task was queued. A task of lower priority that comes
+//! later does not count: it is the sign of a used-up budget (`super::queue`). A system call that
+//! ends there is no longer named on that stack, but it is on the stack where an interrupt brought
+//! the wake-up. If that interrupt found the task in user space, no kernel code delayed the switch
+//! from there on: a task of lower priority would have been preempted at once.
 
 use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::{Cause, Causes, Source, Who};
 use crate::labels::LabelId;
 use crate::view::{Task, Way};
 
-/// In what a wake-up found the task that ran.
+/// Where a wake-up found the task that ran.
 #[derive(Debug, Clone, Copy, Default)]
 enum Found {
     #[default]
@@ -30,7 +30,7 @@ struct Left {
     found: Found,
 }
 
-/// What is known of the task on one CPU while another one waits for it.
+/// What is known of the task on one CPU while another task waits for the CPU.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
     found: Found,
@@ -38,21 +38,21 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The CPU goes from `prev` to another task; `since_ns`: since when that one waited for `prev`, if
-    /// it is the one that matters.
+    /// The CPU switches from `prev` to another task; `since_ns`: since when the followed task
+    /// waited for `prev`, if it did.
     #[inline(always)]
     pub(super) fn switched(&mut self, at_ns: i64, prev: Task, since_ns: Option<i64>) {
         let found = std::mem::take(&mut self.found);
         self.left = since_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
     }
 
-    /// The same where nobody who matters waited.
+    /// The same where the followed task did not wait.
     #[inline(always)]
     pub(super) fn nobody_waited(&mut self) {
         *self = Self::default();
     }
 
-    /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
+    /// Where an interrupt, or its own wake-up, found the current task while the other waits.
     pub(super) fn found(&mut self, code: Option<Way>, in_user_space: bool) {
         self.found = match (code, self.found) {
             _ if in_user_space => Found::UserSpace,
@@ -61,7 +61,7 @@ impl Kernel {
         };
     }
 
-    /// The stack of the task `pid` where it leaves. Gives what it kept the other one waiting with.
+    /// The stack of the task `pid` where it leaves. Returns the stretch that delayed the other one.
     pub(super) fn leaves(
         &mut self,
         cpu: u32,
@@ -79,8 +79,8 @@ impl Kernel {
             Found::Kernel(way) => way,
             Found::Unknown => Way::default(),
         };
-        // Where the wake-up found it says more than where it left; which of its functions that was
-        // is chance.
+        // The stack at the wake-up says more than the one at the switch; which of its functions it
+        // shows is chance.
         let frames = found.frames.or(code.frames);
         let by = Source { frames, ..Source::new(cpu, Who::Task(pid)) };
         // Both ends in the same system call; else it may have been in user space between them.

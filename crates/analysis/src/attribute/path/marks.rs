@@ -1,27 +1,27 @@
-//! What the trace shows of one sample's way, and the steps that this makes.
+//! What the trace shows of one sample's path, and its steps.
 
 use super::Step;
 use super::waits::Waits;
 use crate::attribute::cause::Confidence;
 use crate::view::{Level, Task};
 
-/// A moment on the way.
+/// A moment on the path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     pub(super) at_ns: i64,
     pub(super) cpu: u32,
-    /// In what it happened.
+    /// The level it happened in.
     pub(super) level: Level,
-    /// The task that was current, where that is known.
+    /// The current task, if known.
     pub(super) task: Option<Task>,
 }
 
 impl Mark {
-    /// What had to come to its turn for this to happen.
+    /// What had to get the CPU for this to happen.
     fn waits(self, rt: bool) -> Waits {
         match (self.level, self.task) {
             (Level::Hard, _) => Waits::Interrupt,
-            // Served at the end of an interrupt, whatever task that interrupted.
+            // Served at the end of an interrupt, whichever task it interrupted.
             (Level::Softirq, task) if !rt && task.is_none_or(|task| !task.softirqd) => Waits::Softirq,
             (_, Some(task)) => Waits::Thread { pid: task.pid, prio: task.prio },
             (_, None) => Waits::Interrupt,
@@ -39,12 +39,12 @@ pub(super) struct Marks {
     pub(super) woken: Option<Mark>,
     pub(super) ipi: Option<i64>,
     pub(super) switch: Option<i64>,
-    /// Where the wake-up's interrupt found user space: when the CPU was last at work, and when that
+    /// If the wake-up's interrupt found user space: when the CPU was last at work, and when that
     /// interrupt came, ns.
     pub(super) found_user_space: Option<[i64; 2]>,
 }
 
-/// A stretch of the way.
+/// A step of the path.
 pub(super) struct Stage {
     /// Its end, ns.
     pub(super) until_ns: i64,

@@ -1,15 +1,14 @@
 //! How the scheduler treats the task: when it runs, sleeps, or waits for the CPU, and whether it is
 //! passed over while it waits.
 //!
-//! A scheduler that takes a task although one that goes before it waits, or idles then, does so for
-//! one reason: the one that waits has no budget left. That is real-time throttling (also of a group
-//! of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max` (Linux
-//! kernel/sched/core.c, `pick_next_task`).
+//! A scheduler that idles or takes a lower task while one with precedence waits has one reason: the
+//! waiting task has no budget left. That is real-time throttling (also of a group of tasks),
+//! a server for fair tasks, the runtime of a deadline, or `cpu.max` (Linux kernel/sched/core.c,
+//! `pick_next_task`).
 //!
-//! Where the task itself sleeps and one that goes after it follows, whoever was preempted before
-//! and goes before that one is passed over. But it may have been taken to another CPU, for which
-//! not every trace has events. If it runs here again without having been woken or moved, it was
-//! here meanwhile.
+//! If the task itself sleeps and a lower one follows, an earlier preempted task with precedence
+//! over the latter is passed over. But it may have moved to another CPU, for which not every trace
+//! has events. If it runs here again without having been woken or moved, it was here meanwhile.
 
 use crate::prio::Prio;
 use crate::view::Task;
@@ -36,18 +35,17 @@ pub(super) enum State {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) state: State,
-    /// Of the tasks that were taken while this one waited, the one that goes last; idle goes behind
-    /// all.
+    /// Of the tasks that were taken while this one waited, the lowest; idle is below all.
     last_taken: Option<(bool, Prio)>,
-    /// A task under a real-time policy or a deadline that would have run on, and was followed by
-    /// one that goes after it: since then no such task has run here.
+    /// A runnable task under a real-time policy or a deadline that was followed by a lower one:
+    /// since then no such task has run here.
     passed_over: Option<i32>,
     /// When that ended while the task waited.
     taken_again_ns: Option<i64>,
     /// Tasks under a real-time policy or a deadline that were preempted here and have not been seen
     /// since.
     ready: Vec<i32>,
-    /// Of those the last, where one that goes after it was taken: passed over, if it is still here.
+    /// The last of those, if a lower one was taken: passed over, if it is still here.
     perhaps: Option<i32>,
     /// The time for which the task waited meanwhile.
     waited: Option<(i32, [i64; 2])>,
@@ -62,7 +60,7 @@ impl Queue {
     }
 
     /// Whether a switch between two other tasks changes nothing here: the task does not wait, and
-    /// neither of the two is one that is followed, nor was before.
+    /// neither of the two is followed, nor was before.
     #[inline(always)]
     pub(super) fn stays(&self, tid: i32, prev: Task, next: Task) -> bool {
         let first = |task: Task| task.prio.is_known() && !task.prio.is_fair();
@@ -71,8 +69,8 @@ impl Queue {
         nobody && !waits && prev.pid != tid && !first(prev) && !first(next)
     }
 
-    /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to
-    /// now, in which it was out of budget.
+    /// The CPU switches from one task to another; `tid` is the task. Returns the time, up to now,
+    /// in which it was out of budget.
     #[inline(always)]
     pub(super) fn switched(
         &mut self,
@@ -110,7 +108,7 @@ impl Queue {
         } else if self.passed_over.is_none() {
             self.perhaps = self.perhaps.or(self.ready.last().copied());
         }
-        // One that comes back in another class was perhaps none that goes before.
+        // A task that comes back in another class perhaps had no precedence.
         let back = self.waited.take_if(|(pid, _)| *pid == next.pid).filter(|_| first(next));
         let waited = back.map(|(_, waited)| waited);
         if !self.ready.is_empty() {

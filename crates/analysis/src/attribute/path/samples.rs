@@ -1,10 +1,10 @@
-//! The samples of one thread, by release: those to come, and those that have begun and are not taken
-//! apart yet.
+//! The samples of one thread, by release: those to come, and those that have begun and are not
+//! taken apart yet.
 
 use super::marks::Marks;
 use std::collections::VecDeque;
 
-/// For how long after a sample what touched it may still last, ns.
+/// How long after a sample a span that touched it may still last, ns.
 const PATIENCE_NS: i64 = 20_000_000;
 
 /// The samples.
@@ -21,12 +21,12 @@ pub(super) struct Samples {
     /// How many of `open` had run by then, from the first on.
     over: usize,
     over_ns: i64,
-    /// Before it none begins, and none is to be taken apart, ns.
+    /// Until then no sample begins, and none is to be taken apart, ns.
     due_ns: i64,
 }
 
 impl Samples {
-    /// Early ones have no way to explain.
+    /// Early samples have no path to explain.
     pub(super) fn new(samples: impl Iterator<Item = (i64, i64)>) -> Self {
         Self {
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
@@ -40,14 +40,14 @@ impl Samples {
         }
     }
 
-    /// One begins of which the end is not known yet.
+    /// A sample begins whose end is not known yet.
     pub(super) fn released(&mut self, release_ns: i64) {
         self.ran_before_ns = self.last_ran_ns;
         self.begin(release_ns, i64::MAX);
         self.is_coming = true;
     }
 
-    /// When that one ran; `None` where it does not.
+    /// When that sample's thread ran; `None` where it did not.
     pub(super) fn ran(&mut self, ran_ns: Option<i64>) {
         if !std::mem::take(&mut self.is_coming) {
             return;
@@ -68,13 +68,13 @@ impl Samples {
         self.last_ran_ns = self.last_ran_ns.max(ran_ns);
     }
 
-    /// Whether one begins by now, or is to be taken apart.
+    /// Whether a sample begins by now, or is to be taken apart.
     #[inline(always)]
     pub(super) fn are_due(&self, ts_ns: i64) -> bool {
         ts_ns >= self.due_ns
     }
 
-    /// Begins those that are released by now.
+    /// Begins the samples released by now.
     pub(super) fn begin_until(&mut self, ts_ns: i64) {
         while let Some(&(release_ns, value_ns)) = self.coming.front()
             && release_ns <= ts_ns
@@ -84,7 +84,7 @@ impl Samples {
         }
     }
 
-    /// The next that ended long ago.
+    /// The next sample that ended long ago.
     pub(super) fn pop_ended(&mut self, ts_ns: i64) -> Option<Marks> {
         let ended = self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns);
         if ended {
@@ -94,7 +94,7 @@ impl Samples {
         None
     }
 
-    /// The first that is open.
+    /// The first open sample.
     pub(super) fn pop(&mut self) -> Option<Marks> {
         self.over = self.over.saturating_sub(1);
         self.open.pop_front()
@@ -106,14 +106,13 @@ impl Samples {
         self.due_ns = closes.unwrap_or(i64::MAX).min(begins.unwrap_or(i64::MAX));
     }
 
-    /// The first release of one that is not taken apart yet, ns: what was over before matters to
-    /// none.
+    /// The first release of a sample not taken apart yet, ns: no sample needs what ended before.
     #[inline(always)]
     pub(super) fn next_release(&self) -> Option<i64> {
         self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0))
     }
 
-    /// The one that is being served: the first that has not run yet.
+    /// The sample being served: the first that has not run yet.
     pub(super) fn in_service(&mut self, ts_ns: i64) -> Option<&mut Marks> {
         // Those that have run wait in front until they are taken apart.
         if ts_ns < std::mem::replace(&mut self.over_ns, ts_ns) {
@@ -139,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever overlaps, and should time go back: the first whose release was and whose end was not.
+        /// Even if samples overlap or time goes back: the first one released and not ended.
         #[test]
         fn the_first_that_has_not_run_is_served(
             samples in prop::collection::vec((0i64..40, 0i64..40), 1..12),

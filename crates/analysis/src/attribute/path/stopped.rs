@@ -1,18 +1,18 @@
-//! Time in which the CPU or its timer did not run: a timer that came late though nothing in the
-//! kernel kept its interrupt off.
+//! Time in which the CPU or its timer did not run: a timer came late though nothing in the kernel
+//! kept its interrupt off.
 //!
-//! User space runs with interrupts on. A timer that is due while a task is there waits for nothing,
-//! so what keeps its interrupt off then is outside the kernel: firmware, or a hypervisor that does
-//! not run the CPU or does not fire its timer. That is so where
+//! User space runs with interrupts on. A timer that is due in user space waits for nothing, so what
+//! delays its interrupt is outside the kernel: firmware, or a hypervisor that does not run the CPU
+//! or does not fire its timer. That holds where
 //! - the trace has the handlers of all interrupts, or an unseen one may have run;
 //! - the timer is the one that the task armed, and expired in a hard interrupt on this CPU;
 //! - the task is a real-time one: timers of others come late on purpose (timer slack, prctl(2));
 //! - the stack behind the wake-up shows that it was the interrupt of high-resolution timers (others
 //!   expire with the tick), and that it found user space.
 //!
-//! It lasts from the last moment in which the CPU was seen at work, or from the release, to the
-//! timer's interrupt. Kernel code may go back to user space with interrupts off, and what was due
-//! meanwhile finds user space, too: so short stretches are not taken for it.
+//! It lasts from the last moment the CPU was seen at work, or from the release, to the timer's
+//! interrupt. Kernel code may return to user space with interrupts off, and a timer due meanwhile
+//! finds user space, too: so short stretches do not count.
 //!
 //! Documentation/timers/hrtimers.rst; Linux kernel/entry/common.c (`irqentry_exit`).
 
@@ -31,8 +31,8 @@ const SHORTEST_NS: i64 = 50_000;
 pub(super) struct Stopped {
     /// The last event outside interrupts and their exits, ns.
     at_work_ns: Option<i64>,
-    /// Whether nothing but an interrupt has been seen since: what runs outside of it with
-    /// interrupts off is its exit.
+    /// Whether only an interrupt has been seen since: what runs outside it with interrupts off
+    /// is its exit.
     interrupted: bool,
     /// When the last hard interrupt began, ns.
     entered_ns: i64,
@@ -41,8 +41,8 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// The next event of the CPU; `tid`: the task. Gives when the CPU was last at work, and when
-    /// the interrupt came that found user space and woke the task, ns.
+    /// The next event of the CPU; `tid`: the task. Returns when the CPU was last at work, and
+    /// when the interrupt came that found user space and woke the task, ns.
     pub(super) fn event(&mut self, event: &KernelEvent, tid: i32) -> Option<[i64; 2]> {
         let woken = std::mem::take(&mut self.woken);
         match event.what {
@@ -80,8 +80,8 @@ impl Stopped {
     }
 }
 
-/// The stretch of a sample in which the CPU did not execute, where that is shown; `own` is the CPU
-/// of the task.
+/// The stretch of a sample in which the CPU did not execute, if proven; `own` is the CPU of the
+/// task.
 pub(super) fn stretch(marks: &Marks, own: u32, prio: Prio, known: Known) -> Option<Stretch> {
     let [at_work_ns, entered_ns] = marks.found_user_space?;
     let (Mark { at_ns, cpu, level, .. }, timer) = marks.expiry?;

@@ -1,4 +1,4 @@
-//! Wake-ups taken apart: what each step is given, and that the boxes add up whatever the trace holds.
+//! Wake-ups taken apart: the boxes of each step, which add up whatever the trace holds.
 
 use super::*;
 use crate::testing::{self, KNOWN};
@@ -47,7 +47,7 @@ fn victim() -> Task {
     task(TID, fifo(FIFO))
 }
 
-/// Who left sleeps, or would have run on.
+/// The task that left sleeps, or is runnable.
 fn between(ts_ns: i64, prev: Task, runnable: bool, next: Task) -> KernelEvent {
     let event = event(ts_ns, 2, What::Switch { prev, runnable, next });
     KernelEvent { pid: prev.pid, level: Level::Task, ..event }
@@ -67,7 +67,7 @@ fn ran(who: Task, t0_ns: i64, t1_ns: i64) -> Span {
     Span { level: Level::Task, task: who, ..span(EventClass::Switch, t0_ns, t1_ns) }
 }
 
-fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
+fn paths_of(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
     paths_on(KNOWN, samples, events, spans)
 }
 
@@ -96,11 +96,11 @@ fn boxes(path: &Path) -> Vec<(Step, u32, Option<EventClass>, u64)> {
 }
 
 #[test]
-fn a_timer_that_expires_on_another_cpu_is_told_as_that() {
+fn a_timer_that_expires_on_another_cpu_counts_on_that_cpu() {
     let events = [expiry(9_000, 0), wake(9_100, 0, false), ipi(9_500), wake(9_550, 2, true), switch(9_700)];
     // It ran on the task's own CPU while the other one was late, and took nothing.
     let spans = [span(EventClass::Irq, 2_000, 3_000), span(EventClass::Softirq, 9_600, 9_650)];
-    let told = paths(&[(1_000, 9_000)], &events, &spans);
+    let paths = paths_of(&[(1_000, 9_000)], &events, &spans);
     let expected = [
         (Step::TimerLate, 0, None, 8_000),
         (Step::TimerHandler, 0, None, 100),
@@ -110,7 +110,7 @@ fn a_timer_that_expires_on_another_cpu_is_told_as_that() {
         (Step::Switch, 2, Some(EventClass::Softirq), 50),
         (Step::Return, 2, None, 300),
     ];
-    assert_eq!(boxes(&told[0]), expected);
+    assert_eq!(boxes(&paths[0]), expected);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_runs_on_the_cpu_takes_its_time_out_of_the_step_and_the_innermost_wins() 
     let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
     let spans =
         [span(EventClass::Nmi, 200, 300), span(EventClass::Irq, 150, 500), ran(task(5, fair()), 0, 700)];
-    let told = paths(&[(100, 700)], &events, &spans);
+    let paths = paths_of(&[(100, 700)], &events, &spans);
     let expected = [
         (Step::TimerLate, 2, None, 150),
         (Step::TimerLate, 2, Some(EventClass::Irq), 250),
@@ -127,13 +127,13 @@ fn what_runs_on_the_cpu_takes_its_time_out_of_the_step_and_the_innermost_wins() 
         (Step::Switch, 2, None, 90),
         (Step::Return, 2, None, 100),
     ];
-    assert_eq!(boxes(&told[0]), expected);
+    assert_eq!(boxes(&paths[0]), expected);
 }
 
 #[test]
 fn a_task_that_was_late_already_did_not_sleep() {
-    let told = paths(&[(100, 2_000), (1_100, 1_500)], &[switch(2_000)], &[]);
-    assert_eq!(boxes(&told[1]), [(Step::NeverSlept, 2, None, 1_500)]);
+    let paths = paths_of(&[(100, 2_000), (1_100, 1_500)], &[switch(2_000)], &[]);
+    assert_eq!(boxes(&paths[1]), [(Step::NeverSlept, 2, None, 1_500)]);
 }
 
 fn blocked(ts_ns: i64, blocking: Blocking, label: LabelId) -> KernelEvent {
@@ -167,7 +167,7 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
         blocked(120, PreemptionOff, 4),
         blocked(150, InterruptsOff, 3),
         unblocked(550, InterruptsOff),
-        // The interrupt itself and the scheduler turn them off as well: that is no reason of the delay.
+        // The interrupt itself and the scheduler turn them off as well: no reason for the delay.
         blocked(590, InterruptsOff, 3),
         expiry(600, 2),
         wake(610, 2, false),
@@ -177,7 +177,7 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
         switch(700),
         unblocked(720, PreemptionOff),
     ];
-    let told = paths(&[(100, 700)], &events, &[span(EventClass::Irq, 200, 300)]);
+    let paths = paths_of(&[(100, 700)], &events, &[span(EventClass::Irq, 200, 300)]);
     let expected = [
         (Step::TimerLate, None, 100),
         (Step::TimerLate, Some(InterruptsOff), 300),
@@ -187,11 +187,11 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
         (Step::Switch, None, 40),
         (Step::Return, None, 100),
     ];
-    assert_eq!(blockings(&told[0]), expected);
-    let Taken { label, causes, .. } = told[0].parts[1].taken.unwrap();
+    assert_eq!(blockings(&paths[0]), expected);
+    let Taken { label, causes, .. } = paths[0].parts[1].taken.unwrap();
     let by = causes.iter().next().unwrap().source;
     assert_eq!((label, by.cpu, by.who), (3, 2, crate::attribute::Who::Task(5)));
-    assert_eq!(told[0].parts.iter().map(|part| part.ns).sum::<u64>(), 700);
+    assert_eq!(paths[0].parts.iter().map(|part| part.ns).sum::<u64>(), 700);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_lock_that_is_spun_for_takes_its_time_and_one_that_another_task_sleeps_for_t
     let (lock, expiry, waking, to) = (Blocking::Lock, expiry(300, 2), wake(600, 2, false), switch(700));
     let handler = |event: KernelEvent| KernelEvent { level: Level::Hard, ..event };
     let spins = [expiry, handler(blocked(350, lock, 8)), handler(unblocked(550, lock)), waking, to];
-    let told = paths(&[(100, 700)], &spins, &[]);
+    let paths = paths_of(&[(100, 700)], &spins, &[]);
     let expected = [
         (Step::TimerLate, None, 200),
         (Step::TimerHandler, None, 100),
@@ -207,15 +207,15 @@ fn a_lock_that_is_spun_for_takes_its_time_and_one_that_another_task_sleeps_for_t
         (Step::Switch, None, 100),
         (Step::Return, None, 100),
     ];
-    assert_eq!(blockings(&told[0]), expected);
-    assert!(told[0].parts[2].taken.unwrap().causes.is_empty(), "who holds a lock has no event");
+    assert_eq!(blockings(&paths[0]), expected);
+    assert!(paths[0].parts[2].taken.unwrap().causes.is_empty(), "who holds a lock has no event");
     let sleeps = [expiry, blocked(350, lock, SLEEPING), unblocked(550, lock), waking, to];
-    assert!(blockings(&paths(&[(100, 700)], &sleeps, &[])[0]).iter().all(|one| one.1.is_none()));
-    // The task itself sleeps for a lock on its way to the clock.
+    assert!(blockings(&paths_of(&[(100, 700)], &sleeps, &[])[0]).iter().all(|one| one.1.is_none()));
+    // The task itself sleeps for a lock before it reads the clock.
     let own = |event: KernelEvent| KernelEvent { pid: TID, ..event };
     let itself = [expiry, waking, to, own(blocked(710, lock, SLEEPING)), own(unblocked(780, lock))];
-    let told = paths(&[(100, 700)], &itself, &[]);
-    assert_eq!(blockings(&told[0])[3..], [(Step::Return, None, 30), (Step::Return, Some(lock), 70)]);
+    let paths = paths_of(&[(100, 700)], &itself, &[]);
+    assert_eq!(blockings(&paths[0])[3..], [(Step::Return, None, 30), (Step::Return, Some(lock), 70)]);
 }
 
 #[test]
@@ -225,27 +225,27 @@ fn nothing_is_said_of_a_stretch_whose_begin_or_end_was_lost() {
     for lost in [vec![unblocked(500, off)], vec![blocked(150, off, 3)]] {
         let mut all = lost;
         all.extend(events);
-        assert!(blockings(&paths(&[(100, 700)], &all, &[])[0]).iter().all(|one| one.1.is_none()));
+        assert!(blockings(&paths_of(&[(100, 700)], &all, &[])[0]).iter().all(|one| one.1.is_none()));
     }
     let mut builder = PathBuilder::new(2, TID, KNOWN, [(100, 700)].into_iter());
-    let mut told = Vec::new();
-    builder.event(&blocked(150, off, 3), None, &mut |path| told.push(path));
+    let mut paths = Vec::new();
+    builder.event(&blocked(150, off, 3), None, &mut |path| paths.push(path));
     builder.lost(Hole { cpu: 2, t0_ns: 150, t1_ns: 160 });
-    builder.event(&unblocked(550, off), None, &mut |path| told.push(path));
-    builder.finish(&mut |path| told.push(path));
-    assert!(told.is_empty(), "{told:?}");
+    builder.event(&unblocked(550, off), None, &mut |path| paths.push(path));
+    builder.finish(&mut |path| paths.push(path));
+    assert!(paths.is_empty(), "{paths:?}");
 }
 
-/// What a lower task does is not what an interrupt waits for, nor a task that goes first.
+/// Neither an interrupt nor a task with precedence waits for a lower task.
 #[test]
 fn an_ordinary_task_takes_nothing_from_one_that_goes_first() {
     let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
     for lower in [fair(), fifo(FIFO - 1), Prio::UNKNOWN] {
-        let told = paths(&[(100, 700)], &events, &[ran(task(5, lower), 0, 690)]);
-        assert!(boxes(&told[0]).iter().all(|one| one.2.is_none()), "{lower:?}: {told:?}");
+        let paths = paths_of(&[(100, 700)], &events, &[ran(task(5, lower), 0, 690)]);
+        assert!(boxes(&paths[0]).iter().all(|one| one.2.is_none()), "{lower:?}: {paths:?}");
     }
     for first in [fifo(FIFO), fifo(99), Prio::DEADLINE, Prio::STOPPER] {
-        let told = paths(&[(100, 700)], &events, &[ran(task(5, first), 0, 690)]);
+        let paths = paths_of(&[(100, 700)], &events, &[ran(task(5, first), 0, 690)]);
         let expected = [
             (Step::TimerLate, 2, None, 500),
             (Step::TimerHandler, 2, None, 10),
@@ -253,8 +253,8 @@ fn an_ordinary_task_takes_nothing_from_one_that_goes_first() {
             (Step::Switch, 2, None, 10),
             (Step::Return, 2, None, 100),
         ];
-        assert_eq!(boxes(&told[0]), expected, "{first:?}");
-        assert_eq!(told[0].parts[2].taken.unwrap().task.unwrap().pid, 5);
+        assert_eq!(boxes(&paths[0]), expected, "{first:?}");
+        assert_eq!(paths[0].parts[2].taken.unwrap().task.unwrap().pid, 5);
     }
 }
 
@@ -262,15 +262,16 @@ fn an_ordinary_task_takes_nothing_from_one_that_goes_first() {
 fn fair_tasks_delay_one_another() {
     let own = task(TID, fair());
     let events = [expiry(600, 2), wake(610, 2, false), between(700, task(5, Prio::new(139)), true, own)];
-    let told = paths(&[(100, 700)], &events, &[ran(task(5, Prio::new(139)), 0, 700)]);
-    assert_eq!(boxes(&told[0])[2], (Step::Switch, 2, Some(EventClass::Switch), 90));
+    let paths = paths_of(&[(100, 700)], &events, &[ran(task(5, Prio::new(139)), 0, 700)]);
+    assert_eq!(boxes(&paths[0])[2], (Step::Switch, 2, Some(EventClass::Switch), 90));
 }
 
-/// A softirq runs with interrupts on; at the end of an interrupt it delays every task, in a thread of PREEMPT_RT only lower ones.
+/// A softirq runs with interrupts on; at the end of an interrupt it delays every task, in
+/// a thread of PREEMPT_RT only lower ones.
 #[test]
 fn softirqs_delay_switches_and_no_timer() {
     let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
-    let late = boxes(&paths(&[(100, 700)], &events, &[span(EventClass::Softirq, 200, 590)])[0]);
+    let late = boxes(&paths_of(&[(100, 700)], &events, &[span(EventClass::Softirq, 200, 590)])[0]);
     assert_eq!(late[0], (Step::TimerLate, 2, None, 500));
     let softirqd = Task { softirqd: true, ..task(5, fair()) };
     let served = Span { task: softirqd, ..span(EventClass::Softirq, 620, 690) };
@@ -281,7 +282,8 @@ fn softirqs_delay_switches_and_no_timer() {
     assert!(!taken(true).contains(&softirq));
 }
 
-/// On PREEMPT_RT the timer of an ordinary thread expires in one: what goes before that one holds the timer up.
+/// On PREEMPT_RT the timer of an ordinary thread expires in a thread: tasks with precedence over
+/// that thread delay the timer.
 #[test]
 fn a_timer_that_a_thread_serves_waits_for_what_goes_before_the_thread() {
     let softirqd = Task { softirqd: true, ..task(5, fifo(1)) };
@@ -294,7 +296,7 @@ fn a_timer_that_a_thread_serves_waits_for_what_goes_before_the_thread() {
         between(700, softirqd, false, own),
     ];
     let spans = [ran(task(6, fifo(10)), 0, 400), ran(softirqd, 400, 700), ran(task(7, fair()), 400, 410)];
-    let told = paths_on(Known { rt: true, ..KNOWN }, &[(100, 700)], &events, &spans);
+    let paths = paths_on(Known { rt: true, ..KNOWN }, &[(100, 700)], &events, &spans);
     let expected = [
         (Step::TimerLate, 2, Some(EventClass::Switch), 300),
         (Step::TimerLate, 2, None, 200),
@@ -302,10 +304,11 @@ fn a_timer_that_a_thread_serves_waits_for_what_goes_before_the_thread() {
         (Step::Switch, 2, Some(EventClass::Switch), 90),
         (Step::Return, 2, None, 100),
     ];
-    assert_eq!(boxes(&told[0]), expected);
+    assert_eq!(boxes(&paths[0]), expected);
 }
 
-/// The time of a busy loop: it never sleeps, and was preempted by a hog, throttled, and late by what no event tells.
+/// The time of a busy loop: it never sleeps, was preempted by a hog, throttled, and delayed by
+/// something without an event.
 #[test]
 fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
     let (hog, low) = (task(5, fifo(60)), task(6, fair()));
@@ -318,34 +321,34 @@ fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
         expiry(2_000, 0),
     ];
     let spans = [ran(hog, 200, 300), span(EventClass::Irq, 310, 320), ran(low, 500, 800)];
-    let told = paths(&[(190, 130), (490, 320), (900, 50)], &events, &spans);
+    let paths = paths_of(&[(190, 130), (490, 320), (900, 50)], &events, &spans);
     let never = |class, ns| (Step::NeverSlept, 2, class, ns);
     assert_eq!(
-        boxes(&told[0]),
+        boxes(&paths[0]),
         [never(None, 20), never(Some(EventClass::Switch), 100), never(Some(EventClass::Irq), 10),]
     );
-    assert_eq!(boxes(&told[1]), [never(None, 20), never(Some(EventClass::Throttle), 300)]);
-    assert_eq!(boxes(&told[2]), [never(None, 50)]);
+    assert_eq!(boxes(&paths[1]), [never(None, 20), never(Some(EventClass::Throttle), 300)]);
+    assert_eq!(boxes(&paths[2]), [never(None, 50)]);
 }
 
 #[test]
 fn a_task_whose_switch_is_not_in_the_trace_did_not_have_the_cpu_as_far_as_is_known() {
-    // Some kernels leave switches out: waiting and returning to user space cannot be told apart
-    // then.
+    // Some kernels leave switches out: then waiting and returning to user space cannot be
+    // distinguished.
     let events = [expiry(200, 2), wake(210, 2, false)];
-    let told = paths(&[(100, 700)], &events, &[]);
+    let paths = paths_of(&[(100, 700)], &events, &[]);
     let expected = [
         (Step::TimerLate, 2, None, 100),
         (Step::TimerHandler, 2, None, 10),
         (Step::SwitchUnseen, 2, None, 590),
     ];
-    assert_eq!(boxes(&told[0]), expected);
+    assert_eq!(boxes(&paths[0]), expected);
 }
 
 #[test]
 fn whom_the_scheduler_passes_over_is_out_of_budget() {
     let (hog, low) = (task(5, fifo(60)), task(6, fair()));
-    // The hog runs first, as it may; then the scheduler takes what goes last, twice.
+    // The hog runs first, as it may; then the scheduler takes the lowest task, twice.
     let events = [
         expiry(200, 2),
         wake(210, 2, false),
@@ -354,7 +357,7 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
         between(700, idle(), false, victim()),
     ];
     let spans = [ran(hog, 0, 400), ran(low, 400, 500)];
-    let told = paths(&[(100, 700)], &events, &spans);
+    let paths = paths_of(&[(100, 700)], &events, &spans);
     let expected = [
         (Step::TimerLate, 2, None, 100),
         (Step::TimerHandler, 2, None, 10),
@@ -362,8 +365,8 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
         (Step::Switch, 2, Some(EventClass::Throttle), 300),
         (Step::Return, 2, None, 100),
     ];
-    assert_eq!(boxes(&told[0]), expected);
-    // Passed over is the hog, before the task is even woken: it is not looked at either.
+    assert_eq!(boxes(&paths[0]), expected);
+    // The hog is passed over before the task is even woken, and so is the task.
     let events = [
         between(50, hog, true, low),
         expiry(200, 2),
@@ -371,17 +374,17 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
         between(650, low, true, hog),
         between(700, hog, false, victim()),
     ];
-    let told = paths(&[(100, 700)], &events, &[ran(low, 50, 650), ran(hog, 650, 700)]);
+    let paths = paths_of(&[(100, 700)], &events, &[ran(low, 50, 650), ran(hog, 650, 700)]);
     assert_eq!(
-        boxes(&told[0])[2..4],
+        boxes(&paths[0])[2..4],
         [(Step::Switch, 2, Some(EventClass::Throttle), 440), (Step::Switch, 2, Some(EventClass::Switch), 50),]
     );
-    // Nothing but this task itself ends it.
+    // Only this task itself ends it.
     let events =
         [between(50, hog, true, low), expiry(200, 2), wake(210, 2, false), between(700, low, true, victim())];
-    let told = paths(&[(100, 700)], &events, &[ran(low, 50, 700)]);
-    assert_eq!(boxes(&told[0])[2], (Step::Switch, 2, Some(EventClass::Throttle), 490));
-    // A fair task waits for other fair ones by rights, and for idle only without budget.
+    let paths = paths_of(&[(100, 700)], &events, &[ran(low, 50, 700)]);
+    assert_eq!(boxes(&paths[0])[2], (Step::Switch, 2, Some(EventClass::Throttle), 490));
+    // A fair task rightly waits for other fair ones, but for idle only without budget.
     let own = task(TID, fair());
     for (taken, box_of) in [(idle(), EventClass::Throttle), (low, EventClass::Switch)] {
         let events = [
@@ -390,12 +393,12 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
             between(300, low, true, taken),
             between(700, taken, true, own),
         ];
-        let told = paths(
+        let paths = paths_of(
             &[(100, 700)],
             &events,
             &[ran(low, 0, 300), ran(low, 300, if taken == low { 700 } else { 300 })],
         );
-        assert!(boxes(&told[0]).iter().any(|one| one.2 == Some(box_of) && one.3 >= 390), "{told:?}");
+        assert!(boxes(&paths[0]).iter().any(|one| one.2 == Some(box_of) && one.3 >= 390), "{paths:?}");
     }
 }
 
@@ -443,7 +446,7 @@ proptest! {
         let mut spans: Vec<_> = runs.into_iter().map(|(t0, length, class)| span(classes[class as usize], t0, t0 + length)).collect();
         spans.sort_by_key(|span| span.t1_ns);
         events.push(switch(1_000_000_000));
-        for path in paths(&samples, &events, &spans) {
+        for path in paths_of(&samples, &events, &spans) {
             prop_assert_eq!(path.parts.iter().map(|part| part.ns).sum::<u64>() as i64, path.value_ns);
             let mut lengths = vec![0; path.parts.len()];
             let mut at_ns = path.t_ns;

@@ -1,11 +1,10 @@
-//! What may hold up a step: decided by what the step waits for, never by who happened to be
-//! current.
+//! What may delay a step: decided by what the step waits for, never by the task that was current.
 //!
-//! - An interrupt is held up by other interrupts, NMIs, and stretches with interrupts off. A task cannot hold it up by running, nor can a
-//!   softirq: both run with interrupts on.
+//! - Other interrupts, NMIs, and stretches with interrupts off delay an interrupt. A running task
+//!   cannot delay it, nor can a softirq: both run with interrupts on.
 //! - A softirq at the end of an interrupt waits for interrupts and for the softirqs before it.
-//! - A thread waits for interrupts, for tasks that go before it, and for softirqs: where those are served in threads (PREEMPT_RT), only
-//!   if the thread goes before it.
+//! - A thread waits for interrupts, for tasks with precedence, and for softirqs: where threads
+//!   serve those (PREEMPT_RT), only if the serving thread has precedence.
 //!
 //! Linux kernel/softirq.c, kernel/sched/core.c (`__schedule`), Documentation/locking/locktypes.rst
 //! (PREEMPT_RT).
@@ -15,7 +14,7 @@ use crate::prio::Prio;
 use crate::spans::Span;
 use crate::view::Level;
 
-/// What has to come to its turn before a step ends.
+/// What has to get the CPU before a step ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Waits {
     /// A hard interrupt on the CPU.
@@ -30,8 +29,7 @@ impl Waits {
     /// Whether a span may take time from a step that begins at `from_ns`. `rt`: the kernel serves
     /// softirqs in threads.
     pub(super) fn held_up_by(self, span: &Span, step: Step, from_ns: i64, rt: bool) -> bool {
-        // What these steps wait for has begun: they are inside it, and only what interrupts it
-        // holds it up.
+        // These steps run inside what they wait for: only what interrupts that delays them.
         if matches!(step, Step::TimerHandler | Step::WakeUp) && span.t0_ns < from_ns {
             return false;
         }
@@ -50,7 +48,7 @@ impl Waits {
         matches!(self, Self::Thread { pid, .. } if pid == tid)
     }
 
-    /// Whether it is a thread: with preemption off it waits, an interrupt does not.
+    /// Whether it is an interrupt, which does not wait with preemption off as a thread does.
     pub(super) fn is_interrupt(self) -> bool {
         matches!(self, Self::Interrupt)
     }

@@ -1,4 +1,4 @@
-//! What was found, with names for numbers.
+//! The results, with names for numbers.
 
 use super::chosen::NOBODY;
 use crate::attribute::paths::{PathSums, Paths};
@@ -10,7 +10,7 @@ use crate::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::sample::ProbeKind;
 
-/// What the reading gave.
+/// The result of the reading.
 pub(crate) struct Apart {
     /// The most late time first.
     pub(crate) paths: Vec<ThreadPaths>,
@@ -29,7 +29,7 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// The last name of a task: what events say goes before what was stored beside.
+    /// The last name of a task: from events, else from the file's saved names.
     fn comm(&self, pid: i32) -> Option<String> {
         self.decoder.comm(pid).or_else(|| self.file.comm(pid)).map(str::to_owned)
     }
@@ -38,18 +38,18 @@ impl Naming<'_> {
         let of_cpu = |(cpu, (tid, table)): (u32, &(i32, Table))| {
             let tid = Some(*tid).filter(|tid| *tid != NOBODY);
             let [exact, by_order, unknown] = table.known();
-            let rows = table.told(self.decoder.labels(), &|pid| self.comm(pid));
+            let rows = table.attributed_rows(self.decoder.labels(), &|pid| self.comm(pid));
             CpuSources { cpu, tid, comm: tid.and_then(|tid| self.comm(tid)), exact, by_order, unknown, rows }
         };
         tables.iter().map(of_cpu).collect()
     }
 
     pub(super) fn paths(&self, paths: Paths) -> Vec<ThreadPaths> {
-        let told = |(MeasuredCpu { cpu, tid }, sums): (MeasuredCpu, PathSums)| {
+        let thread_paths = |(MeasuredCpu { cpu, tid }, sums): (MeasuredCpu, PathSums)| {
             let window = ("", ProbeKind::Wakeup);
-            let path = sums.told(window, [cpu, 0], self.decoder.labels(), &|pid| self.comm(pid))?;
+            let path = sums.section(window, [cpu, 0], self.decoder.labels(), &|pid| self.comm(pid))?;
             Some(ThreadPaths { tid, comm: self.comm(tid).unwrap_or_default(), path })
         };
-        paths.finish_threads().filter_map(told).collect()
+        paths.finish_threads().filter_map(thread_paths).collect()
     }
 }

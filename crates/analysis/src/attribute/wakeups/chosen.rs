@@ -7,26 +7,26 @@ use crate::spans::MeasuredCpu;
 use model::Cpus;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Nobody: of a CPU on which no thread is taken apart nothing is its own.
+/// No thread: on a CPU where no thread is taken apart, nothing is self-caused.
 pub(super) const NOBODY: i32 = -1;
-/// The most threads of a CPU that are taken apart where not every one is wanted.
+/// The most threads per CPU that are taken apart, unless all are wanted.
 const MOST_A_CPU: usize = 4;
 
 /// A thread on one CPU, with release and latency of each of its wake-ups there, by release, ns.
 type Thread = (MeasuredCpu, Vec<(i64, i64)>);
 
-/// What is taken apart.
+/// The threads to be taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
-    /// Those that waited longest in all first.
+    /// By total waiting time, longest first.
     threads: Vec<Thread>,
     /// The CPUs.
     cpus: Vec<u32>,
     left_out: usize,
 }
 
-/// Chooses among the wake-ups of a trace: those on the CPUs `wanted`, else on all that it `recorded`.
-/// `all`: every thread; else of a CPU those that waited longest.
+/// Chooses among the wake-ups of a trace: those on the CPUs `wanted`, else on all `recorded`.
+/// `all`: every thread; else those of each CPU that waited longest.
 pub(crate) fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: Option<&Cpus>, all: bool) -> Chosen {
     let is_wanted = |cpu: u32| wanted.unwrap_or(recorded).contains(cpu);
     let mut by_thread: BTreeMap<(u32, i32), Vec<(i64, i64)>> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub(crate) fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: Option<&Cpus>,
 /// A thread on one CPU of a layer.
 pub(super) struct Measured<'c> {
     pub(super) thread: MeasuredCpu,
-    /// Its place among the chosen ones, and its wake-ups; nobody has none.
+    /// Its place among the chosen ones, and its wake-ups; none for [`NOBODY`].
     pub(super) samples: Option<(usize, &'c [(i64, i64)])>,
 }
 
@@ -119,12 +119,12 @@ impl Chosen {
         self
     }
 
-    /// Whether somebody waits for a reading.
+    /// Whether any thread is to be taken apart.
     pub(crate) fn has_threads(&self) -> bool {
         !self.threads.is_empty()
     }
 
-    /// That some are left out.
+    /// The statement that some are left out.
     pub(crate) fn statement(&self) -> Option<String> {
         let more = match self.left_out {
             0 => return None,

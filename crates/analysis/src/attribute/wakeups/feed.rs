@@ -1,4 +1,4 @@
-//! Decodes a trace for what takes wake-ups apart, which runs beside it.
+//! Decodes a trace for the thread that takes wake-ups apart in parallel.
 
 use super::apart::{Apart, Naming};
 use super::chosen::Chosen;
@@ -15,11 +15,11 @@ use crate::trace_pass::remarks;
 use crate::view::At;
 use ftrace::{Event, TraceFile};
 
-/// Steps that are handed over together: few enough for a processor's own cache, and so many that
-/// waking the other thread costs little.
+/// Steps that are handed over together: few enough for the CPU's cache, and enough to make waking
+/// the other thread cheap.
 const TOGETHER: usize = 1 << 13;
 
-/// What decodes.
+/// The decoding side.
 pub(crate) struct Feed {
     window: [i64; 2],
     unknown: u64,
@@ -36,8 +36,8 @@ impl Feed {
         Self { window, unknown: 0, next: Steps::default(), sets: 0, layers }
     }
 
-    /// The next event, its record, and the names of that one's tasks. False where it is behind the window, or nothing can be right
-    /// any more.
+    /// The next event, its record, and the names of the record's tasks. False where it is after
+    /// the window, or the result is already invalid.
     #[inline(always)]
     pub(crate) fn event(
         &mut self,
@@ -108,7 +108,7 @@ impl Feed {
         !hole.touches(self.window) || self.step(Step::Lost(hole))
     }
 
-    /// A thread whose wake-ups were not known before is to run from then on
+    /// A thread whose wake-ups are not known in advance is to run from then on
     /// ([`crate::attribute::paths::Paths::released`]).
     pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
         self.step(Step::Released(tid, release_ns))
@@ -119,8 +119,8 @@ impl Feed {
         self.step(Step::Ran(tid, ran))
     }
 
-    /// What was found of the chosen threads; the last event was at `t1_ns`, where that was not known
-    /// before. `damage`: of the trace. `None` where nothing can be right.
+    /// The result for the chosen threads. `t1_ns`: time of the last event, if not known before;
+    /// `damage`: of the trace. `None` if the result is invalid.
     pub(crate) fn finish(
         self,
         file: &TraceFile,

@@ -1,4 +1,4 @@
-//! Spans and ways of the threads that are taken apart, made of steps that were decoded before.
+//! Spans and paths of the threads that are taken apart, made from decoded steps.
 
 use super::apart::Naming;
 use super::chosen::{Chosen, Measured};
@@ -11,11 +11,11 @@ use crate::labels::CpuSets;
 use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
 
-/// Spans and ways of one thread a CPU.
+/// Spans and paths of one thread per CPU.
 struct Layer {
     builder: SpanBuilder,
     paths: Paths,
-    /// What ran on each CPU beside that thread; of further threads of a CPU none.
+    /// What ran on each CPU beside that thread; first layer only.
     tables: ByCpu<(i32, Table)>,
 }
 
@@ -98,7 +98,7 @@ impl Layers {
         self.all.iter_mut().for_each(|layer| layer.builder.until(t1_ns));
     }
 
-    /// What was found of the chosen threads, the most late time first; and of the CPUs.
+    /// The results for the chosen threads, the most late time first; and for the CPUs.
     pub(super) fn finish(self, names: &Naming<'_>, chosen: &Chosen) -> (Vec<ThreadPaths>, Vec<CpuSources>) {
         let (mut paths, mut attribution) = (Vec::new(), Vec::new());
         for mut layer in self.all {

@@ -1,12 +1,12 @@
 //! The wake-ups of any threads, taken apart as if they were samples of a probe, and who interrupted
 //! the CPUs that they ran on.
 //!
-//! When each was to run and when it ran was found before ([`super::watch::program::Wakeup`]); this
-//! reads the trace once more. What a thread itself causes is no interference with it, so the spans
-//! of a CPU are made anew for each thread that is taken apart there.
+//! When each was to run and when it ran is known already ([`super::watch::program::Wakeup`]); this
+//! reads the trace once more. What a thread itself causes does not interfere with it, so each
+//! thread that is taken apart on a CPU gets its own spans of that CPU.
 //!
-//! [`chosen`] says which threads, [`feed`] decodes the trace into [`steps`], [`layers`] takes them
-//! apart on a thread of its own, [`apart`] gives what was found its names.
+//! [`chosen`] selects the threads, [`feed`] decodes the trace into [`steps`], [`layers`] takes them
+//! apart in a separate thread, [`apart`] names the results.
 
 mod apart;
 mod chosen;
@@ -25,7 +25,7 @@ use crate::holes::Hole;
 use crate::trace_pass::damage;
 use ftrace::{Item, Reader, TraceFile};
 
-/// Reads what of some buffers of a trace lies in a window, both ends included, from the beginning.
+/// Reads some buffers of a trace within a window, both ends included, from the beginning.
 pub(crate) fn take_apart(
     file: &TraceFile,
     decoder: &mut Decoder,

@@ -1,4 +1,4 @@
-//! What happens in a trace, decoded: what is made of one thread's work for another's.
+//! The decoded events of a trace, which one thread hands to another.
 
 use crate::holes::Hole;
 use crate::view::{At, KernelEvent, Switch, Wake};
@@ -14,9 +14,9 @@ pub(super) enum Step {
     Other,
     /// Events are missing.
     Lost(Hole),
-    /// A thread whose wake-ups were not known before is to run from then on, ns.
+    /// A thread whose wake-ups are not known in advance is to run from then on, ns.
     Released(i32, i64),
-    /// It runs there, and since then, ns; or it does not run.
+    /// The CPU where it runs, and since when, ns; or it does not run.
     Ran(i32, Option<(u32, i64)>),
 }
 
@@ -24,8 +24,8 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub(super) all: Vec<Step>,
-    /// The events behind [`Step::Other`]: they are large, and seldom.
+    /// The events of [`Step::Other`]: they are large and rare.
     pub(super) events: Vec<KernelEvent>,
-    /// The sets of CPUs that these events are the first to name.
+    /// The sets of CPUs that these events name first.
     pub(super) sets: Vec<Cpus>,
 }

@@ -1,22 +1,22 @@
-//! Chains of wake-ups: a thread that was woken wakes the next before it sleeps again. Kept as a tree of who woke whom, so that each way
-//! is counted once however often it is gone.
+//! Chains of wake-ups: a woken thread wakes the next before it sleeps again. Kept as a tree of
+//! wakers and woken threads, so that each chain is stored once however often it occurs.
 
 use super::figures::Sums;
 use crate::hash::FastMap;
 
-/// The most ways that are told apart.
+/// The most nodes of the tree.
 const MOST: usize = 4096;
-/// The longest way; a longer one begins anew.
+/// The longest chain; a longer one begins anew.
 const LONGEST: u32 = 8;
 
-/// A place on a way: where an activation stands, and when the way began.
+/// A place on a chain: the node of an activation, and when the chain began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     node: u32,
     start_ns: i64,
 }
 
-/// One step of a way.
+/// One step of a chain.
 #[derive(Debug)]
 pub(crate) struct Node {
     parent: Option<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
     pub(crate) latency: Sums,
 }
 
-/// All ways.
+/// All chains.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     nodes: Vec<Node>,
@@ -35,9 +35,9 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
-    /// A thread runs, because one at `before` woke it, or because something else did; `released_ns` is when, `ts_ns` when it runs, if
-    /// that was seen. A thread
-    /// that is on the way already begins a new one: its wakers answer it.
+    /// A thread runs because the thread at `before`, or something else, woke it. `released_ns`:
+    /// when it was released; `ts_ns`: when it runs, if seen. A thread that is on the chain already
+    /// begins a new one: its wakers answer it.
     pub(crate) fn run(
         &mut self,
         before: Option<Place>,
@@ -61,7 +61,7 @@ impl Chains {
         short && self.way(node).all(|before| before != tid)
     }
 
-    /// The threads of a way, last first.
+    /// The threads of a chain, last first.
     fn way(&self, node: u32) -> impl Iterator<Item = i32> {
         let step = |node: &&Node| node.parent.and_then(|parent| self.nodes.get(parent as usize));
         std::iter::successors(self.nodes.get(node as usize), step).map(|node| node.tid)
@@ -83,8 +83,8 @@ impl Chains {
         Some(node)
     }
 
-    /// The ways of two threads and more.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (Vec<i32>, &Node)> {
+    /// The chains of two or more threads.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Vec<i32>, &Node)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()).map(|(at, node)| {
             let mut way: Vec<_> = self.way(at as u32).collect();
             way.reverse();

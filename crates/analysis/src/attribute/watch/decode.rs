@@ -8,9 +8,10 @@ use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
 
-/// Bits of `common_flags` that tell of an interrupt: hard, soft, NMI (include/linux/trace_events.h).
+/// Bits of `common_flags` that mark an interrupt: hard, soft, NMI (include/linux/trace_events.h).
 const INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
-/// States in `prev_state` (kernel/trace print format of sched_switch): the scheduler's own bit for "preempted" lies above.
+/// States in `prev_state` (kernel/trace print format of sched_switch): the scheduler's own bit for
+/// "preempted" lies above.
 const STATES: u64 = 0xff;
 /// Of these, those of a task that has ended: X, Z.
 const ENDED: u64 = 0x30;
@@ -18,10 +19,10 @@ const ENDED: u64 = 0x30;
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// The tick's own timer, which was renamed in 6.8 and in 6.9: what it wakes has no release of its own in it.
+/// The tick's own timer, renamed in 6.8 and in 6.9: its expiry is not the release of what it wakes.
 const TICKS: [&str; 3] = ["tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler"];
 
-/// Where the parts of a switch stand in its record.
+/// The fields of a switch record.
 struct Switched {
     prev: Field,
     prev_comm: Field,
@@ -32,7 +33,7 @@ struct Switched {
     prios: [Option<Field>; 2],
 }
 
-/// Which fields of one event tell what it says.
+/// The fields to read of one event.
 enum Pick {
     Switch(Box<Switched>),
     Waking { pid: Field, comm: Field, prio: Option<Field> },
@@ -78,13 +79,13 @@ impl Decoder {
         Self { picks, endian, symbols, functions, softirqs, ticks }
     }
 
-    /// Whether events of a number say anything here.
+    /// Whether events of this number are used here.
     #[inline]
     pub(crate) fn knows(&self, id: u16) -> bool {
         self.picks.get(usize::from(id)).is_some_and(Option::is_some)
     }
 
-    /// What an event says.
+    /// Decodes an event.
     pub(crate) fn decode(&mut self, event: &Event<'_>, tasks: &mut Names) -> WatchEvent {
         WatchEvent { what: self.what(event, tasks).unwrap_or(What::Other), ..head(event) }
     }
@@ -195,7 +196,7 @@ fn leaves(state: u64) -> Leaves {
     }
 }
 
-/// An event without what it says.
+/// The common part of an event.
 #[inline(always)]
 pub(crate) fn head(event: &Event<'_>) -> WatchEvent {
     WatchEvent {

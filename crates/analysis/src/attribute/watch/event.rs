@@ -1,4 +1,4 @@
-//! The events that a program is followed by, without bytes and formats; tests make them by hand.
+//! The events used to follow a program, without bytes and formats; tests make them by hand.
 
 use crate::labels::LabelId;
 use crate::prio::Prio;
@@ -12,16 +12,16 @@ pub struct WatchEvent {
     pub cpu: u32,
     /// The task that was current, also in interrupts; 0 is idle.
     pub pid: i32,
-    /// Whether it was recorded outside every interrupt: only then `pid` is who did it.
+    /// Whether it was recorded outside any interrupt: only then `pid` caused it.
     pub in_task: bool,
-    /// What it says.
+    /// Its content.
     pub what: What,
 }
 
 /// Why a thread leaves the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
-    /// It could go on: it was preempted, or yielded.
+    /// It is runnable: it was preempted, or yielded.
     Runnable,
     /// It waits for something.
     Sleeps,
@@ -29,7 +29,7 @@ pub enum Leaves {
     Ended,
 }
 
-/// What a [`WatchEvent`] says.
+/// The content of a [`WatchEvent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The scheduler hands the CPU over.
@@ -43,7 +43,7 @@ pub enum What {
         /// How both compete for the CPU at that moment.
         prios: [Prio; 2],
     },
-    /// Somebody wakes a task: on the CPU and in the context of who does so.
+    /// A task is being woken: on the CPU and in the context of the waker.
     Waking {
         /// Whom, and its name.
         task: (i32, LabelId),
@@ -87,11 +87,11 @@ pub enum What {
         /// Its function.
         function: LabelId,
     },
-    /// Something else begins that may wake tasks: an interrupt handler, a softirq, a timer of the wheel.
+    /// Anything else that may wake tasks begins: an interrupt handler, a softirq, a wheel timer.
     Enter(LabelId),
     /// What began last on this CPU ends.
     Exit,
-    /// A signal was sent; after the wake-up that it brought about (`__send_signal_locked`).
+    /// A signal was sent; comes after the wake-up that it caused (`__send_signal_locked`).
     Signal {
         /// Its number.
         signal: i32,

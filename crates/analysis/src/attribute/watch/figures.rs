@@ -1,4 +1,5 @@
-//! A distribution that grows value by value: exact number, mean, smallest and largest; quantiles to within 1 %.
+//! A distribution that grows value by value: exact count, mean, minimum and maximum; quantiles to
+//! within 1 %.
 
 use super::shape::Figures;
 use hdrhistogram::Histogram;
@@ -27,13 +28,13 @@ impl Sums {
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
         if let Some(histogram) = &mut self.histogram {
-            // It grows with its values; what it cannot hold is in the exact figures.
+            // It grows with its values; values it cannot hold are in the exact sums.
             let _ = histogram.record(value_ns.max(0).cast_unsigned());
         }
     }
 
-    /// What they are; `None` where there is no value.
-    pub(crate) fn told(&self) -> Option<Figures> {
+    /// The distribution; `None` without values.
+    pub(crate) fn summary(&self) -> Option<Figures> {
         let histogram = self.histogram.as_ref()?;
         let quantile = |q: f64| {
             (histogram.value_at_quantile(q).min(i64::MAX as u64) as i64).clamp(self.min_ns, self.max_ns)
@@ -60,17 +61,17 @@ mod tests {
             let mut sums = Sums::default();
             values.iter().for_each(|value| sums.add(*value));
             values.sort_unstable();
-            let told = sums.told().unwrap();
+            let summary = sums.summary().unwrap();
             let rank = |q: f64| values[((q * values.len() as f64).ceil() as usize).max(1) - 1] as f64;
-            for (found, wanted) in [(told.median_ns, rank(0.5)), (told.p99_ns, rank(0.99))] {
+            for (found, wanted) in [(summary.median_ns, rank(0.5)), (summary.p99_ns, rank(0.99))] {
                 prop_assert!((found as f64 - wanted).abs() <= wanted * 0.01 + 1.0, "{found} {wanted}");
             }
-            prop_assert_eq!((told.min_ns, told.max_ns), (values[0], *values.last().unwrap()));
+            prop_assert_eq!((summary.min_ns, summary.max_ns), (values[0], *values.last().unwrap()));
         }
     }
 
     #[test]
-    fn nothing_is_no_figure() {
-        assert!(Sums::default().told().is_none());
+    fn no_values_have_no_summary() {
+        assert!(Sums::default().summary().is_none());
     }
 }

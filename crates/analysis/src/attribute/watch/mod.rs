@@ -1,10 +1,12 @@
-//! A program as the scheduler sees it, unmodified: what released each of its threads, how long they waited for a CPU, who preempted
-//! them, and how wake-ups run from thread to thread.
+//! An unmodified program as the scheduler sees it: what released each of its threads, how long they
+//! waited for a CPU, what preempted them, and how wake-ups run from thread to thread.
 //!
-//! [`event`] is what the kernel tells, [`decode`] makes it from a trace, [`waker`] says who wakes, [`thread`] follows one thread, [`program`]
-//! all of them, [`chain`] the wake-ups between them, [`figures`] sums up; [`read`] puts a run's section together; [`shape`] is the answer.
+//! [`event`] is a kernel event, [`decode`] reads it from a trace, [`waker`] finds the waker,
+//! [`thread`] follows one thread, [`program`] all of them, [`chain`] the wake-ups between them,
+//! [`figures`] sums up; [`read`] builds a run's section; [`shape`] is the answer.
 //!
-//! Sources: Linux kernel/sched/core.c (`try_to_wake_up`, `__schedule`), kernel/time/hrtimer.c, Documentation/trace/events.rst.
+//! Sources: Linux kernel/sched/core.c (`try_to_wake_up`, `__schedule`), kernel/time/hrtimer.c,
+//! Documentation/trace/events.rst.
 
 pub(crate) mod chain;
 pub(crate) mod decode;

@@ -1,8 +1,8 @@
-//! Events of the scheduler that concern no thread that is watched: what may be asked later is kept
-//! of them, and they are passed over.
+//! Scheduler events that concern no watched thread: only what may be needed later is kept of them,
+//! and they are skipped.
 //!
-//! Nearly every event of a busy machine is one of these, and what they are is seen from their
-//! records ([`Record`]) at once.
+//! Nearly every event of a busy machine is one of these, and its record ([`Record`]) shows that at
+//! once.
 
 use super::event::WatchEvent;
 use super::program::{Follow, Watch};
@@ -11,9 +11,9 @@ use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 
 impl Watch {
-    /// Passes over an event, of which `what` is left out. False where it may matter: then it has to
-    /// be taken ([`Watch::event`]), and nothing of it is kept here that this would change. `says`:
-    /// whether an event of its number says anything here, asked where no record shows it. `names`: those of the
+    /// Skips an event, given without `what`. False where it may matter: then pass it to
+    /// [`Watch::event`]; nothing of it is kept here that this would change. `says`: whether events
+    /// of its number are used here, called where no record shows it. `names`: those of the
     /// record's tasks.
     #[inline(always)]
     pub(crate) fn passes(
@@ -67,7 +67,7 @@ impl Watch {
         self.watched.may_have(pid)
     }
 
-    /// Whether a task is watched, or may have to be, by its priority.
+    /// Whether a task is watched, or its priority may require it.
     #[inline(always)]
     fn may_follow(&self, task: &TaskField<'_>) -> bool {
         let first = || self.follow == Follow::RealTime && !Prio::new(i64::from(task.prio)).is_fair();

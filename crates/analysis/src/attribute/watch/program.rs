@@ -1,5 +1,5 @@
-//! All threads of a program while the trace streams by, those that they make meanwhile included. Memory is bounded by the number of
-//! threads.
+//! All threads of a program while the trace streams by, including those created meanwhile. Memory
+//! is bounded by the number of threads.
 
 use super::chain::Chains;
 use super::event::{Leaves, WatchEvent, What};
@@ -18,17 +18,17 @@ use std::collections::BTreeSet;
 /// The most tasks of the machine whose names and last wakers are remembered.
 const MOST: usize = 1 << 16;
 
-/// Whom to watch beside the threads that are given.
+/// The threads to watch beside the given ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Follow {
-    /// What these make.
+    /// Threads that these create.
     #[default]
     Made,
-    /// Nobody.
+    /// None.
     Nobody,
     /// Every thread that has this name.
     Named(LabelId),
-    /// Every thread that is under a real-time policy or has deadlines, but for the kernel's stoppers.
+    /// Every thread under a real-time policy or with deadlines, except the kernel's stoppers.
     RealTime,
 }
 
@@ -39,19 +39,19 @@ pub struct Wakeup {
     pub tid: i32,
     /// The CPU that it ran on.
     pub cpu: u32,
-    /// When it was to run, ns of the trace's clock: the timer's intended expiry, else when somebody
-    /// asked for the wake-up.
+    /// When it was to run, ns of the trace's clock: the timer's intended expiry, else when the
+    /// wake-up was requested.
     pub release_ns: i64,
     /// When the CPU was handed to it.
     pub ran_ns: i64,
-    /// Whether who asked for it is not in the trace: it is known from when it was queued on.
+    /// Whether the trace lacks the request: then the release is when the thread was queued.
     pub unasked: bool,
 }
 
 /// What is known of a task of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
-    /// Who woke it last.
+    /// Its last waker.
     pub(super) woken_by: Option<By>,
     /// Its place among the threads that are watched.
     place: Option<usize>,
@@ -66,20 +66,20 @@ pub struct Watch {
     pub(super) watched: SomeTasks,
     pub(super) wakers: Wakers,
     pub(crate) chains: Chains,
-    /// By CPU: who woke last there, and whom.
+    /// By CPU: the last waker there, and the task it woke.
     pub(super) last: ByCpu<(By, i32)>,
-    /// By CPU: who runs there.
+    /// By CPU: the task that runs there.
     pub(super) running: ByCpu<i32>,
-    /// Switches that must have come between two others and are missing, whatever the kernel's accounts say.
+    /// Switches missing between two others, whatever the kernel's loss counts.
     pub(crate) missing: u64,
-    /// Threads that will be there, by what was seen of them elsewhere.
+    /// Threads that will appear, as seen elsewhere.
     pub(super) expected: BTreeSet<i32>,
-    /// The CPUs whose switches are recorded; all, where it is not told.
+    /// The CPUs whose switches are recorded; `None`: all.
     recorded: Option<Cpus>,
     pub(super) follow: Follow,
-    /// The wake-ups of all threads, in the order of their ends; only where somebody wants them.
+    /// The wake-ups of all threads, in the order of their ends; only if requested.
     pub(crate) wakeups: Option<Vec<Wakeup>>,
-    /// Places of the threads that the last event may have woken, or let run.
+    /// Places of the threads that the last event may have woken or switched to.
     pub(crate) touched: Vec<usize>,
     arch: String,
     t0_ns: i64,
@@ -87,7 +87,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches these threads, each with number and first argument of the call that it was in, from `t0_ns` on.
+    /// Watches these threads from `t0_ns` on, each with number and first argument of the call that
+    /// it was in.
     pub fn new(arch: &str, t0_ns: i64, tasks: impl IntoIterator<Item = (i32, Option<[u64; 2]>)>) -> Self {
         let mut watch = Self {
             threads: Vec::new(),
@@ -116,13 +117,13 @@ impl Watch {
         watch
     }
 
-    /// Watches threads by what the trace tells of them, and keeps each of their wake-ups.
+    /// Watches threads that the trace shows, and keeps each of their wake-ups.
     pub(crate) fn following(mut self, follow: Follow) -> Self {
         (self.follow, self.wakeups) = (follow, Some(Vec::new()));
         self
     }
 
-    /// Begins at `t0_ns`, which was not known before.
+    /// Sets the begin, which was not known before.
     pub(crate) fn begin(&mut self, t0_ns: i64) {
         (self.t0_ns, self.now_ns) = (t0_ns, t0_ns);
         self.threads.iter_mut().for_each(|thread| thread.begin(t0_ns));
@@ -133,18 +134,20 @@ impl Watch {
         self.wakers.by_another_clock();
     }
 
-    /// Threads that were seen after recording had begun: watched even where the event of their making is missing.
+    /// Threads first seen after recording had begun: watched even if the event of their creation
+    /// is missing.
     pub fn expect(&mut self, tids: impl IntoIterator<Item = i32>) {
         self.expected.extend(tids);
     }
 
-    /// Says on which CPUs switches are recorded. Of others only what is aimed at these is: where a thread is there is not known.
+    /// Sets the CPUs whose switches are recorded. Other CPUs record only what targets these: what
+    /// a thread does there is not known.
     pub fn recorded_on(&mut self, cpus: &Cpus) {
         self.recorded = Some(cpus.clone());
     }
 
     fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
-        // A number may be given again, to another thread.
+        // A number may be reused for another thread.
         self.tasks.entry(tid).place = Some(self.threads.len());
         self.watched.add(tid);
         self.threads.push(Thread::new(tid, state, ts_ns));
@@ -156,8 +159,8 @@ impl Watch {
         if self.watched.may_have(tid) { self.tasks.get(tid)?.place } else { None }
     }
 
-    /// An event names a task. Begins to watch it if it is one of those to be followed; gives
-    /// its place where it is watched.
+    /// An event names a task. Begins to watch it if it is to be followed; returns its place if
+    /// it is watched.
     fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) -> Option<usize> {
         let place = self.place(tid);
         if place.is_some() {
@@ -168,7 +171,7 @@ impl Watch {
             Follow::Named(wanted) => name == wanted,
             Follow::RealTime => prio.realtime().is_some() || prio == Prio::DEADLINE,
         };
-        // Of idle there is one a CPU.
+        // There is one idle task per CPU.
         let is_met = wanted && tid > 0 && self.threads.len() < MOST;
         is_met.then(|| {
             self.add(tid, State::Lost, ts_ns);
@@ -221,7 +224,7 @@ impl Watch {
                 }
             }
             What::Woken { pid, new } => {
-                // Of one that is not new it may be recorded on another CPU than the one that asked.
+                // Unless the task is new, another CPU than the requesting one may record it.
                 let by = if new { self.wakers.who(event) } else { (By::Unknown, None) };
                 if let Some(place) = self.place(pid) {
                     self.touched.push(place);
@@ -240,7 +243,7 @@ impl Watch {
                 self.add(child, State::Asleep, event.ts_ns);
             }
             What::Signal { signal, .. } => {
-                // The task it is for may be the process; the thread that was woken for it is known.
+                // Its target may be the process; the thread that was woken for it is known.
                 let by = self.wakers.who(event).0;
                 if let Some((last, tid)) = self.last.get(event.cpu).copied()
                     && last == by
@@ -260,7 +263,7 @@ impl Watch {
         self.wakers.event(event);
     }
 
-    /// Whoever does something runs.
+    /// A task that does something runs.
     fn seen(&mut self, event: &WatchEvent) {
         if !self.expected.is_empty() && self.place(event.pid).is_none() && self.expected.remove(&event.pid) {
             self.add(event.pid, State::Before, self.t0_ns);
@@ -281,7 +284,8 @@ impl Watch {
         }
     }
 
-    /// Some kernels leave switches out of the trace, which then contradicts itself: who leaves is not who came.
+    /// Some kernels leave switches out of the trace: then the task that leaves is not the one
+    /// that came.
     fn handed_over(&mut self, event: &WatchEvent, prev: i32, next: i32) {
         let before = self.running.insert(event.cpu, next);
         let Some(gone) = before.filter(|before| *before != prev) else { return };
@@ -340,7 +344,7 @@ impl Watch {
         self.tasks.entry(pid).woken_by = Some(by);
     }
 
-    /// Who woke a task last, by name.
+    /// The last waker of a task, by name.
     fn waker(&self, pid: i32, tasks: &Names) -> Option<Waker> {
         match self.tasks.get(pid)?.woken_by? {
             By::Timer { function } => Some(Waker::Named(function)),

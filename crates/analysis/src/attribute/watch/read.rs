@@ -1,4 +1,5 @@
-//! From a run directory to its section: the trace once through [`Watch`], then names for what it found.
+//! From a run directory to its section: one pass of the trace through [`Watch`], then names for
+//! the result.
 
 use super::decode::Decoder;
 use super::event::What;
@@ -21,13 +22,13 @@ use model::{Cpus, store};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Of each thread so many wake-ups are kept, the latest.
+/// The wake-ups that are kept of each thread, the latest.
 const KEEP: Keep = Keep { worst: 5, sample: None };
 
-/// Rows of releases and preemptions that are told of a thread, and chains of a program.
-const MOST_TOLD: usize = 100;
+/// The most rows of releases and preemptions of a thread, and chains of a program.
+const MOST_LISTED: usize = 100;
 
-/// What a run says of a watched program; `None` where none was watched.
+/// The section of a watched program in a run; `None` where none was watched.
 pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let path = dir.join(FILE);
     let (Some(trace), true) = (&run.trace, path.exists()) else { return Ok(None) };
@@ -65,8 +66,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         }
     }
     watch.finish(phase.t1_ns);
-    let teller = Teller { watch: &watch, tasks: spans.tasks(), record: &record };
-    let mut section = teller.section(phase.t0_ns, phase.t1_ns);
+    let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
+    let mut section = builder.section(phase.t0_ns, phase.t1_ns);
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
     if chosen.has_threads() {
@@ -89,7 +90,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     Ok(Some(section))
 }
 
-/// What a trace that others have recorded says of the threads that were watched in it.
+/// The section of the watched threads in a trace that another tool recorded.
 pub(crate) fn of_trace(
     watch: &Watch,
     tasks: &Names,
@@ -99,10 +100,10 @@ pub(crate) fn of_trace(
     let (schema, arch) = (SCHEMA.to_owned(), String::new());
     let record =
         WatchRecord { schema, asked, arch, tasks: Vec::new(), descriptors: Vec::new(), command: None };
-    Teller { watch, tasks, record: &record }.section(t0_ns, t1_ns)
+    SectionBuilder { watch, tasks, record: &record }.section(t0_ns, t1_ns)
 }
 
-/// What is not known of threads that have left the CPUs whose switches are recorded.
+/// The statement about threads that left the CPUs whose switches are recorded.
 fn elsewhere(watch: &Watch, recorded: &Cpus) -> Option<String> {
     let away = |thread: &&Thread| thread.cpus.iter().any(|cpu| !recorded.contains(*cpu));
     let cpus: Cpus = watch.threads.iter().flat_map(|thread| thread.cpus.iter().copied()).collect();
@@ -117,7 +118,7 @@ fn elsewhere(watch: &Watch, recorded: &Cpus) -> Option<String> {
     })
 }
 
-/// Of activations without a recorded switch what is told, and what is not.
+/// The statement about activations without a recorded switch.
 fn missing_switches(missing: u64, threads: &[Thread]) -> String {
     let sum = |of: fn(&Thread) -> u64| threads.iter().map(of).sum::<u64>();
     let (all, left) = (sum(|thread| thread.unseen_switches), sum(|thread| thread.only_left));
@@ -136,14 +137,14 @@ fn missing_switches(missing: u64, threads: &[Thread]) -> String {
     )
 }
 
-/// What is missing of the watched program's own events.
+/// The statement about lost events of the watched program.
 fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<String> {
-    let told = |cpu: u32| calls.get(&cpu).copied().unwrap_or(0);
+    let recorded = |cpu: u32| calls.get(&cpu).copied().unwrap_or(0);
     let missing: u64 = watched
         .cpus
         .iter()
         .map(|cpu| {
-            cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped + cpu.read.abs_diff(told(cpu.cpu))
+            cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped + cpu.read.abs_diff(recorded(cpu.cpu))
         })
         .sum();
     (missing > 0).then(|| {
@@ -153,15 +154,15 @@ fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<Str
     })
 }
 
-/// What is found, and the names for it.
-struct Teller<'a> {
+/// Builds the section, with names.
+struct SectionBuilder<'a> {
     watch: &'a Watch,
     tasks: &'a Names,
     record: &'a WatchRecord,
 }
 
 /// Policy and priority, such as `SCHED_FIFO 60`. The scheduler's events show the class and the
-/// priority; the policy was read now and then (`polled`) and counts where it agrees with them.
+/// priority; the policy was polled (`polled`) and counts where it agrees with them.
 fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
     let first =
         |text: &&str| ["SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE"].iter().any(|one| text.starts_with(one));
@@ -178,27 +179,27 @@ fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
     polled.map(str::to_owned)
 }
 
-impl Teller<'_> {
+impl SectionBuilder<'_> {
     fn section(&self, t0_ns: i64, t1_ns: i64) -> WatchSection {
         let mut threads: Vec<_> = self.watch.threads.iter().map(|thread| self.thread(thread)).collect();
         threads.sort_by_key(|thread| (std::cmp::Reverse(thread.activations), thread.tid));
         let mut chains: Vec<_> = self
             .watch
             .chains
-            .told()
+            .iter()
             .map(|(tids, node)| Chain {
                 comms: tids.iter().map(|tid| self.comm(*tid)).collect(),
                 tids,
                 n: node.n,
-                latency: node.latency.told(),
+                latency: node.latency.summary(),
             })
             .collect();
         chains.sort_by_key(|chain| (std::cmp::Reverse(chain.n), chain.tids.len()));
-        let untold = chains.len().saturating_sub(MOST_TOLD);
-        chains.truncate(MOST_TOLD);
+        let unlisted = chains.len().saturating_sub(MOST_LISTED);
+        chains.truncate(MOST_LISTED);
         let mut statements = Vec::new();
-        if untold > 0 {
-            statements.push(format!("{untold} rarer chains of wake-ups are not listed"));
+        if unlisted > 0 {
+            statements.push(format!("{unlisted} rarer chains of wake-ups are not listed"));
         }
         if self.watch.missing > 0 {
             statements.push(missing_switches(self.watch.missing, &self.watch.threads));
@@ -246,7 +247,7 @@ impl Teller<'_> {
             activations: thread.activations,
             early_wakes: thread.early_wakes,
             unseen_switches: thread.unseen_switches,
-            run_latency: thread.run_latency.told(),
+            run_latency: thread.run_latency.summary(),
             releases: self.releases(thread, task.map(|task| task.tgid)),
             preemptions: self.preemptions(thread),
             migrations_waking: thread.migrations[0],
@@ -258,7 +259,7 @@ impl Teller<'_> {
         let mut rows: Vec<_> =
             thread.releases.iter().map(|(key, sums)| self.release(key, sums, tgid)).collect();
         rows.sort_by(|a, b| b.n.cmp(&a.n).then_with(|| (a.kind, &a.by).cmp(&(b.kind, &b.by))));
-        rows.truncate(MOST_TOLD);
+        rows.truncate(MOST_LISTED);
         rows
     }
 
@@ -279,9 +280,9 @@ impl Teller<'_> {
             signal: key.signal,
             from: sums.from.iter().copied().collect(),
             n: sums.n,
-            lateness: sums.lateness.told(),
-            run_latency: sums.run_latency.told(),
-            total: sums.total.told(),
+            lateness: sums.lateness.summary(),
+            run_latency: sums.run_latency.summary(),
+            total: sums.total.summary(),
         }
     }
 
@@ -327,12 +328,12 @@ impl Teller<'_> {
                 by_tid: sums.tid,
                 woken_by: key.woken.map(text),
                 n: sums.n,
-                lost: sums.lost.told(),
+                lost: sums.lost.summary(),
             })
             .collect();
         let lost = |row: &Preemption| row.lost.map_or(0.0, |lost| lost.mean_ns * lost.n as f64);
         rows.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then_with(|| a.by.cmp(&b.by)));
-        rows.truncate(MOST_TOLD);
+        rows.truncate(MOST_LISTED);
         rows
     }
 }

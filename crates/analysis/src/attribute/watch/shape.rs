@@ -1,4 +1,4 @@
-//! What is said of a watched program: the section `watch` of `analysis.json`.
+//! The section `watch` of `analysis.json`: a watched program.
 
 use crate::shape::{CpuSources, ThreadPaths};
 use model::Cpus;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A watched program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchSection {
-    /// What was asked for, in words.
+    /// The request, in words.
     pub asked: String,
     /// CLOCK_MONOTONIC, ns: recording on.
     pub t0_ns: i64,
@@ -22,13 +22,12 @@ pub struct WatchSection {
     /// first.
     #[serde(default)]
     pub paths: Vec<ThreadPaths>,
-    /// What ran on the CPUs of these beside the thread that waited longest there, and who asked for
-    /// it.
+    /// What ran on their CPUs beside the thread that waited longest there, with sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attribution: Vec<CpuSources>,
     /// Wake-ups from thread to thread, most frequent first.
     pub chains: Vec<Chain>,
-    /// Wake-ups that found no room among the chains.
+    /// Wake-ups beyond the limit of chains.
     pub chains_dropped: u64,
     /// What is missing or not known, one sentence each.
     pub statements: Vec<String>,
@@ -57,13 +56,14 @@ pub struct ThreadSection {
     pub activations: u64,
     /// Wake-ups that found it running or about to sleep, so that it never did.
     pub early_wakes: u64,
-    /// Activations the switch to which is missing from the trace: their latency counts to the first sign of running, or is left out.
+    /// Activations whose switch is missing from the trace: their latency ends at the first sign of
+    /// running, or is left out.
     pub unseen_switches: u64,
     /// From the wake-up to the switch to it.
     pub run_latency: Option<Figures>,
     /// What released it, most frequent first.
     pub releases: Vec<Release>,
-    /// Who took the CPU while it could have gone on, most time first.
+    /// Preemptors: who took the CPU while it was runnable, most time first.
     pub preemptions: Vec<Preemption>,
     /// Migrations while it was being woken.
     pub migrations_waking: u64,
@@ -74,7 +74,7 @@ pub struct ThreadSection {
 /// Where the time of a thread went, ns; the parts add up to `observed_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// From the start of recording, or its first moment, to the end of recording, or its own.
+    /// From the start of recording, or its own start, to the end of recording, or its own end.
     pub observed_ns: u64,
     /// On a CPU, interrupts there included.
     pub on_cpu_ns: u64,
@@ -82,9 +82,9 @@ pub struct Times {
     pub waiting_ns: u64,
     /// Preempted and not yet running again.
     pub preempted_ns: u64,
-    /// Waiting for something else than a CPU.
+    /// Waiting for something other than a CPU.
     pub asleep_ns: u64,
-    /// Not known: events are lost, or it was never seen.
+    /// Unknown: events are lost, or it was never seen.
     pub unknown_ns: u64,
 }
 
@@ -133,11 +133,11 @@ pub enum ReleaseKind {
     SystemV,
     /// It was made.
     Start,
-    /// Not told apart: a page, a lock of the kernel, I/O.
+    /// Anything else: a page, a lock of the kernel, I/O.
     Other,
 }
 
-/// Releases of a thread of one kind by one waker.
+/// Releases of a thread, of one kind and by one waker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
     /// What it waited for.
@@ -167,7 +167,7 @@ pub struct Release {
 pub struct Preemption {
     /// The preemptor's name.
     pub by: String,
-    /// Its thread id, where it was one alone.
+    /// Its thread id, if there was only one.
     pub by_tid: Option<i32>,
     /// What had woken it, where known.
     pub woken_by: Option<String>,
@@ -184,8 +184,9 @@ pub struct Chain {
     pub tids: Vec<i32>,
     /// Their names.
     pub comms: Vec<String>,
-    /// How often it was gone through.
+    /// How often it occurred.
     pub n: u64,
-    /// From the first one's release (the timer's intended expiry, else the wake-up) to the switch to the last.
+    /// From the first one's release (the timer's intended expiry, else the wake-up) to the switch
+    /// to the last.
     pub latency: Option<Figures>,
 }

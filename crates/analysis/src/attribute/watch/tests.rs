@@ -1,4 +1,4 @@
-//! A program watched through events made by hand: each story has one right answer.
+//! A program watched through events made by hand: each case has one right answer.
 
 use super::event::{Leaves, WatchEvent, What};
 use super::program::{Follow, Wakeup, Watch};
@@ -93,10 +93,10 @@ fn a_timer_is_late_and_the_thread_waits() {
     let thread = of(&watch, A);
     let (key, sums) = thread.releases.iter().next().unwrap();
     assert_eq!((key.by, sums.n, thread.activations), (By::Timer { function }, 1, 1));
-    assert_eq!(sums.lateness.told().unwrap().max_ns, 40);
-    assert_eq!(sums.total.told().unwrap().max_ns, 100);
-    assert_eq!(thread.run_latency.told().unwrap().max_ns, 60);
-    // It left the CPU first of all, so it had been running since the beginning.
+    assert_eq!(sums.lateness.summary().unwrap().max_ns, 40);
+    assert_eq!(sums.total.summary().unwrap().max_ns, 100);
+    assert_eq!(thread.run_latency.summary().unwrap().max_ns, 60);
+    // It left the CPU first, so it had been running since the beginning.
     assert_eq!((thread.times.on_cpu_ns, thread.times.waiting_ns), (100 + 900, 60));
     assert_eq!((thread.times.asleep_ns, thread.times.unknown_ns), (940 + 3_000, 0));
 }
@@ -116,7 +116,7 @@ fn a_timer_of_another_clock_is_late_by_that_clock() {
         ],
     );
     let sums = of(&watch, A).releases.values().next().unwrap();
-    assert_eq!(sums.lateness.told().unwrap().max_ns, 1_040 - 1_030 + 25);
+    assert_eq!(sums.lateness.summary().unwrap().max_ns, 1_040 - 1_030 + 25);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn wake_ups_run_from_thread_to_thread() {
             waking(t + 50, 1, B, C),
             woken(t + 51, 2, 0, C),
             switch(t + 70, 2, 0, Leaves::Runnable, C),
-            // C answers A, which is no longer chain.
+            // C answers A, which does not extend the chain.
             switch(t + 75, 0, A, Leaves::Sleeps, 0),
             waking(t + 80, 2, C, A),
             switch(t + 85, 0, 0, Leaves::Runnable, A),
@@ -142,9 +142,12 @@ fn wake_ups_run_from_thread_to_thread() {
         ]
     };
     let watch = watched(3_000, &(0..3).flat_map(|k| round(k * 1_000)).collect::<Vec<_>>());
-    let told: Vec<_> =
-        watch.chains.told().map(|(way, node)| (way, node.n, node.latency.told().unwrap().max_ns)).collect();
-    assert_eq!(told, [(vec![A, B], 3, 30), (vec![A, B, C], 3, 60)]);
+    let chains: Vec<_> = watch
+        .chains
+        .iter()
+        .map(|(way, node)| (way, node.n, node.latency.summary().unwrap().max_ns))
+        .collect();
+    assert_eq!(chains, [(vec![A, B], 3, 30), (vec![A, B, C], 3, 60)]);
     assert_eq!(watch.chains.dropped, 0);
 }
 
@@ -161,9 +164,9 @@ fn preemption_names_the_preemptor_and_what_woke_it() {
     );
     let (key, sums) = of(&watch, A).preemptions.iter().next().unwrap();
     assert_eq!((key.by, sums.tid, sums.n), (OTHER.cast_unsigned(), Some(OTHER), 1));
-    assert_eq!(sums.lost.told().unwrap().max_ns, 50);
+    assert_eq!(sums.lost.summary().unwrap().max_ns, 50);
     assert_eq!(of(&watch, A).times.preempted_ns, 50);
-    // B was never named by a switch of its own, and does something: so it runs.
+    // No switch named B, but B does something: so it runs.
     assert_eq!((key.woken, of(&watch, B).state), (None, State::Running));
 }
 
@@ -195,11 +198,11 @@ fn a_wake_up_that_overtakes_the_switch_is_a_release() {
     );
     let thread = of(&watch, A);
     assert_eq!((thread.early_wakes, thread.activations), (0, 1));
-    assert_eq!((thread.run_latency.told().unwrap().max_ns, thread.times.waiting_ns), (11, 10 + 10));
+    assert_eq!((thread.run_latency.summary().unwrap().max_ns, thread.times.waiting_ns), (11, 10 + 10));
 }
 
 #[test]
-fn a_signal_is_told_after_its_wake_up_and_a_futex_by_the_call() {
+fn a_signal_is_known_after_its_wake_up_and_a_futex_from_the_call() {
     let watch = watched(
         1_000,
         &[
@@ -208,7 +211,7 @@ fn a_signal_is_told_after_its_wake_up_and_a_futex_by_the_call() {
             switch(7, 0, A, Leaves::Sleeps, 0),
             waking(20, 1, OTHER, A),
             switch(25, 0, 0, Leaves::Runnable, A),
-            // The thread may run before its waker has told of the signal.
+            // The thread may run before its waker records the signal.
             event(26, 1, OTHER, What::Signal { signal: 10, pid: A }),
             event(27, 0, A, What::CallExit),
             event(28, 0, A, What::CallEnter { number: FUTEX, argument: 0xdef }),
@@ -243,12 +246,12 @@ fn threads_that_are_made_are_watched_and_ends_are_seen() {
 
 #[test]
 fn the_first_run_of_a_thread_that_is_asked_for_by_number_is_a_wake_up() {
-    // No event of who made it: what others have recorded may lack that.
+    // No event shows who made it: other tools may not record that.
     let events =
         [event(40, 0, OTHER, What::Woken { pid: A, new: true }), switch(60, 1, 0, Leaves::Runnable, A)];
     let watch = watched(100, &events);
     let thread = of(&watch, A);
-    assert_eq!((thread.activations, thread.run_latency.told().unwrap().max_ns), (1, 20));
+    assert_eq!((thread.activations, thread.run_latency.summary().unwrap().max_ns), (1, 20));
     assert_eq!(thread.times.observed_ns, 60, "before that it was nowhere");
 }
 
@@ -267,18 +270,18 @@ fn a_switch_that_the_trace_leaves_out_is_missed_not_guessed() {
     let thread = of(&watch, A);
     assert_eq!((watch.missing, thread.activations, thread.unseen_switches), (1, 1, 1));
     // At most until it did something.
-    assert_eq!(thread.run_latency.told().unwrap().max_ns, 9);
+    assert_eq!(thread.run_latency.summary().unwrap().max_ns, 9);
     assert_eq!((thread.times.unknown_ns, thread.times.on_cpu_ns), (9, 10 + 11));
 }
 
 #[test]
-fn of_a_thread_that_is_only_seen_to_leave_no_latency_is_told() {
+fn a_thread_only_seen_to_leave_has_no_latency() {
     let events =
         [switch(10, 0, A, Leaves::Sleeps, 0), waking(20, 0, 0, A), switch(40, 0, A, Leaves::Sleeps, 0)];
     let watch = watched(1_000, &events);
     assert_eq!((of(&watch, A).activations, of(&watch, A).times.unknown_ns), (1, 20));
-    assert!(of(&watch, A).run_latency.told().is_none());
-    // It is not known, but not endless either.
+    assert!(of(&watch, A).run_latency.summary().is_none());
+    // It is unknown, but has an upper limit.
     assert_eq!((of(&watch, A).only_left, of(&watch, A).only_left_most_ns), (1, 20));
 }
 
@@ -295,7 +298,7 @@ fn lost_events_make_time_unknown() {
     give_all(&mut watch, &[switch(70, 0, 0, Leaves::Runnable, A)]);
     watch.finish(100);
     assert_eq!((of(&watch, A).times.unknown_ns, of(&watch, A).activations), (30, 0));
-    // B ran all the while on a CPU of which nothing is lost.
+    // B ran all the time on a CPU without losses.
     assert_eq!((of(&watch, B).times.unknown_ns, of(&watch, B).times.on_cpu_ns), (0, 89));
 }
 
@@ -315,12 +318,12 @@ fn time_on_a_cpu_that_is_not_recorded_is_unknown() {
     watch.finish(100);
     let thread = of(&watch, A);
     assert_eq!((thread.times.on_cpu_ns, thread.activations, sum(thread)), (30, 0, 100));
-    // It waited for the first switch, and not after the wake-up.
+    // It waited for the first switch, not after the wake-up.
     assert_eq!((thread.times.unknown_ns, thread.times.waiting_ns), (60, 10));
     assert_eq!(thread.cpus, [0, 1]);
 }
 
-/// Any event at all, also ones that no kernel would put together.
+/// Any event, also impossible ones.
 fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
     let pid = prop_oneof![Just(0), Just(A), Just(B), Just(C), Just(OTHER), Just(50)];
     let leaves = prop_oneof![Just(Leaves::Runnable), Just(Leaves::Sleeps), Just(Leaves::Ended)];
@@ -341,7 +344,7 @@ fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
 }
 
 proptest! {
-    /// Whatever comes, every nanosecond is in exactly one place, and nothing is counted that was not there.
+    /// For any events, every nanosecond is in exactly one state, and only what occurred is counted.
     #[test]
     fn times_add_up(events in prop::collection::vec(any_event(), 0..300), lost in prop::option::of(0usize..300)) {
         let mut watch = Watch::new("x86_64", 0, [(A, None), (B, None), (C, None)]);
@@ -358,7 +361,7 @@ proptest! {
             prop_assert_eq!(sum(thread), thread.times.observed_ns);
             let booked: u64 = thread.releases.values().map(|sums| sums.n).sum();
             prop_assert!(booked <= thread.activations);
-            let latencies = thread.run_latency.told().map_or(0, |figures| figures.n);
+            let latencies = thread.run_latency.summary().map_or(0, |summary| summary.n);
             prop_assert!(latencies <= thread.activations);
         }
         for tid in [A, B, C] {
@@ -392,7 +395,7 @@ fn threads_are_met_by_name_or_by_priority_and_their_wake_ups_are_kept() {
         let of = |one: &Wakeup| (one.tid, one.cpu, one.release_ns, one.ran_ns);
         watch.wakeups.unwrap().iter().map(of).collect::<Vec<_>>()
     };
-    // Only its first switch told how A competes: what came before is not known.
+    // The priority of A is known from its first switch on: what came before is not known.
     assert_eq!(followed(Follow::RealTime), [(A, 1, 300, 350)]);
     assert_eq!(followed(Follow::Named(B.cast_unsigned())), [(B, 1, 200, 210)]);
     assert_eq!(followed(Follow::Nobody), []);

@@ -1,5 +1,5 @@
-//! One thread, from event to event: every nanosecond that it is watched goes to exactly one of running, waiting for a CPU after a
-//! wake-up, preempted, asleep, and not known.
+//! One thread, from event to event: every nanosecond that it is watched goes to exactly one of
+//! running, waiting for a CPU after a wake-up, preempted, asleep, and unknown.
 
 use super::chain::Place;
 use super::event::Leaves;
@@ -12,15 +12,15 @@ use crate::prio::Prio;
 use model::Cpus;
 use model::syscalls::Syscall;
 
-/// The most wakers, and the most preemptors, that are told apart of one thread.
+/// The most wakers, and the most preemptors, listed for one thread.
 const MOST_ROWS: usize = 512;
 
-/// Where a thread is.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing has been seen of it; its first event tells where it was from the beginning.
+    /// Not seen yet; its first event shows its state since the beginning.
     Before,
-    /// Events are lost: where it was cannot be told.
+    /// Events are lost: its state is unknown.
     Lost,
     Asleep,
     /// Woken, not yet running.
@@ -39,12 +39,12 @@ pub(crate) struct Wake {
     pub(crate) at_ns: i64,
     pub(crate) by: By,
     pub(crate) cpu: u32,
-    /// When the timer was to expire that brought it about.
+    /// The intended expiry of the timer that caused it.
     pub(crate) intended_ns: Option<i64>,
     pub(crate) signal: Option<i32>,
     /// The waker's place on a chain.
     pub(crate) before: Option<Place>,
-    /// Whether the thread was only just made.
+    /// Whether the thread is new.
     pub(crate) start: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct ReleaseSums {
     pub(crate) total: Sums,
 }
 
-/// Preemptions that are counted together: the preemptor's name, and who woke it; a thread by its name.
+/// Preemptions that are counted together: by the names of the preemptor and of its waker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PreemptKey {
     pub(crate) by: LabelId,
@@ -96,7 +96,7 @@ pub(crate) struct PreemptSums {
 pub(crate) struct Thread {
     pub(crate) tid: i32,
     pub(crate) comm: Option<LabelId>,
-    /// How it competes for the CPU, as it was when it last went to sleep: nobody lends it a priority then.
+    /// Its priority when it last went to sleep, when it inherits none.
     pub(crate) prio: Prio,
     pub(crate) state: State,
     pub(crate) first_ns: i64,
@@ -107,12 +107,12 @@ pub(crate) struct Thread {
     pub(crate) cpu: Option<u32>,
     /// The call that it is in.
     pub(crate) call: Option<Call>,
-    /// A wake-up that came while it ran: either it never sleeps, or it has been about to leave the CPU.
+    /// A wake-up that came while it ran: either it never sleeps, or it is about to leave the CPU.
     pending: Option<Wake>,
     /// The wake-up that it waits after.
     wake: Option<Wake>,
-    /// The wake-up that it runs after, the call it waited in, and its latency where the switch to it was seen. Booked when it sleeps again: a signal is told only after
-    /// its wake-up.
+    /// The wake-up that it runs after, the call it waited in, and its latency if the switch to it
+    /// was seen. Booked when it sleeps again: a signal is recorded only after its wake-up.
     active: Option<(Wake, Option<Call>, Option<i64>)>,
     /// Its place on a chain of wake-ups, while it runs.
     pub(crate) place: Option<Place>,
@@ -121,7 +121,7 @@ pub(crate) struct Thread {
     pub(crate) activations: u64,
     pub(crate) early_wakes: u64,
     pub(crate) unseen_switches: u64,
-    /// Of these those that were seen only as they left the CPU, and the most that their latency can be.
+    /// Of these, those first seen leaving the CPU, and the upper limit of their latency.
     pub(crate) only_left: u64,
     pub(crate) only_left_most_ns: i64,
     pub(crate) run_latency: Sums,
@@ -162,12 +162,12 @@ impl Thread {
         }
     }
 
-    /// It is watched from `ts_ns` on, of which nothing was known when it was added.
+    /// It is watched from `ts_ns` on, which was not known when it was added.
     pub(crate) fn begin(&mut self, ts_ns: i64) {
         (self.first_ns, self.since_ns) = (ts_ns, ts_ns);
     }
 
-    /// Books the time until now as spent in `spent`, and goes over to `next`.
+    /// Books the time until now as spent in `spent`, and changes the state to `next`.
     fn go(&mut self, ts_ns: i64, spent: State, next: State) {
         let ts_ns = ts_ns.max(self.since_ns);
         let ns = ts_ns.abs_diff(self.since_ns);
@@ -182,18 +182,18 @@ impl Thread {
         (self.since_ns, self.state) = (ts_ns, next);
     }
 
-    /// Where it was until now, if an event says that it was in `told`.
-    fn was(&self, told: State) -> State {
+    /// Its state until now, if an event implies that it was `implied`.
+    fn was(&self, implied: State) -> State {
         match self.state {
-            State::Before => told,
+            State::Before => implied,
             State::Lost => State::Lost,
-            state if state == told => told,
-            // What must have come between is missing.
+            state if state == implied => implied,
+            // An event in between is missing.
             _ => State::Lost,
         }
     }
 
-    /// Somebody wakes it.
+    /// It is being woken.
     pub(crate) fn waking(&mut self, wake: Wake) {
         match self.state {
             State::Running => self.pending = Some(wake),
@@ -210,11 +210,11 @@ impl Thread {
     pub(crate) fn woken(&mut self, wake: Wake) {
         match self.state {
             State::Running => {
-                // Had it left the CPU, this would have come after that.
+                // Had it left the CPU, this would have come later.
                 self.early_wakes += u64::from(self.pending.take().is_some());
             }
             State::Asleep => self.waking(wake),
-            // One that is new was nowhere before.
+            // A new thread did not exist before.
             State::Before if wake.start => {
                 self.begin(wake.at_ns);
                 self.waking(wake);
@@ -224,7 +224,7 @@ impl Thread {
         self.queued = true;
     }
 
-    /// A signal has been sent by whoever woke it last.
+    /// Its last waker has sent a signal.
     pub(crate) fn signal(&mut self, by: By, signal: i32) {
         let active = self.active.as_mut().map(|(wake, _, _)| wake);
         let newest = self.pending.as_mut().or(self.wake.as_mut()).or(active);
@@ -233,7 +233,7 @@ impl Thread {
         }
     }
 
-    /// The CPU is handed to it. Tells the wake-up that this follows, if it is known.
+    /// The CPU is handed to it. Returns the wake-up that this follows, if known.
     pub(crate) fn switch_in(&mut self, ts_ns: i64, cpu: u32) -> Option<Wake> {
         let waited = if self.state == State::Preempted { State::Preempted } else { State::Waiting };
         let since_ns = self.since_ns;
@@ -259,8 +259,9 @@ impl Thread {
         }
     }
 
-    /// It does something, so it runs. If the switch to it is missing, its latency is at most until now; of a thread that `leaves` the CPU
-    /// already, nothing is known of that. Tells the wake-up that this follows.
+    /// It does something, so it runs. If the switch to it is missing, its latency ends now at the
+    /// latest; if it already `leaves` the CPU, its latency is unknown. Returns the wake-up that
+    /// this follows.
     pub(crate) fn seen(&mut self, ts_ns: i64, cpu: u32, leaves: bool) -> Option<Wake> {
         if matches!(self.state, State::Running | State::Gone) {
             return None;
@@ -283,7 +284,7 @@ impl Thread {
         Some(wake)
     }
 
-    /// A switch from it told its priority; `sleeps`: it goes to sleep.
+    /// Its priority at a switch from it; `sleeps`: it goes to sleep.
     pub(crate) fn has_prio(&mut self, prio: Prio, sleeps: bool) {
         if prio.is_known() && (sleeps || !self.prio.is_known()) {
             self.prio = prio;
@@ -333,7 +334,7 @@ impl Thread {
         self.migrations[usize::from(!waking)] += 1;
     }
 
-    /// Events are lost; of a CPU that it neither runs on nor is known to be on, it may have missed a wake-up.
+    /// Events of a CPU are lost. Unless it runs on another CPU, its wake-up may be among them.
     pub(crate) fn lost(&mut self, ts_ns: i64, cpu: u32) {
         let elsewhere = self.state == State::Running && self.cpu.is_some_and(|mine| mine != cpu);
         if elsewhere || self.state == State::Gone {
@@ -345,7 +346,7 @@ impl Thread {
         (self.wake, self.pending, self.preempted, self.call) = (None, None, None, None);
     }
 
-    /// It does something on a CPU whose switches are not recorded: since when, and for how long, is not known.
+    /// It does something on a CPU whose switches are not recorded: start and duration are unknown.
     pub(crate) fn out_of_sight(&mut self, ts_ns: i64, cpu: u32) {
         if self.state == State::Gone {
             return;

@@ -1,4 +1,5 @@
-//! Who wakes a task: the current thread, or in an interrupt what runs there; of a timer, when it was to expire.
+//! Who wakes a task: the current thread, or in an interrupt, what runs there; for a timer, its
+//! intended expiry.
 
 use super::event::{WatchEvent, What};
 use crate::by_cpu::ByCpu;
@@ -9,7 +10,7 @@ use crate::labels::LabelId;
 const MOST: usize = 1 << 16;
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 8;
-/// A timer whose clock is further than this from the trace's is of another clock.
+/// A timer whose clock differs by more than this from the trace's uses another clock.
 const SAME_CLOCK_NS: u64 = 1_000_000_000;
 
 /// Who woke a task.
@@ -34,9 +35,9 @@ pub(crate) enum By {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     by: By,
-    /// When the timer was to expire, by the trace's clock, ns. What that and the timer's own are
-    /// apart is known to the time between the interrupt's reading of the timer's clock and the
-    /// event, by which a timer of another clock seems less late than it was.
+    /// When the timer was to expire, by the trace's clock, ns. The offset to a timer's other clock
+    /// is too large by the time from the interrupt's clock reading to the event, so such a timer
+    /// seems less late than it was.
     intended_ns: Option<i64>,
 }
 
@@ -45,7 +46,7 @@ struct Open {
 pub(crate) struct Wakers {
     open: ByCpu<Vec<Open>>,
     armed: FastMap<u64, i64>,
-    /// Whether the trace's clock is another one than CLOCK_MONOTONIC.
+    /// Whether the trace's clock is not CLOCK_MONOTONIC.
     other_clock: bool,
 }
 
@@ -81,7 +82,7 @@ impl Wakers {
         }
     }
 
-    /// A CPU goes from one task to another: no interrupt lasts beyond that.
+    /// A CPU switches from one task to another: no interrupt lasts beyond that.
     #[inline(always)]
     pub(crate) fn switched(&mut self, cpu: u32) {
         if let Some(open) = self.open.get_mut(cpu) {
@@ -101,7 +102,7 @@ impl Wakers {
         }
     }
 
-    /// Who does what an event tells of, and when the timer was to expire that makes it do so.
+    /// Who causes an event, and the intended expiry of the timer behind it.
     #[inline(always)]
     pub(crate) fn who(&self, event: &WatchEvent) -> (By, Option<i64>) {
         let innermost = self.open.get(event.cpu).and_then(|open| open.last());

@@ -67,21 +67,21 @@ fn class(row: &Row, class: EventClass) -> Coefficient {
 fn a_study_whose_controls_behave_is_believed() {
     let (mut cells, expected) = controls();
     cells.push(cell("schedstats", 40, &[(EventClass::IpiCall, 120)], &[]));
-    let told = conclude(&cells, &expected);
-    assert!(!told.void, "{:?}", told.verdict);
+    let exposure = conclude(&cells, &expected);
+    assert!(!exposure.void, "{:?}", exposure.verdict);
     assert!(
-        told.verdict[0].contains("tlb_span was seen: tlb 1.000 events per operation, of 2000 operations")
+        exposure.verdict[0].contains("tlb_span was seen: tlb 1.000 events per operation, of 2000 operations")
     );
     assert!(
-        told.verdict[0].contains(
+        exposure.verdict[0].contains(
             "calc_pi was not seen: 9 events in 500 operations, where the idle background gives 8.0"
         )
     );
-    let seen = class(of(&told, "schedstats"), EventClass::IpiCall);
+    let seen = class(of(&exposure, "schedstats"), EventClass::IpiCall);
     assert!(seen.seen && (seen.per_operation - 3.0).abs() < 1e-12);
-    assert!(!class(of(&told, "schedstats"), EventClass::Tlb).seen);
+    assert!(!class(of(&exposure, "schedstats"), EventClass::Tlb).seen);
     assert_eq!(
-        of(&told, "schedstats").classes.len(),
+        of(&exposure, "schedstats").classes.len(),
         3,
         "a class that the kernel records and was not seen has its bound"
     );
@@ -91,12 +91,12 @@ fn a_study_whose_controls_behave_is_believed() {
 fn a_blind_observer_voids_the_study() {
     let (mut cells, expected) = controls();
     cells[0] = cell("tlb_span", 2000, &[], &[]);
-    let told = conclude(&cells, &expected);
-    assert!(told.void && told.verdict.len() == 1, "{:?}", told.verdict);
+    let exposure = conclude(&cells, &expected);
+    assert!(exposure.void && exposure.verdict.len() == 1, "{:?}", exposure.verdict);
     assert!(
-        told.verdict[0].contains("positive control failed (tlb_span was not seen: 0 events"),
+        exposure.verdict[0].contains("positive control failed (tlb_span was not seen: 0 events"),
         "{:?}",
-        told.verdict
+        exposure.verdict
     );
 }
 
@@ -108,36 +108,41 @@ fn a_class_that_the_negative_control_changed_is_left_out_and_no_other() {
     cells[1] = cell("calc_pi", 500, &own, &[(EventClass::TimerTick, 550)]);
     let events = [(EventClass::IpiCall, 120), (EventClass::Tlb, 80), (EventClass::TimerTick, 250)];
     cells.push(cell("munmap", 40, &events, &[(EventClass::TimerTick, 550)]));
-    let told = conclude(&cells, &expected);
-    assert!(!told.void, "{:?}", told.verdict);
-    assert_eq!(told.unsteady, [EventClass::IpiCall, EventClass::TimerTick]);
+    let exposure = conclude(&cells, &expected);
+    assert!(!exposure.void, "{:?}", exposure.verdict);
+    assert_eq!(exposure.unsteady, [EventClass::IpiCall, EventClass::TimerTick]);
     assert!(
-        told.verdict[0]
+        exposure.verdict[0]
             .starts_with("left out of every row: ipi.call, timer.tick, which the negative control")
-            && told.verdict[0].contains("(calc_pi: ipi.call 0.080, timer.tick -0.600 events"),
+            && exposure.verdict[0].contains("(calc_pi: ipi.call 0.080, timer.tick -0.600 events"),
         "{:?}",
-        told.verdict
+        exposure.verdict
     );
     assert!(
-        told.verdict[1].starts_with("the controls are as expected in the other classes: tlb_span was seen")
+        exposure.verdict[1]
+            .starts_with("the controls are as expected in the other classes: tlb_span was seen")
     );
-    let row = of(&told, "munmap");
+    let row = of(&exposure, "munmap");
     assert_eq!(row.classes.iter().map(|one| one.class).collect::<Vec<_>>(), [EventClass::Tlb]);
     let all = row.all.unwrap();
     assert!(all.seen && all.events == 80 && (all.per_operation - 2.0).abs() < 1e-12, "{all:?}");
     assert!((row.each[0] - 2.0).abs() < 1e-12, "{:?}", row.each);
-    assert!(!of(&told, "calc_pi").all.unwrap().seen);
+    assert!(!of(&exposure, "calc_pi").all.unwrap().seen);
     // Three cells with idle controls of 4 s each: 0, 1100 and 1100 ticks.
-    assert_eq!(told.idle_per_s, BTreeMap::from([(EventClass::TimerTick, 2200.0 / 12.0)]));
+    assert_eq!(exposure.idle_per_s, BTreeMap::from([(EventClass::TimerTick, 2200.0 / 12.0)]));
 }
 
 #[test]
 fn a_positive_control_that_is_seen_in_nothing_but_what_is_left_out_is_not_seen() {
     let (mut cells, expected) = controls();
     cells[1] = cell("calc_pi", 500, &[(EventClass::Tlb, 400)], &[]);
-    let told = conclude(&cells, &expected);
-    assert!(told.void && told.verdict[0].contains("positive control failed"), "{:?}", told.verdict);
-    assert!(told.verdict[1].starts_with("left out of every row: tlb"), "{:?}", told.verdict);
+    let exposure = conclude(&cells, &expected);
+    assert!(
+        exposure.void && exposure.verdict[0].contains("positive control failed"),
+        "{:?}",
+        exposure.verdict
+    );
+    assert!(exposure.verdict[1].starts_with("left out of every row: tlb"), "{:?}", exposure.verdict);
 }
 
 #[test]
@@ -145,15 +150,15 @@ fn a_study_without_a_control_that_could_be_run_is_void() {
     let (mut cells, expected) = controls();
     cells[0].record.state = StressorState::Absent;
     cells[0].void = Some("flushes of this architecture interrupt nobody".to_owned());
-    let told = conclude(&cells, &expected);
+    let exposure = conclude(&cells, &expected);
     assert!(
-        told.void
-            && told.verdict[0]
+        exposure.void
+            && exposure.verdict[0]
                 .contains("no positive control that tells anything (tlb_span cannot be run here"),
         "{:?}",
-        told.verdict
+        exposure.verdict
     );
-    assert_eq!(of(&told, "tlb_span").state, RowState::Absent);
+    assert_eq!(of(&exposure, "tlb_span").state, RowState::Absent);
     let other = Expectation { stressor: "schedstats".to_owned(), seen: true };
     cells.push(cell("schedstats", 40, &[(EventClass::IpiCall, 120)], &[]));
     assert!(!conclude(&cells, &[expected, vec![other]].concat()).void, "another one serves");
@@ -175,7 +180,7 @@ fn a_void_cell_has_no_coefficient_and_says_why() {
 }
 
 #[test]
-fn repetitions_are_pooled_and_each_is_told() {
+fn repetitions_are_pooled_and_each_is_reported() {
     let cells = [
         cell("perf_sys", 10, &[(EventClass::IpiCall, 20)], &[]),
         cell("perf_sys", 30, &[(EventClass::IpiCall, 60)], &[]),
@@ -187,7 +192,7 @@ fn repetitions_are_pooled_and_each_is_told() {
 }
 
 #[test]
-fn idle_controls_that_disagree_are_told() {
+fn idle_controls_that_disagree_are_reported() {
     let mut one = cell("u_fork", 100, &[], &[(EventClass::TimerTick, 500)]);
     one.idle_after = stretch(&[(EventClass::TimerTick, 8)]);
     one.changed = vec!["affinity of kernel thread rcu_preempt/0: 0-1 before, 0-3 after".to_owned()];
@@ -211,9 +216,9 @@ fn the_sources_of_most_events_come_first() {
     one.sources = vec![source("a", 5), source("b", 4), source("c", 3), source("d", 1)];
     let mut two = one.clone();
     two.sources = vec![source("d", 9)];
-    let told = conclude(&[one, two], &[]).rows.remove(0).sources;
+    let sources = conclude(&[one, two], &[]).rows.remove(0).sources;
     assert_eq!(
-        told.iter().map(|one| (one.label.as_str(), one.count)).collect::<Vec<_>>(),
+        sources.iter().map(|one| (one.label.as_str(), one.count)).collect::<Vec<_>>(),
         [("d", 10), ("a", 5), ("b", 4)]
     );
 }
@@ -223,15 +228,15 @@ fn too_few_operations_prove_no_blindness() {
     let (mut cells, mut expected) = controls();
     expected.push(Expectation { stressor: "schedstats".to_owned(), seen: true });
     cells.push(cell("schedstats", 1, &[(EventClass::IpiCall, 3)], &[]));
-    let told = conclude(&cells, &expected);
-    assert!(!of(&told, "schedstats").all.unwrap().seen, "3 events may be chance");
-    let held = |told: &Exposure| {
-        told.controls.iter().find(|control| control.expected.stressor == "schedstats").unwrap().held
+    let exposure = conclude(&cells, &expected);
+    assert!(!of(&exposure, "schedstats").all.unwrap().seen, "3 events may be chance");
+    let held = |exposure: &Exposure| {
+        exposure.controls.iter().find(|control| control.expected.stressor == "schedstats").unwrap().held
     };
-    assert!(!told.void && held(&told).is_none(), "{:?}", told.verdict);
+    assert!(!exposure.void && held(&exposure).is_none(), "{:?}", exposure.verdict);
     cells[2] = cell("schedstats", 1000, &[(EventClass::IpiCall, 3)], &[]);
-    let told = conclude(&cells, &expected);
-    assert!(told.void && held(&told) == Some(false), "{:?}", told.verdict);
+    let exposure = conclude(&cells, &expected);
+    assert!(exposure.void && held(&exposure) == Some(false), "{:?}", exposure.verdict);
 }
 
 #[test]

@@ -6,7 +6,7 @@ const HOG: i32 = 90;
 const NAMED: LabelId = 1000 + HOG as LabelId;
 
 impl Stream {
-    /// Somebody else runs from here on, and no event says so.
+    /// Another task runs from here on, without an event.
     fn unseen(self, pid: i32) -> Self {
         Self { pid, ..self }
     }
@@ -28,7 +28,7 @@ impl Stream {
     }
 }
 
-/// Idle does nothing else once somebody has been woken for its CPU.
+/// Idle does nothing else once a task has been woken for its CPU.
 #[test]
 fn from_idle_who_was_woken_runs_at_once() {
     let stream = Stream::new(PROBE).switch(100, 0).timer(200, TimerHrtimer, OTHER_TIMER, Some(HOG));
@@ -44,7 +44,7 @@ fn a_switch_away_is_enough() {
     assert_eq!((stream.breaks(), stream.switches()), (1, vec![span(Switch, 200, 900, 700, NAMED)]));
 }
 
-/// Nobody was woken that idle would have gone to: the time before the first event of who ran is nobody's.
+/// No wake-up explains why idle left: the time before the new task's first event is unattributed.
 #[test]
 fn who_was_not_woken_in_sight_runs_from_its_first_event() {
     let stream = Stream::new(PROBE).switch(100, 0).tick(200).unseen(HOG).tick(700).switch(900, PROBE);
@@ -64,19 +64,20 @@ fn who_neither_came_nor_left_in_sight_has_no_name() {
     assert_eq!((stream.breaks(), stream.switches()), (2, vec![span(Switch, 300, 310, 0, UNSEEN)]));
 }
 
-/// The scheduler tells of a switch before it makes it: what it does between the two is still done by who leaves.
+/// The scheduler records a switch before it switches: what happens in between belongs to the task
+/// that leaves.
 #[test]
 fn what_a_switch_itself_does_is_no_omission() {
     let flush = What::Instant { class: EventClass::Tlb, label: PLAIN, length_ns: 0 };
     let stream = Stream::new(PROBE).switch(100, KTHREAD).unseen(PROBE).push(101, 60, flush);
     let stream = stream.unseen(KTHREAD).tick(200).switch(300, PROBE);
     assert_eq!(stream.breaks(), 0);
-    // Once who came was heard of, the other must have come back.
+    // Once an event named the next task, the other must have come back.
     let stream = stream.tick(400).unseen(KTHREAD).tick(500);
     assert_eq!(stream.breaks(), 1);
 }
 
-/// Both the way there and the way back are missing, and nothing else was recorded.
+/// Both switches, there and back, are missing, and nothing else was recorded.
 #[test]
 fn who_leaves_again_has_come() {
     let stream = Stream::new(PROBE).switch(100, 0).unseen(PROBE).switch(200, KTHREAD);
@@ -84,7 +85,7 @@ fn who_leaves_again_has_come() {
     assert_eq!(stream.switches(), [span(Switch, 200, 10_000, 9_800, 1000 + KTHREAD as LabelId)]);
 }
 
-/// What sleeps in an item of work goes on when its task comes back unseen.
+/// A work item that sleeps resumes when its task comes back unseen.
 #[test]
 fn what_was_interrupted_goes_on() {
     let stream = Stream::new(KTHREAD).enter(100, WORK, Work, PLAIN).switch(200, 0);

@@ -1,14 +1,15 @@
-//! From samples to the figures that cyclictest keeps (`timerthread()` and `main()` of cyclictest.c): whole microseconds, cut off, or ns;
-//! every sample from the first. A latency above `--breaktrace` ends all threads at once; a thread that has its number of samples ends
-//! the others when the main thread looks next.
+//! From samples to cyclictest's statistics (`timerthread()` and `main()` of cyclictest.c): whole
+//! microseconds, truncated, or ns; every sample from the first. A latency above `--breaktrace` ends
+//! all threads at once. A thread that has all its samples ends the others when the main thread next
+//! polls.
 
 use model::Sample;
 use model::run::ProbeRecord;
 
-/// Distance of the main thread's looks.
+/// Poll interval of the main thread.
 const LOOK_NS: i64 = 10_000_000;
 
-/// Unit and limits that figures are taken in.
+/// Unit and limits of the statistics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// ns in the unit that is printed.
@@ -26,7 +27,7 @@ impl Rules {
     }
 }
 
-/// One thread's figures.
+/// One thread's statistics.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figures {
     /// Thread id.
@@ -37,7 +38,7 @@ pub(super) struct Figures {
     pub(super) values: Vec<i64>,
     /// When the thread ran, CLOCK_MONOTONIC, us.
     pub(super) times_us: Vec<i64>,
-    /// Releases that passed unserved.
+    /// Missed releases.
     pub(super) missed: u64,
     /// Samples that found the ring full.
     pub(super) lost: u64,
@@ -89,7 +90,7 @@ impl Figures {
     }
 }
 
-/// Figures of all threads up to the end, and what broke them off.
+/// Statistics of all threads up to the end, and what ended them by `--breaktrace`.
 pub(super) fn figures(
     threads: &[(&ProbeRecord, Vec<Sample>)],
     rules: Rules,
@@ -101,7 +102,7 @@ pub(super) fn figures(
     });
     let broke = broke.min_by_key(|(at_ns, _)| *at_ns);
     let last = rules.most() - 1;
-    // A thread that has its samples ends, and the main thread sees that up to a look later.
+    // A thread that has its samples ends, and the main thread sees that up to one poll later.
     let full = threads
         .iter()
         .filter_map(|(_, samples)| samples.get(last).map(woke_ns))
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Releases a ms apart; the first is flagged and counts all the same.
+    /// Releases every ms; the first is flagged and counts all the same.
     fn samples(values_ns: &[i64]) -> Vec<Sample> {
         let one = |(seq, value_ns): (u64, &i64)| Sample {
             t_ns: seq as i64 * 1_000_000,

@@ -1,5 +1,6 @@
-//! The file that `--json=FILE` of rt-tests writes (`rt_write_json()` of rt-utils.c, `write_stats()` of cyclictest.c), version 1, its
-//! two keys that end in a colon included; what stillcore counts besides is under a key of its own.
+//! The file that `--json=FILE` of rt-tests writes (`rt_write_json()` of rt-utils.c, `write_stats()`
+//! of cyclictest.c), version 1, its two keys that end in a colon included. What stillcore counts
+//! besides is under a key of its own.
 
 use super::figures::Figures;
 use super::plan::Plan;
@@ -14,7 +15,7 @@ pub(super) struct About<'a> {
     pub(super) machine: &'a Machine,
     /// When it began.
     pub(super) started: jiff::Timestamp,
-    /// Whether figures are in ns.
+    /// Whether values are in ns.
     pub(super) nsecs: bool,
     /// The run directory.
     pub(super) run: &'a Path,

@@ -1,6 +1,7 @@
-//! `stillcore measure wakeup --cyclictest-compat`, and this program called as `cyclictest`: for scripts that give cyclictest's options
-//! and read its output. It is the wake-up probe all the same: every sample goes into a run directory, and what cyclictest passes over
-//! (releases that nobody served) is told in a comment line.
+//! `stillcore measure wakeup --cyclictest-compat`, and this program called as `cyclictest`: for
+//! scripts that give cyclictest's options and read its output. It is the wake-up probe all the
+//! same: every sample goes into a run directory. A comment line reports what cyclictest does not
+//! (missed releases).
 
 mod figures;
 mod json_file;
@@ -79,7 +80,7 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
     Ok(0)
 }
 
-/// What was asked for.
+/// The options, and what they mean.
 struct Call<'a> {
     options: &'a Options,
     plan: &'a Plan,
@@ -118,11 +119,11 @@ fn measure(call: &Call<'_>, place: Place, common: &Common, signals: &EndSignals)
     if common.json {
         return said(put(&format!("{}\n", table::json(&outcome, "stillcore.measure-wakeup/1"))));
     }
-    tell(call, &place.machine, &outcome, started, shown.then_some(&screen))
+    print_results(call, &place.machine, &outcome, started, shown.then_some(&screen))
 }
 
 /// Prints and writes what cyclictest would at its end.
-fn tell(
+fn print_results(
     call: &Call<'_>,
     machine: &Machine,
     outcome: &Outcome,
@@ -159,7 +160,7 @@ fn write(file: Option<&Path>, text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// What stands on the screen before the measurement.
+/// The screen before the measurement.
 fn opening(call: &Call<'_>, place: &Place, held: bool) -> String {
     let Call { options, plan, .. } = call;
     let topology = &place.machine.topology;
@@ -174,7 +175,7 @@ fn opening(call: &Call<'_>, place: &Place, held: bool) -> String {
     counts + &held + &threads
 }
 
-/// What stands there after it, up to the histogram.
+/// The screen after it, up to the histogram.
 fn closing(call: &Call<'_>, all: &[Figures], lines: &[Line]) -> String {
     let Call { options, plan, .. } = call;
     let mut text = if options.verbose { text::values(all, options.oscope) } else { String::new() };
@@ -187,8 +188,8 @@ fn closing(call: &Call<'_>, all: &[Figures], lines: &[Line]) -> String {
     text
 }
 
-/// cyclictest keeps CPUs out of deep idle states unless told not to; where it cannot, it says so and goes on. Tried here, for what it
-/// prints first; held when the machine was read.
+/// cyclictest keeps CPUs out of deep idle states by default; if it cannot, it warns and continues.
+/// Tried here, for the output before the measurement; held once the machine was read.
 fn is_held(options: &Options) -> bool {
     let asked = !options.laptop && !options.default_system;
     asked && LatencyLimit::hold(limit(options)).map_err(|error| eprintln!("WARN: {error}")).is_ok()
@@ -199,8 +200,8 @@ fn limit(options: &Options) -> i32 {
     i32::try_from(options.latency).unwrap_or(i32::MAX)
 }
 
-/// Whether a sample is above the limit, or all threads have their samples, or one had them at the look before: the others go on for a
-/// moment, as there.
+/// Whether a sample is above the limit, or all threads have their samples, or one had them at the
+/// poll before. As in cyclictest, the others then continue for a moment.
 fn is_over(progress: Progress<'_>, rules: Rules, seen_full: &mut bool) -> bool {
     let mut lives = progress.probes.iter().map(ProbeDrain::live);
     let above = rules.limit > 0
@@ -232,7 +233,7 @@ fn probes(plan: &Plan) -> Vec<ProbeSpec> {
     (0..).zip(&plan.threads).map(one).collect()
 }
 
-/// Whoever reads only the beginning has what they wanted.
+/// A reader that closes the pipe early has what it wanted.
 fn said(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_it_is_called_by_tells_what_is_meant() {
+    fn the_program_name_selects_the_command() {
         let read = |words: &[&str]| command_line(words.iter().map(OsString::from)).join(&OsString::from(" "));
         assert_eq!(
             read(&["/usr/bin/cyclictest", "-q"]),

@@ -1,5 +1,6 @@
-//! What cyclictest's options mean: threads, their intervals, policies and CPUs, the end of the measurement (rt-tests 2.4, `main()` and
-//! `timerthread()` of cyclictest.c). Pure; what cyclictest says of a contradiction is a warning here, too.
+//! What cyclictest's options mean: threads, their intervals, policies and CPUs, the end of the
+//! measurement (rt-tests 2.4, `main()` and `timerthread()` of cyclictest.c). Pure; where cyclictest
+//! warns of a contradiction, so does this.
 
 use super::options::Options;
 use linux::sys::clock::ClockId;
@@ -10,7 +11,7 @@ use model::{Cpus, Error};
 const LEAST_INTERVAL_US: u32 = 20;
 /// cyclictest's own limit of a histogram.
 const MOST_BINS: u32 = 1_000_000;
-/// What each further thread's interval is longer by.
+/// Added to the interval of each further thread.
 const DISTANCE_US: u32 = 500;
 /// First releases of threads that are not aligned: cyclictest starts one after another, which takes it about so long.
 const STAGGER_US: u32 = 50;
@@ -35,13 +36,13 @@ pub(super) struct Plan {
     pub(super) secaligned: bool,
     /// Seconds; 0 has no end.
     pub(super) duration_s: u64,
-    /// CPUs of the process that stores the samples, if asked for.
+    /// CPUs of the process that stores the samples, if the user gave any.
     pub(super) main: Option<Cpus>,
-    /// What each further thread's interval is longer by, us.
+    /// Added to the interval of each further thread, us.
     pub(super) distance_us: u32,
     /// How many CPUs were listed.
     pub(super) listed: usize,
-    /// Name of the policy asked for.
+    /// Name of the requested policy.
     pub(super) policy: &'static str,
     /// Bins of the histogram.
     pub(super) bins: Option<u32>,
@@ -56,7 +57,7 @@ pub(super) struct Thread {
     pub(super) cpus: Cpus,
     /// Whether it is pinned because a list of CPUs said so.
     pub(super) listed: bool,
-    /// Distance of its releases, us.
+    /// Interval between its releases, us.
     pub(super) interval_us: u32,
     /// Its first release after the common start, us.
     pub(super) offset_us: u32,
@@ -150,8 +151,8 @@ fn without_effect(options: &Options) -> Vec<String> {
         (options.resolution, "-R", "what a clock read costs is in the run directory"),
         (options.tracemark, "--tracemark", "the kernel's trace goes on"),
     ];
-    let told = given.iter().filter(|(given, ..)| *given);
-    told.map(|(_, option, why)| format!("WARN: {option} has no effect: {why}")).collect()
+    let ineffective = given.iter().filter(|(given, ..)| *given);
+    ineffective.map(|(_, option, why)| format!("WARN: {option} has no effect: {why}")).collect()
 }
 
 /// Number of threads; a CPU each where none is given.
@@ -175,8 +176,9 @@ fn threads(options: &Options, cpus: &Cpus, warnings: &mut Vec<String>) -> Result
     Ok(count)
 }
 
-/// Policy and priority of the first thread: a priority makes SCHED_FIFO of a policy without priorities, and a real-time policy or a
-/// spread without a priority gets one more than there are threads.
+/// Policy and priority of the first thread. A priority makes SCHED_FIFO of a policy without
+/// priorities. A real-time policy or a spread without a priority gets one more than there are
+/// threads.
 fn policy(options: &Options, threads: u32, warnings: &mut Vec<String>) -> (&'static str, u32) {
     let asked = match options.policy.as_deref().map(str::to_ascii_lowercase).as_deref() {
         Some("fifo") => "fifo",

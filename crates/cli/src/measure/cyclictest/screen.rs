@@ -1,5 +1,5 @@
-//! cyclictest's live table: frames over one another, also where no terminal reads them. The first sample of a thread is in its count
-//! but in no live figure; it is in those at the end.
+//! cyclictest's live table: frames over one another, also where no terminal reads them. The first
+//! sample of a thread is in its count but in no live value; the values at the end include it.
 
 use super::plan::Plan;
 use super::text::{self, Line};
@@ -8,7 +8,7 @@ use linux::measure::handle::ProbeDrain;
 use linux::window::Progress;
 use std::io::{self, Write};
 
-/// Every so many looks at the probes a frame is drawn, which makes ten a second.
+/// Polls of the probes per frame, which makes ten frames per second.
 const LOOKS: u32 = 5;
 
 /// What is on the screen.

@@ -1,13 +1,13 @@
-//! cyclictest's output to the letter (rt-tests 2.4, `print_stat()`, `print_hist()`, `print_tids()`, `trigger_print()` of cyclictest.c),
-//! because scripts read it. What it has no word for stands in comment lines (`#`) before it: scripts take the last lines, or those
-//! without `#`.
+//! cyclictest's output to the letter (rt-tests 2.4, `print_stat()`, `print_hist()`, `print_tids()`,
+//! `trigger_print()` of cyclictest.c), because scripts read it. Comment lines (`#`) before it hold
+//! what cyclictest has no word for: scripts take the last lines, or those without `#`.
 
 use super::figures::{Break, Figures};
 use super::plan::{Plan, Thread};
 use std::fmt::Write;
 use std::path::Path;
 
-/// A line of live or final figures.
+/// A line of live or final values.
 pub(super) struct Line {
     /// Thread id.
     pub(super) tid: i32,
@@ -28,7 +28,7 @@ impl Line {
     }
 }
 
-/// One line a thread.
+/// One line per thread.
 pub(super) fn stat(lines: &[Line], threads: &[Thread], nsecs: bool) -> String {
     let width = if nsecs { 8 } else { 5 };
     let mut text = String::new();
@@ -43,7 +43,7 @@ pub(super) fn stat(lines: &[Line], threads: &[Thread], nsecs: bool) -> String {
     text
 }
 
-/// What stands above the lines of threads on a screen.
+/// The screen above the lines of the threads.
 pub(super) fn head(plan: &Plan, loadavg: &str) -> String {
     let other = plan.threads.iter().any(|thread| !thread.policy.is_real_time());
     let policy = if other { format!("{}/other", plan.policy) } else { plan.policy.to_owned() };
@@ -85,7 +85,7 @@ pub(super) fn comments(all: &[Figures], run: &Path) -> String {
     text + &format!("# Run directory: {}\n", run.display())
 }
 
-/// Every sample, or the largest of so many: thread, number, value.
+/// Every sample, or the largest of each `reduction` samples: thread, number, value.
 pub(super) fn values(all: &[Figures], reduction: u32) -> String {
     let mut text = String::new();
     for (thread, one) in all.iter().enumerate() {
@@ -122,7 +122,7 @@ pub(super) fn spikes(all: &[Figures], above: u32, nodes: usize) -> String {
     text
 }
 
-/// The histogram and what belongs to it; with a column for all threads if asked for and there are several.
+/// The histogram and what belongs to it; with `sum`, a column for all threads if there are several.
 pub(super) fn histogram(all: &[Figures], bins: u32, sum: bool) -> String {
     let sum = sum && all.len() > 1;
     let counted: Vec<_> = all.iter().map(|one| one.bins(bins)).collect();

@@ -1,8 +1,8 @@
 //! The second window of `measure overheads`: the same kernel work by its own tracepoints.
 //!
-//! It comes after the first and apart from it, so that recording costs the user-space terms nothing. A task that is woken by its timer every
-//! millisecond and one that is woken from the partner CPU give the kernel something to do; what they measure themselves is stored, and
-//! is in no figure.
+//! It comes after the first and apart from it, so that recording costs the user-space terms
+//! nothing. Two tasks give the kernel work: its timer wakes one every millisecond, the partner CPU
+//! wakes the other. Their own samples are stored; statistics exclude them.
 
 use crate::args::TraceMode;
 use crate::run::output::RunOutput;
@@ -33,7 +33,7 @@ pub(super) struct Traced {
     pub(super) policy: Policy,
 }
 
-/// Records, or says why not; gives the signal that ended it early.
+/// Records, or says why not; returns the signal that ended it early.
 pub(super) fn window(
     order: &Traced,
     place: &Place,
@@ -44,7 +44,7 @@ pub(super) fn window(
     if order.mode == TraceMode::Off {
         return Ok(None);
     }
-    // A stack would be in what is timed.
+    // Recording a stack would add to the time measured.
     let events = EventCatalogue::embedded()?.without_stacks();
     match recording::prepare(session, output, &events, place, false, &[], None) {
         Ok(mut recorder) => {

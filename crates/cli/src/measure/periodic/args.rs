@@ -1,4 +1,4 @@
-//! What `measure periodic` can be asked for, and what of it cannot be carried out.
+//! The arguments of `measure periodic`, and which of them cannot be carried out.
 
 use crate::args::{bytes, duration};
 use crate::measure::Common;
@@ -162,7 +162,7 @@ pub(super) fn work(args: &PeriodicArgs) -> Work {
     }
 }
 
-/// Distance of releases.
+/// Interval between releases.
 pub(super) fn period(args: &PeriodicArgs) -> Duration {
     args.period.unwrap_or_else(|| Duration::from_secs_f64(1.0 / args.rate))
 }

@@ -1,5 +1,5 @@
-//! What `measure periodic` prints: the tables of the report, and of two measurements the victims beside each other (ERTS 2022, Figs. 4
-//! and 5).
+//! What `measure periodic` prints: the tables of the report; for two measurements, their victims
+//! beside each other (ERTS 2022, Figs. 4 and 5).
 
 use super::Measured;
 use crate::measure::table::{found, table};
@@ -22,7 +22,7 @@ fn victim(measured: &Measured) -> Option<&Jobs> {
     measured.outcome.document.analysis.periodic.first().map(|process| &process.jobs)
 }
 
-/// The rows of one job: name, figure, whether it is a time.
+/// The rows of one job: name, statistic, whether it is a time.
 fn rows(jobs: &Jobs) -> Vec<(String, Figure, bool)> {
     let times = [
         ("execution time", jobs.execution_ns),

@@ -1,5 +1,5 @@
-//! The task set of `measure taskset`: as typed, or from a TOML or JSON file; checked, in the order of priorities, with its calculated
-//! response times.
+//! The task set of `measure taskset`: as typed, or from a TOML or JSON file; checked, in the order
+//! of priorities, with its calculated response times.
 
 use crate::args::duration;
 use model::Error;
@@ -12,12 +12,12 @@ const FIRST_PRIORITY: u32 = 90;
 /// The most tasks: each is a process.
 const MOST: usize = 64;
 
-/// One task as asked for, ns.
+/// One task as declared, ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
     /// Its name.
     pub(crate) name: String,
-    /// Distance of releases.
+    /// Interval between releases.
     pub(crate) period_ns: u64,
     /// Relative deadline.
     pub(crate) deadline_ns: u64,
@@ -157,12 +157,13 @@ fn in_theory(task: &Task) -> sched::Task {
     sched::Task { deadline_ns: task.deadline_ns, ..sched::Task::implicit(task.period_ns, task.cost_ns) }
 }
 
-/// Share of the CPU that the set asks for.
+/// Share of the CPU that the set requires.
 pub(crate) fn utilization(tasks: &[Task]) -> f64 {
     tasks.iter().map(|task| in_theory(task).utilization()).sum()
 }
 
-/// The response time of each task that theory allows, ns, when all are released together; none where it lies behind the deadline.
+/// The calculated response time of each task, ns, when all are released together; none where it
+/// exceeds the deadline.
 pub(crate) fn bounds(tasks: &[Task]) -> Result<Vec<Option<u64>>, sched::TaskError> {
     let tasks: Vec<_> = tasks.iter().map(|task| (task.priority, in_theory(task))).collect();
     report::responses::bounds(&tasks)
@@ -186,8 +187,8 @@ mod tests {
     #[test]
     fn without_priorities_the_shortest_deadline_comes_first() {
         let tasks = from_words("40:10,10:3,20:5").unwrap();
-        let told: Vec<_> = tasks.iter().map(|task| (task.period_ns / MS, task.priority)).collect();
-        assert_eq!(told, [(10, 90), (20, 89), (40, 88)]);
+        let priorities: Vec<_> = tasks.iter().map(|task| (task.period_ns / MS, task.priority)).collect();
+        assert_eq!(priorities, [(10, 90), (20, 89), (40, 88)]);
     }
 
     #[test]
@@ -210,8 +211,8 @@ mod tests {
             ("nan:1:9", "\"nan:1:9\""),
         ];
         for (text, expected) in cases {
-            let told = from_words(text).unwrap_err().to_string();
-            assert!(told.contains(expected) && !told.contains('\n'), "{told}");
+            let error = from_words(text).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains('\n'), "{error}");
         }
     }
 
@@ -236,8 +237,8 @@ mod tests {
             ("d.toml", "[[task]]\nperiod = \"10\"\ncost = \"3ms\"\n", "period of task 1"),
             ("e.toml", "task = []\n", "0 tasks"),
         ] {
-            let told = from_file(&write(name, text)).unwrap_err().to_string();
-            assert!(told.contains(expected) && !told.contains('\n'), "{told}");
+            let error = from_file(&write(name, text)).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains('\n'), "{error}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The calculated tables and figures that this program carries: those files of `experiments/` that declare schedulability curves.
+//! The calculated tables and figures that this program carries: those files of `experiments/` that
+//! declare schedulability curves.
 
 use serde::Deserialize;
 

@@ -1,7 +1,8 @@
 //! `stillcore sched study`: schedulability curves, cell by cell by the engine of `study`, conclusions by `sched::curves`.
 //!
-//! A cell is one point of the axis and one block of sets; its result is the verdict of every curve on every set of it, a bit each. All
-//! conclusions are drawn from these bits, so that more sets, or another look at them, costs no cell that is there already.
+//! A cell is one point of the axis and one block of sets. Its result is one bit per curve and set:
+//! the verdict. All conclusions are drawn from these bits, so that more sets, or another look at
+//! them, costs no cell that is there already.
 
 mod files;
 mod text;
@@ -17,7 +18,7 @@ use model::{Error, store};
 use rayon::prelude::*;
 use report::svg;
 use report::svg::Shares;
-use sched::curves::conclude::{Concluded, Told, conclude};
+use sched::curves::conclude::{Concluded, CurveResult, conclude};
 use sched::curves::declared::{Declared, DeclaredCurve, DeclaredError, SCHEMA};
 use sched::curves::{Curve, Proportion, verdicts};
 use sched::generate::Generator;
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
     run_text(args, &text, 1.0)
 }
 
-/// Runs what `text` declares, with this share of its sets where none are asked for.
+/// Runs what `text` declares, with this share of its sets where the user gave no number.
 pub(crate) fn run_text(args: &StudyArgs, text: &str, scale: f64) -> anyhow::Result<u8> {
     let mut declared = read(text, &args.file)?;
     let scaled = ((declared.sets as f64 * scale).ceil() as u64).max(FEWEST.min(declared.sets));
@@ -136,7 +137,7 @@ fn check(declared: &Declared, path: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Brings cells of parts together. A cell with two results is nobody's to choose.
+/// Brings cells of parts together. Refuses a cell with two results.
 fn take_over(parts: &[PathBuf], store: &Store) -> anyhow::Result<()> {
     for dir in parts {
         let from = Store::new(dir);
@@ -169,9 +170,9 @@ fn part(
     let progress = evaluate(args, declared, curves, store, own)?;
     let [done, all] = [progress.results.len(), cells.len()];
     if args.json {
-        let told = json!({ "schema": "stillcore.sched-study-shard/1", "name": declared.name, "seed": declared.seed,
+        let answer = json!({ "schema": "stillcore.sched-study-shard/1", "name": declared.name, "seed": declared.seed,
             "sets": declared.sets, "shard": args.shard.to_string(), "cells": done, "ran": progress.ran, "of": all });
-        println!("{told}");
+        println!("{answer}");
     } else {
         println!(
             "part {}: {done} of {all} cells, {} of them run now; nothing is concluded",
@@ -186,12 +187,12 @@ fn part(
 fn refuse_foreign(out: &Path, declared: &Declared) -> anyhow::Result<()> {
     let conclusions = out.join("curves.json");
     if conclusions.exists() {
-        let told: Value = store::read_json(&conclusions)?;
-        let number = |key: &str| told.get(key).and_then(Value::as_u64);
+        let earlier: Value = store::read_json(&conclusions)?;
+        let number = |key: &str| earlier.get(key).and_then(Value::as_u64);
         let name = &declared.name;
         let refused =
             |found: String, expected: String| Err(Error::invalid(out.display(), found, expected).into());
-        return match told.get("name").and_then(Value::as_str) {
+        return match earlier.get("name").and_then(Value::as_str) {
             Some(other) if other != name => {
                 refused(format!("results of {other}"), format!("another --out, or those of {name}"))
             }
@@ -223,7 +224,7 @@ fn refuse_foreign(out: &Path, declared: &Declared) -> anyhow::Result<()> {
     }
 }
 
-/// Puts a curve for every run named into the study; their conditions.
+/// Adds a curve for every run named to the study; returns their conditions.
 fn add_measured(args: &StudyArgs, declared: &mut Declared) -> anyhow::Result<Vec<String>> {
     let mut conditions = Vec::new();
     for dir in &args.jitter_from {
@@ -237,11 +238,11 @@ fn add_measured(args: &StudyArgs, declared: &mut Declared) -> anyhow::Result<Vec
     Ok(conditions)
 }
 
-/// The study as the engine takes it. All that a verdict depends on is in the factors, and so in the identity of the cells; the number of
-/// sets is not, but for the last block.
+/// The study as the engine takes it. The factors, and so the identity of the cells, hold all that a
+/// verdict depends on. The number of sets only affects the last block.
 fn matrix(declared: &Declared) -> Study {
-    let told = declared.curves.iter();
-    let told = told.map(|one| {
+    let curves = declared.curves.iter();
+    let curves = curves.map(|one| {
         json!({ "test": one.test, "partition": one.partition, "locks": one.locks, "jitter": one.jitter,
             "longer_sections": one.longer_sections, "own_locks": one.own_locks, "ceilings": one.ceilings, "overheads": one.overheads })
     });
@@ -250,7 +251,7 @@ fn matrix(declared: &Declared) -> Study {
     let factors = BTreeMap::from([
         ("x".to_owned(), declared.axis.values.iter().map(|x| json!(x)).collect()),
         ("drawn".to_owned(), vec![sets]),
-        ("curves".to_owned(), vec![Value::Array(told.collect())]),
+        ("curves".to_owned(), vec![Value::Array(curves.collect())]),
         (
             "block".to_owned(),
             (0..blocks).map(|block| json!([block * BLOCK, end_of(declared, block)])).collect(),
@@ -327,7 +328,8 @@ fn place(declared: &Declared, cell: &Cell) -> anyhow::Result<(usize, std::ops::R
     }
 }
 
-/// The verdicts of a cell, `[curve][set]`; parts of it go to all threads, and which thread has which changes nothing.
+/// The verdicts of a cell, `[curve][set]`. All threads share the work; the result does not depend
+/// on which thread does which part.
 fn cell_verdicts(declared: &Declared, curves: &[Curve], cell: &Cell) -> anyhow::Result<Vec<Vec<bool>>> {
     let (point, sets) = place(declared, cell)?;
     let generator = Generator::new(declared.spec(declared.axis.values[point])?, declared.seed)?;
@@ -339,7 +341,7 @@ fn cell_verdicts(declared: &Declared, curves: &[Curve], cell: &Cell) -> anyhow::
     Ok((0..curves.len()).map(whole).collect())
 }
 
-/// Bits as hex digits, four sets a digit, the first the highest.
+/// Bits as hex digits, four sets per digit, the first the highest.
 fn hex(bits: &[bool]) -> String {
     let digit = |four: &[bool]| {
         let value = four.iter().enumerate().fold(0, |value, (at, bit)| value | u32::from(*bit) << (3 - at));
@@ -362,17 +364,17 @@ fn unhex(text: &str, bits: usize) -> Option<Vec<bool>> {
 
 /// The chart's curves.
 fn chart(concluded: &Concluded) -> Vec<Shares> {
-    let curve = |(style, told): (usize, &Told)| {
+    let shares = |(style, curve): (usize, &CurveResult)| {
         let point = |(x, one): (&f64, &Proportion)| [*x, one.share, one.interval[0], one.interval[1]];
-        let said = told.published.iter().flatten();
+        let said = curve.published.iter().flatten();
         Shares {
-            label: told.name.clone(),
+            label: curve.name.clone(),
             style: style % 6,
-            points: concluded.values.iter().zip(&told.points).map(point).collect(),
+            points: concluded.values.iter().zip(&curve.points).map(point).collect(),
             published: concluded.values.iter().zip(said).map(|(x, percent)| [*x, percent / 100.0]).collect(),
         }
     };
-    concluded.curves.iter().enumerate().map(curve).collect()
+    concluded.curves.iter().enumerate().map(shares).collect()
 }
 
 fn write(out: &Path, concluded: &Concluded) -> anyhow::Result<()> {

@@ -1,8 +1,9 @@
-//! What `sched study` prints: shares beside published ones, curves as numbers, pairs, and what a sample of that size cannot support. And CSV.
+//! What `sched study` prints: shares beside published ones, curves as numbers, pairs, and what a
+//! sample of that size cannot support. Also CSV.
 
 use crate::measure::table::table;
 use report::format;
-use sched::curves::conclude::{Claimed, Concluded, Pair, PairPoint, Told};
+use sched::curves::conclude::{Claimed, Concluded, CurveResult, Pair, PairPoint};
 use sched::curves::{Paired, Ratio};
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use std::fmt::Write;
 const PAIRS: usize = 12;
 /// Columns of a table.
 const WIDTH: usize = 98;
-/// Below it a difference is told apart.
+/// p below which the sets support a difference.
 const LEVEL: f64 = 0.05;
 
 /// The tables.
@@ -74,8 +75,8 @@ fn shares(concluded: &Concluded) -> String {
     tables.iter().map(Shown::text).collect::<Vec<_>>().join("\n")
 }
 
-/// A curve as one column, or two with published figures; the heading first.
-fn columns(curve: &Told) -> Vec<Vec<String>> {
+/// A curve as one column, or two with published values; the heading first.
+fn columns(curve: &CurveResult) -> Vec<Vec<String>> {
     let share = |one: &sched::curves::Proportion| {
         let [low, high] = one.interval.map(percent);
         format!("{} [{low},{high}]", percent(one.share))
@@ -113,7 +114,7 @@ impl Shown {
 
 fn areas(concluded: &Concluded) -> String {
     let number = |value: f64, [low, high]: [f64; 2]| format!("{value:.4} [{low:.4}, {high:.4}]");
-    let row = |curve: &Told| {
+    let row = |curve: &CurveResult| {
         let one = &curve.area;
         vec![
             curve.name.clone(),
@@ -254,7 +255,7 @@ fn claims(concluded: &Concluded) -> String {
     text
 }
 
-/// One row a curve and point.
+/// One row per curve and point.
 pub(super) fn csv(concluded: &Concluded) -> String {
     let mut text =
         String::from("curve,test,partition,jitter_ns,x,accepted,sets,share,low,high,published_percent\n");

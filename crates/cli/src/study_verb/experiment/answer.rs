@@ -16,8 +16,8 @@ use study::experiment::{
 /// Schema of `--json` and of `study.json`.
 const SCHEMA: &str = "stillcore.study-run/1";
 
-/// How the answer is told.
-pub(super) struct Told {
+/// The options of the answer.
+pub(super) struct AnswerOptions {
     /// The scale of the plan.
     pub(super) scale: f64,
     /// As JSON.
@@ -27,8 +27,8 @@ pub(super) struct Told {
 }
 
 /// Writes the conclusions and prints them.
-pub(super) fn tell(
-    args: &Told,
+pub(super) fn write_and_print(
+    args: &AnswerOptions,
     experiment: &Experiment,
     results: &[(Cell, CellResult)],
     out: &Path,
@@ -38,7 +38,7 @@ pub(super) fn tell(
     let concluded = conclude(experiment, &super::files::published()?, results);
     let sheets = sheets(experiment, &concluded);
     let ablated = ablated(experiment, &concluded, results);
-    let worth: Vec<String> = ablated.iter().flat_map(study::experiment::Ablated::told).collect();
+    let worth: Vec<String> = ablated.iter().flat_map(study::experiment::Ablated::sentences).collect();
     let mut object = json!({
         "schema": SCHEMA,
         "name": experiment.name.get_ref(),
@@ -116,7 +116,7 @@ fn text(
     page
 }
 
-/// A sentence a published number and a statement.
+/// One sentence per published number and per statement.
 fn beside(concluded: &Concluded) -> Vec<String> {
     let levels = |at: &BTreeMap<String, String>| at.values().cloned().collect::<Vec<_>>().join(" ");
     let number = |one: &Beside| {
@@ -143,7 +143,7 @@ fn beside(concluded: &Concluded) -> Vec<String> {
     published.chain(claims).collect()
 }
 
-/// The file's notes, and why cells have no figures.
+/// The file's notes, and why cells have no values.
 fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     let mut notes = experiment.notes.clone();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
@@ -232,7 +232,7 @@ fn markdown(
     page
 }
 
-/// A line a combination and value.
+/// One line per combination and value.
 fn csv(concluded: &Concluded) -> String {
     let quoted = |text: &str| {
         if text.contains([',', '"', '\n']) {

@@ -1,4 +1,5 @@
-//! One cell on the machine where this program runs: its calls one after the other, their answers read, their figures taken.
+//! One cell on the machine where this program runs: makes its calls one after the other, reads
+//! their answers and takes their values.
 //!
 //! The calls are the command's own verbs, as a user would type them. A cell that fails is a result like any other.
 
@@ -26,12 +27,12 @@ use toml::Spanned;
 /// `place` of a cell that was run where the program is, before the kernel's release.
 pub(super) const HERE: &str = "this machine";
 
-/// In a cell's directory while it runs: the calls that give back what it changes.
+/// In a cell's directory while it runs: the calls that undo its changes.
 const DUE: &str = "undo-due";
 /// Bytes of it, at most.
 const MOST_DUE: u64 = 1 << 16;
 
-/// Between two looks at a call.
+/// Poll interval of a call.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Where cells are run.
@@ -60,7 +61,8 @@ impl Room {
         CellResult { under, ..CellResult::without(state, reason.into(), &self.name, self.emulated, version) }
     }
 
-    /// Runs a cell. An error is of the call as a whole, such as a signal; what the cell comes to is a result.
+    /// Runs a cell. An error concerns the call as a whole, such as a signal; the outcome of the
+    /// cell is a result.
     pub(super) fn run(
         &self,
         experiment: &Experiment,
@@ -81,12 +83,12 @@ impl Room {
         let mut result = self.steps(experiment, &calls.before, &calls.steps, &dir, &mut done, signals);
         for words in &calls.after {
             done.push(words.clone());
-            // Also after Ctrl-C: what a call before has changed is given back.
+            // Also after Ctrl-C: this undoes what a call before has changed.
             if let Called::Failed(why) | Called::Absent(why) = call(words, &dir, None)?
-                && let Ok(told) = &mut result
-                && told.state == CellState::Ok
+                && let Ok(outcome) = &mut result
+                && outcome.state == CellState::Ok
             {
-                *told = self.without(CellState::Failed, format!("{}: {why}", words.join(" ")));
+                *outcome = self.without(CellState::Failed, format!("{}: {why}", words.join(" ")));
             }
         }
         forget(&dir)?;
@@ -100,7 +102,7 @@ impl Room {
         Ok(result)
     }
 
-    /// What is stored of a cell that this machine as it stands is not for; nothing where it is.
+    /// The result of a cell whose needs this machine does not meet; none where it meets them.
     pub(super) fn unmet(&self, experiment: &Experiment, cell: &Cell) -> Option<CellResult> {
         let why = experiment.needs(cell).unmet(&self.ground)?;
         Some(self.without(CellState::Needs, why))
@@ -153,8 +155,8 @@ impl Room {
     }
 }
 
-/// Writes down, before anything is changed, that it is to be given back, and in which journal that
-/// stands: a line each, empty for that of this machine.
+/// Records, before anything is changed, what has to be undone and in which journal it is: one line
+/// each, empty for that of this machine.
 fn foresee(dir: &Path, after: &[Vec<String>]) -> anyhow::Result<()> {
     let mut journals = String::new();
     for state in after.iter().filter_map(|words| undone_in(words)) {
@@ -180,8 +182,8 @@ fn forget(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Gives back what cells of a killed study have changed; whether there was any such cell. Whatever
-/// stands in the directory, this makes no other call than `isolate undo`. Refuses what another
+/// Undoes what cells of a killed study have changed; returns whether there was any such cell.
+/// Whatever the directory holds, this makes no other call than `isolate undo`. Refuses what another
 /// machine has to undo.
 pub(super) fn give_back(runs: &Path) -> anyhow::Result<bool> {
     let Ok(entries) = fs::read_dir(runs) else { return Ok(false) };
@@ -244,7 +246,8 @@ enum Called {
     Absent(String),
 }
 
-/// Calls this program and waits. The call dies with this process, and is told to end when this one is, if `signals` are given.
+/// Calls this program and waits. The call dies with this process. With `signals`, it is asked to
+/// end when this process is.
 fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::Result<Called> {
     let (out, said) = (dir.join("stdout"), dir.join("stderr"));
     let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
@@ -258,22 +261,22 @@ fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::R
         .stdout(file(&out)?)
         .stderr(file(&said)?)
         .spawn()?;
-    let mut told = None;
+    let mut signal = None;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if told.is_none()
+        if signal.is_none()
             && let Some(name) = signals.and_then(EndSignals::arrived)
         {
-            told = Some(name);
+            signal = Some(name);
             if let Some(owner) = Owner::of(child.id() as i32) {
                 owner.interrupt();
             }
         }
         std::thread::sleep(LOOK);
     };
-    if let Some(name) = told.or_else(|| signals.and_then(EndSignals::arrived)) {
+    if let Some(name) = signal.or_else(|| signals.and_then(EndSignals::arrived)) {
         return Err(Interrupted(name).into());
     }
     if !matches!(status.code(), Some(0 | 2)) {

@@ -1,4 +1,5 @@
-//! The directory of an experiment: it says which part of which plan it holds, and one call at a time works on it, which another can end.
+//! The directory of an experiment: it records which part of which plan it holds. One call at a time
+//! works on it; another call can end that one.
 
 use super::cell;
 use anyhow::Context;
@@ -15,7 +16,7 @@ use study::experiment::{PART_SCHEMA, Part};
 pub(super) const PLAN: &str = "plan.json";
 /// In a study's directory: locked while a call works on it.
 const LOCK: &str = "lock";
-/// Between two looks at a call that is to end.
+/// Poll interval of a call that is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A directory that is this process's until it ends, however it ends.
@@ -37,7 +38,8 @@ pub(super) fn present(dir: &Path) -> anyhow::Result<Option<Part>> {
     }
 }
 
-/// Makes the directory, or goes on with it; refuses one of something else, and one that another call works on.
+/// Makes the directory, or resumes it; refuses one of something else, and one that another call
+/// works on.
 pub(super) fn open(out: &Path, part: &Part) -> anyhow::Result<Held> {
     match present(out)? {
         Some(there) if there.name != part.name => {
@@ -90,8 +92,9 @@ fn hold(out: &Path) -> anyhow::Result<Held> {
     Ok(Held { _file: file })
 }
 
-/// Ends the call that works on a study's directory, as Ctrl-C does, and gives back what cells of a killed call have left; says what it did.
-/// A call that does not end within `patience` is killed.
+/// Ends the call that works on a study's directory, as Ctrl-C does, and undoes what cells of a
+/// killed call have left; returns what it did, in words. Kills a call that does not end within
+/// `patience`.
 pub(in super::super) fn stop(out: &Path, patience: Duration) -> anyhow::Result<String> {
     is_own(out)?;
     if present(out)?.is_none() {
@@ -105,7 +108,7 @@ pub(in super::super) fn stop(out: &Path, patience: Duration) -> anyhow::Result<S
     {
         owner.interrupt();
         await_end(owner, patience);
-        // What it was to give back is given back below.
+        // Its changes are undone below.
         owner.kill();
         await_end(owner, patience);
         said = format!("process {} has ended", owner.pid);
@@ -139,8 +142,8 @@ mod tests {
     fn a_directory_is_held_once_and_free_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let held = hold(dir.path()).unwrap();
-        let told = hold(dir.path()).err().unwrap().to_string();
-        assert!(told.contains(&format!("process {}", std::process::id())), "{told}");
+        let error = hold(dir.path()).err().unwrap().to_string();
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(held);
         drop(hold(dir.path()).unwrap());
     }

@@ -1,6 +1,7 @@
-//! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate `report`, as files and on the study's page.
+//! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate
+//! `report`, as files and on the study's page.
 
-use super::answer::Told;
+use super::answer::AnswerOptions;
 use model::{Error, store};
 use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, Style, Upright};
 use report::{Judged, StudyFigure, StudyPage, StudySheet};
@@ -12,7 +13,7 @@ use study::experiment::{
     Span, Spread, Trail, ValueOf, panels,
 };
 
-/// Draws the figures into `figures/` of the study and gives them for its page.
+/// Draws the figures into `figures/` of the study and returns them for its page.
 pub(super) fn draw(
     experiment: &Experiment,
     concluded: &Concluded,
@@ -23,7 +24,7 @@ pub(super) fn draw(
     let mut figures = Vec::new();
     for figure in &experiment.figures {
         let panels = panels(experiment, figure, concluded, results);
-        let mut told = StudyFigure {
+        let mut study_figure = StudyFigure {
             title: title(experiment, figure),
             panels: Vec::new(),
             half: matches!(figure.kind, Kind::Spread | Kind::Course | Kind::Qq),
@@ -33,10 +34,10 @@ pub(super) fn draw(
             let Some(chart) = chart(experiment, figure, panel, &name) else { continue };
             fs::create_dir_all(&dir).map_err(|source| Error::io("create", &dir, source))?;
             store::write_whole(&dir.join(format!("{name}.svg")), svg::standalone(&chart).as_bytes())?;
-            told.panels.push((chart, caption(figure, panel, concluded)));
+            study_figure.panels.push((chart, caption(figure, panel, concluded)));
         }
-        if !told.panels.is_empty() {
-            figures.push(told);
+        if !study_figure.panels.is_empty() {
+            figures.push(study_figure);
         }
     }
     Ok(figures)
@@ -46,7 +47,7 @@ fn title(experiment: &Experiment, figure: &Figure) -> String {
     figure.title.clone().unwrap_or_else(|| experiment.title.clone())
 }
 
-/// `fig6a`, or with what tells the panel from the others: `fig6a-6.1-samples`.
+/// `fig6a`, or with what distinguishes the panel: `fig6a-6.1-samples`.
 fn file_name(figure: &Figure, panel: &Panel, panels: usize, at: usize) -> String {
     let name = figure.name.get_ref();
     if panels == 1 {
@@ -96,7 +97,7 @@ fn chart(experiment: &Experiment, figure: &Figure, panel: &Panel, id: &str) -> O
     }
 }
 
-/// What a unit is in a chart, and by what its numbers are multiplied.
+/// How a chart shows a unit, and the factor of its numbers.
 fn measure(unit: &str) -> (Measure, f64) {
     match unit {
         "ns" => (Measure::Ns, 1.0),
@@ -161,7 +162,7 @@ fn counts(id: &str, title: &str, figure: &Figure, value: Option<&ValueOf>, lines
     let bins: Vec<Vec<[i64; 2]>> = lines.iter().map(whole).collect();
     let line = |(line, bins)| -> Line<'_> {
         let (line, bins): (&Bins, &Vec<[i64; 2]>) = (line, bins);
-        // How many lie beyond is not among the figures of a cell: none are told as such.
+        // A cell does not store how many lie beyond the bins, so none are reported.
         let n = bins.iter().map(|bin| bin[1].max(0) as u64).sum();
         Line { label: line.label.clone(), bins, n, max_ns: (line.max * times).round() as i64 }
     };
@@ -212,7 +213,7 @@ fn qq(
 
 /// The study's page.
 pub(super) fn page(
-    args: &Told,
+    args: &AnswerOptions,
     experiment: &Experiment,
     concluded: &Concluded,
     sheets: &[Sheet],
@@ -244,7 +245,7 @@ pub(super) fn page(
         judged: judged(experiment, concluded),
         figures,
         sheets: sheets.iter().map(sheet).collect(),
-        conditions: conditions.map(|(name, told)| (name.to_owned(), told)).to_vec(),
+        conditions: conditions.map(|(name, condition)| (name.to_owned(), condition)).to_vec(),
         worth,
         notes,
     })
@@ -254,7 +255,7 @@ fn judged(experiment: &Experiment, concluded: &Concluded) -> Vec<Judged> {
     let class = |judgement: Judgement| match judgement {
         Judgement::Agrees => "good",
         Judgement::Differs => "bad",
-        Judgement::CannotBeTold => "warn",
+        Judgement::Inconclusive => "warn",
         Judgement::NotComparable | Judgement::NotApplicable => "dim",
     };
     let numbers = concluded.published.iter().map(|one| {

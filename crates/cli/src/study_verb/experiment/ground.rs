@@ -7,7 +7,7 @@ use linux::machine::{self, Root};
 use model::{Cpus, Machine};
 use study::experiment::Ground;
 
-/// Reads it; the CPUs are those asked for, else the isolated ones, else the highest.
+/// Reads it; the CPUs are those that the user named, else the isolated ones, else the highest.
 pub(super) fn read(cpus: Option<&Cpus>) -> anyhow::Result<Ground> {
     let machine = machine::read(&Root::live())?;
     let reachable = enter::reachable(&machine.topology.online).context("asking for CPUs")?;

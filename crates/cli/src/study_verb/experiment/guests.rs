@@ -1,10 +1,10 @@
-//! The cells of an experiment in guests of the lab: one boot a kernel and command line, several at a time, each cell kept as soon as the
-//! guest has told it.
+//! The cells of an experiment in guests of the lab: one boot per kernel and command line, several
+//! at a time. Each cell is stored as soon as the guest reports it.
 
 use super::inside::{self, Order};
 use super::pace::Pace;
 use crate::lab_verb;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use anyhow::Context;
 use lab::kernels::Kernel;
 use lab::{Accel, Addition, Arch, Event, Smp, Spec, Stop, modules};
@@ -23,7 +23,7 @@ const TRIES: u32 = 2;
 /// An emulated guest beside others takes this much longer than its windows are, at most.
 const SLOWER: u32 = 6;
 
-/// What is the same for all boots.
+/// What all boots share.
 pub(super) struct Lab<'a> {
     pub(super) experiment: &'a Experiment,
     /// The file's text, for the guests.
@@ -76,13 +76,13 @@ fn boot_for(lab: &Lab<'_>, boot: &Boot, cells: &[&Planned]) -> anyhow::Result<()
         if left.is_empty() || lab.stop.is_asked() {
             return Ok(());
         }
-        Teller::say(&format!("{booted}: {} cells, try {tries} of {TRIES}", left.len()));
+        Reporter::say(&format!("{booted}: {} cells, try {tries} of {TRIES}", left.len()));
         match once(lab, kernel, boot, &left) {
             Ok(()) => "the guest ended without a result for it".clone_into(&mut why),
             Err(error) if lab.stop.is_asked() => return Err(error),
             Err(error) => {
                 why = crate::failure::sentence(&error);
-                Teller::say(&format!("{booted}: {why}"));
+                Reporter::say(&format!("{booted}: {why}"));
             }
         }
     }
@@ -120,7 +120,7 @@ fn once(lab: &Lab<'_>, kernel: &str, boot: &Boot, cells: &[&Planned]) -> anyhow:
     let mut console = String::new();
     let mut failed = None;
     let mut listen = |event: Event<'_>| match event {
-        Event::Note(text) => Teller::say(&format!("{kernel}: {text}")),
+        Event::Note(text) => Reporter::say(&format!("{kernel}: {text}")),
         Event::Console(bytes) => {
             console.push_str(&String::from_utf8_lossy(bytes));
             while let Some(end) = console.find('\n') {
@@ -151,13 +151,13 @@ fn once(lab: &Lab<'_>, kernel: &str, boot: &Boot, cells: &[&Planned]) -> anyhow:
     Ok(())
 }
 
-/// Keeps the result that a line of the console tells, if it tells one of these cells.
+/// Stores the result in a line of the console, if it is of one of these cells.
 fn keep(lab: &Lab<'_>, cells: &[&Planned], line: &str) -> anyhow::Result<()> {
     let Some((id, result)) = inside::heard(line) else { return Ok(()) };
     let Some(planned) = cells.iter().find(|planned| planned.cell.id == id) else { return Ok(()) };
     lab.store.save(&planned.cell, serde_json::to_value(&result)?)?;
     let pace = lab.pace.lock().unwrap_or_else(std::sync::PoisonError::into_inner).ended(planned);
-    Teller::say(&format!("{}: {pace}", super::in_short(&planned.cell, &result)));
+    Reporter::say(&format!("{}: {pace}", super::in_short(&planned.cell, &result)));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::ground;
 use super::pace::Pace;
 use crate::run::interrupted::Interrupted;
 use crate::run::place::{Asked, Place};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use linux::sys::signals::EndSignals;
 use std::path::Path;
 use study::Store;
@@ -24,7 +24,7 @@ pub(super) fn run(
 ) -> anyhow::Result<bool> {
     let runs = out.join("runs");
     if cell::give_back(&runs)? {
-        Teller::say("note: a killed study left changes; called isolate undo");
+        Reporter::say("note: a killed study left changes; called isolate undo");
     }
     if todo.is_empty() {
         return Ok(false);
@@ -61,7 +61,7 @@ pub(super) fn run(
             Err(error) => cell::failed(&error, &room.name, false),
         };
         store.save(&planned.cell, serde_json::to_value(&result)?)?;
-        Teller::say(&format!("{}: {}", super::in_short(&planned.cell, &result), pace.ended(planned)));
+        Reporter::say(&format!("{}: {}", super::in_short(&planned.cell, &result), pace.ended(planned)));
     }
     Ok(false)
 }

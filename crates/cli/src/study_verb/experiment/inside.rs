@@ -1,5 +1,5 @@
-//! The guest's side of a boot: its cells one after the other, each told on the console as soon as it has a result, so that a host that is
-//! killed has lost no more than the cell that was running.
+//! The guest's side of a boot: runs its cells one after the other. It prints each result on the
+//! console at once, so that a killed host has lost no more than the running cell.
 
 use super::cell::Room;
 use super::{files, ground};
@@ -81,8 +81,8 @@ fn proof(id: &str, result: &str) -> String {
 /// The result of such a line, if it is whole.
 pub(super) fn heard(text: &str) -> Option<(String, CellResult)> {
     let mut parts = text.trim_end().get(text.find(MARK)?..)?.splitn(4, ' ').skip(1);
-    let (id, told, result) = (parts.next()?, parts.next()?, parts.next()?);
-    if proof(id, result) != told {
+    let (id, digest, result) = (parts.next()?, parts.next()?, parts.next()?);
+    if proof(id, result) != digest {
         return None;
     }
     Some((id.to_owned(), serde_json::from_str(result).ok()?))
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn a_line_of_the_console_is_a_result_only_if_it_is_whole() {
         let result = CellResult::without(CellState::Failed, "no \"such\" CPU".to_owned(), "6.1", true, "0");
-        let told = line("ab12", &serde_json::to_string(&result).unwrap());
-        assert_eq!(heard(&told), Some(("ab12".to_owned(), result.clone())));
-        assert_eq!(heard(&format!("[   12.3] noise {told}\r\n")), Some(("ab12".to_owned(), result)));
-        for cut in 0..told.len() {
-            assert_eq!(heard(&told[..cut]), None, "cut at {cut}");
+        let console_line = line("ab12", &serde_json::to_string(&result).unwrap());
+        assert_eq!(heard(&console_line), Some(("ab12".to_owned(), result.clone())));
+        assert_eq!(heard(&format!("[   12.3] noise {console_line}\r\n")), Some(("ab12".to_owned(), result)));
+        for cut in 0..console_line.len() {
+            assert_eq!(heard(&console_line[..cut]), None, "cut at {cut}");
         }
-        assert_eq!(heard(&told.replace("CPU", "[ 1.0] CPU")), None);
+        assert_eq!(heard(&console_line.replace("CPU", "[ 1.0] CPU")), None);
     }
 }

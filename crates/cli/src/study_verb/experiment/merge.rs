@@ -1,6 +1,6 @@
 //! `stillcore study merge`: the parts of an experiment, run on different machines, as one.
 
-use super::answer::{self, Told};
+use super::answer::{self, AnswerOptions};
 use super::directory::{self, PLAN};
 use anyhow::Context;
 use clap::Args;
@@ -55,8 +55,8 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<u8> {
     for (planned, result) in gathered.found {
         target.save(&planned.cell, result)?;
     }
-    let told = Told { scale: first.scale, json: args.json, cells: plan.cells.len() };
-    answer::tell(&told, &experiment, &super::results(&target, &plan.cells)?, &out)
+    let options = AnswerOptions { scale: first.scale, json: args.json, cells: plan.cells.len() };
+    answer::write_and_print(&options, &experiment, &super::results(&target, &plan.cells)?, &out)
 }
 
 /// Every part's account of itself; all of one plan.

@@ -1,7 +1,9 @@
-//! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs one cell where the program is; all of
-//! them run `here`, in `guests` with kernels of the lab (`inside` is their side), or on `hosts`; `directory` is where results are,
-//! `merge` brings parts together, `answer` tells what came out, `figures` draws it, `rows` as a table for others; `whose` says which machine a cell has changed. The declaration, the
-//! plan and the judgement are the crate `study`'s.
+//! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs
+//! one cell where the program is. All of them run `here`, in `guests` with kernels of the lab
+//! (`inside` is their side), or on `hosts`. `directory` is where results are, `merge` brings parts
+//! together, `answer` reports the results, `figures` draws them, `rows` writes them as a table for
+//! others. `whose` says which machine a cell has changed. The declaration, the plan and the
+//! judgement are the crate `study`'s.
 
 mod answer;
 mod cell;
@@ -22,9 +24,9 @@ mod whose;
 
 use super::RunArgs;
 use crate::lab_matrix;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use crate::stop_on;
-use answer::Told;
+use answer::AnswerOptions;
 use anyhow::Context;
 use lab::Arch;
 use linux::sys::signals::EndSignals;
@@ -43,7 +45,7 @@ pub(super) fn is_one(text: &str) -> bool {
     text.contains(study::experiment::EXPERIMENT_SCHEMA)
 }
 
-/// Runs an experiment, or goes on with one.
+/// Runs an experiment, or resumes one.
 pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -> anyhow::Result<u8> {
     args.only_of_experiments()?;
     let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
@@ -74,11 +76,11 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     let _held = directory::open(&out, &part)?;
     let others = foreign(&store, &plan)?;
     if others > 0 {
-        Teller::say(&format!(
+        Reporter::say(&format!(
             "note: {others} stored cells are not of this plan (another scale, file or version), and are left out"
         ));
     }
-    Teller::say(&planned::ahead(cells.len(), &todo, &out, ground));
+    Reporter::say(&planned::ahead(cells.len(), &todo, &out, ground));
     let mut lost = Vec::new();
     let interrupted = if let Some(inventory) = &args.hosts {
         let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
@@ -94,9 +96,9 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     if interrupted {
         anyhow::bail!("stopped; the study can be gone on with: the same command, or --out {}", out.display());
     }
-    let told = Told { scale: args.scale(), json: args.json, cells: plan.cells.len() };
+    let options = AnswerOptions { scale: args.scale(), json: args.json, cells: plan.cells.len() };
     let results = with_lost(results(&store, cells)?, lost, cells);
-    answer::tell(&told, &experiment, &results, &out)
+    answer::write_and_print(&options, &experiment, &results, &out)
 }
 
 /// Results in the order of the plan, and among them the cells whose machine was lost.
@@ -154,15 +156,15 @@ fn named(path: &Path, plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
     Ok(named)
 }
 
-/// Those without a result, or that a machine as it stood was not for and this one is; with `retry`
-/// also those that failed.
+/// Cells without a result, or whose needs this machine meets and an earlier one did not; with
+/// `retry` also those that failed.
 fn todo<'a>(
     store: &Store,
     cells: &'a [Planned],
     retry: bool,
     ground: Option<&Ground>,
 ) -> anyhow::Result<Vec<&'a Planned>> {
-    // A cell that an earlier boot was not for is run as soon as the machine is.
+    // A cell whose needs an earlier boot did not meet runs as soon as the machine meets them.
     let now = |planned: &Planned| ground.is_some_and(|ground| planned.needs.unmet(ground).is_none());
     let mut todo = Vec::new();
     for planned in cells {
@@ -177,7 +179,7 @@ fn todo<'a>(
             }
             Found::Absent => false,
             Found::Stale(why) => {
-                Teller::say(&format!("note: cell {} is run anew: {why}", planned.cell.id));
+                Reporter::say(&format!("note: cell {} is run anew: {why}", planned.cell.id));
                 false
             }
         };
@@ -245,7 +247,7 @@ fn in_guests(
     Ok(stop.is_asked())
 }
 
-/// A cell and what it came to, in a line.
+/// A cell and its result, in one line.
 fn in_short(cell: &Cell, result: &CellResult) -> String {
     let kernel = cell.factors.get(KERNEL);
     let others = cell.factors.iter().filter(|(name, _)| *name != KERNEL).map(|(_, level)| level);
@@ -257,7 +259,7 @@ fn in_short(cell: &Cell, result: &CellResult) -> String {
             format!("{name} {}", value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}")))
         })
         .collect();
-    let told = match result.state {
+    let outcome = match result.state {
         CellState::Ok => figures.join(", "),
         CellState::Needs => result.reason.clone().unwrap_or_default(),
         CellState::NotApplicable => {
@@ -266,5 +268,5 @@ fn in_short(cell: &Cell, result: &CellResult) -> String {
         CellState::Failed => format!("failed: {}", result.reason.as_deref().unwrap_or_default()),
     };
     let took = Duration::from_secs_f64(result.wall_s.clamp(0.0, 1e6)).as_secs();
-    format!("{} #{}: {told} ({took} s)", levels.join(" "), cell.repetition + 1)
+    format!("{} #{}: {outcome} ({took} s)", levels.join(" "), cell.repetition + 1)
 }

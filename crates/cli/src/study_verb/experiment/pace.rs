@@ -30,10 +30,10 @@ impl Pace {
     pub(super) fn ended(&mut self, planned: &Planned) -> String {
         self.done += 1;
         self.past += planned.expected();
-        self.told(self.begun.elapsed())
+        self.describe(self.begun.elapsed())
     }
 
-    fn told(&self, elapsed: Duration) -> String {
+    fn describe(&self, elapsed: Duration) -> String {
         let count = format!("{} of {}", self.done, self.cells);
         if self.done >= self.cells || self.past.is_zero() {
             return count;
@@ -57,10 +57,10 @@ mod tests {
             expected: Duration::from_secs(40),
             past: Duration::from_secs(past),
         };
-        assert_eq!(pace(1, 10).told(Duration::from_secs(20)), "1 of 4, about 60.0 s left");
-        assert_eq!(pace(3, 30).told(Duration::from_secs(15)), "3 of 4, about 5.0 s left");
-        assert_eq!(pace(4, 40).told(Duration::from_secs(15)), "4 of 4");
-        assert_eq!(pace(1, 10).told(Duration::from_secs(3000)), "1 of 4, about 150.0 min left");
-        assert_eq!(pace(0, 0).told(Duration::from_secs(15)), "0 of 4");
+        assert_eq!(pace(1, 10).describe(Duration::from_secs(20)), "1 of 4, about 60.0 s left");
+        assert_eq!(pace(3, 30).describe(Duration::from_secs(15)), "3 of 4, about 5.0 s left");
+        assert_eq!(pace(4, 40).describe(Duration::from_secs(15)), "4 of 4");
+        assert_eq!(pace(1, 10).describe(Duration::from_secs(3000)), "1 of 4, about 150.0 min left");
+        assert_eq!(pace(0, 0).describe(Duration::from_secs(15)), "0 of 4");
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn ahead(cells: usize, todo: &[&Planned], out: &Path, ground: Option<
     )
 }
 
-/// Whether the machine as it stands is what the cell needs; of guests and other machines nobody
-/// knows yet.
+/// Whether the machine as it is meets the cell's needs; assumed for guests and other machines,
+/// which are not known yet.
 fn can(planned: &Planned, ground: Option<&Ground>) -> bool {
     ground.is_none_or(|ground| planned.needs.unmet(ground).is_none())
 }

@@ -1,4 +1,4 @@
-//! The results as a table for other tools: one row a cell, factors and figures as columns.
+//! The results as a table for other tools: one row per cell, factors and values as columns.
 
 use report::export::{Column, Values, table_parquet};
 use serde_json::json;
@@ -92,7 +92,8 @@ fn with_unit(value: &ValueOf) -> String {
 struct Table(Vec<Column>);
 
 impl Table {
-    /// Adds a column under a name that needs no quotes in SQL and that none before it has: `kind` goes before one that is taken.
+    /// Adds a column under a name that needs no quotes in SQL and that is not in use: `kind` is put
+    /// before a name in use.
     fn add(&mut self, name: &str, kind: &str, values: Values) {
         let plain: String = name
             .chars()

@@ -22,10 +22,9 @@ struct Host {
     number: Option<String>,
 }
 
-/// What stands for a machine in a directory that others may read: its firmware's number and that of
-/// its installation are nobody else's business (machine-id(5)), so a digest of both. Boards without
-/// a number of their own share one, and so do containers of one image. `None` where neither can be
-/// read.
+/// Identifies a machine in a directory that others may read: a digest of its firmware's number and
+/// that of its installation, which are both confidential (machine-id(5)). Boards without a number
+/// of their own share one, and so do containers of one image. `None` where neither can be read.
 fn number(firmware: Option<&str>, installation: Option<&str>) -> Option<String> {
     let known = [firmware, installation].map(Option::unwrap_or_default);
     known.iter().any(|one| !one.is_empty()).then(|| digest(&[MARK, known[0], "\n", known[1]], 16))

@@ -1,9 +1,10 @@
-//! One cell: a stressor alone between two idle controls, on CPUs that are busy in user space, as a run directory; then its facts.
+//! One cell: a stressor alone between two idle controls, on CPUs that are busy in user space, as a
+//! run directory; then its facts.
 //!
-//! The stressor is started and prepared before the disturbed window opens, and held; it begins inside the window, lingers after its last
-//! operation, and the window closes once it has ended. A stressor that has to have a thread of its own on the measured CPUs is what
-//! keeps them busy: there the probe sleeps through the window, because sharing the CPU with it would let a chance part of the
-//! operations miss.
+//! The stressor is started and prepared before the disturbed window opens, and held. It begins
+//! inside the window and lingers after its last operation; the window closes once it has ended. A
+//! stressor that must have a thread on the measured CPUs keeps them busy itself. There the probe
+//! sleeps through the window: if both shared the CPU, a random part of the operations would miss.
 
 use super::super::RunArgs;
 use crate::run::disturbed::{Disturbed, Groups};
@@ -11,7 +12,7 @@ use crate::run::facts::{write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::Place;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use crate::run::recording;
 use crate::{conclude, failure};
 use analysis::exposure::{self, CellFacts};
@@ -34,21 +35,22 @@ use std::time::Duration;
 const LEAD: Duration = Duration::from_millis(200);
 /// After the last operation: what it has set off, such as a work item or a grace period, comes to its end.
 const LINGER: Duration = Duration::from_millis(300);
-/// How much longer than asked for a stressor's last operation and end may take. Emulated machines take their time.
+/// How much longer than requested a stressor's last operation and end may take. Emulated machines
+/// are slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The same where the probe sleeps, and can only be woken at a time set before.
 const SLEEP_OVER: Duration = Duration::from_secs(2);
-/// When it is.
+/// When it wakes, before the window's end.
 const WAKE_BEFORE_END: Duration = Duration::from_millis(20);
 /// How long the busy loop runs before it looks whether the window is over.
 const STRETCH: Duration = Duration::from_millis(100);
 /// A real-time loop pauses for a fifth of the time: RT throttling begins at 95 %.
 const FIFO_SPIN: Duration = Duration::from_millis(80);
 const FIFO_PAUSE: Duration = Duration::from_millis(20);
-/// Gaps that are stored: the samples are no result here.
+/// The shortest gap stored: the samples are no result here.
 const THRESHOLD: Duration = Duration::from_millis(1);
 
-/// What is the same for all cells.
+/// What all cells share.
 pub(super) struct Asking<'a> {
     pub(super) place: &'a Place,
     pub(super) args: &'a RunArgs,
@@ -111,7 +113,8 @@ fn phases(
         write_findings(place, &output.dir)?;
     }
     let orders = std::slice::from_ref(order);
-    // Groups are made before the first control and removed after the last: the first cpuset of a machine interrupts every CPU.
+    // Groups are made before the first control and removed after the last: the first cpuset of a
+    // machine interrupts every CPU.
     let groups = Groups::make(orders, &place.measured, session, &mut output.run.limits)?;
     let events = recording::events(model::events::Stacks::default())?;
     let recorder = recording::prepare(session, output, &events, place, asking.args.kprobes, &[], None)?;
@@ -230,7 +233,7 @@ impl Stage<'_> {
         output.run.probes.extend(measured.probes);
         for limit in measured.limits {
             if !output.run.limits.contains(&limit) {
-                Teller::say(&format!("note: {limit}"));
+                Reporter::say(&format!("note: {limit}"));
                 output.run.limits.push(limit);
             }
         }

@@ -1,8 +1,9 @@
 //! What the machine was like when a study began, in this boot: a cell that is measured on another one is void.
 //!
-//! A stressor may move a kernel thread onto the measured CPUs for the rest of the boot (a cpuset partition does so to `rcu_preempt`), or leave
-//! a setting otherwise. Its own row says so ("contaminated") and stands: it was begun on the machine as it was. What comes after it would be
-//! charged with what that thread does, unless the machine has come back to what it was.
+//! A stressor may move a kernel thread onto the measured CPUs for the rest of the boot (a cpuset
+//! partition does so to `rcu_preempt`), or leave a setting changed. Its own row says so
+//! ("contaminated") and remains: it began on the original machine. The next cells would be charged
+//! with what that thread does, unless the machine is back in its first state.
 
 use analysis::exposure::{self, CellFacts};
 use linux::journal;
@@ -26,7 +27,8 @@ struct Ground {
     state: MachineState,
 }
 
-/// The facts of a cell whose run directory is `dir`, void where the machine was no longer the one on which the study in `out` began.
+/// The facts of a cell whose run directory is `dir`; void where the machine was no longer the one
+/// on which the study in `out` began.
 pub(super) fn judge(facts: CellFacts, dir: &Path, out: &Path) -> anyhow::Result<CellFacts> {
     let before: Snapshot = store::read_json(&dir.join(store::MACHINE_BEFORE))?;
     let boot_id = journal::boot_id()?;

@@ -1,4 +1,5 @@
-//! What the directory of a study says of itself, so that going on with it cannot mix results of different conditions.
+//! What the directory of a study says of itself, so that resuming it cannot mix results of
+//! different conditions.
 
 use super::super::RunArgs;
 use crate::run::place::Place;
@@ -17,7 +18,7 @@ pub(super) struct Kept {
     schema: String,
     /// What was declared, and chosen from it.
     pub(super) study: Study,
-    /// What each cell is measured under.
+    /// The conditions of each cell.
     under: Under,
     /// The machine when the study began.
     pub(super) machine: Machine,

@@ -1,6 +1,7 @@
 //! The study `exposure`: a cell is one stressor alone, its result what was counted; the controls come first.
 //!
-//! `cell` measures one, `kept` is what the study's directory says of itself, `ground` what the machine was like when it began. Coefficients are `analysis::exposure`'s.
+//! `cell` measures one, `kept` is what the study's directory says of itself, `ground` the state of
+//! the machine when it began. `analysis::exposure` computes the coefficients.
 
 mod cell;
 mod ground;
@@ -10,7 +11,7 @@ use super::RunArgs;
 use crate::failure;
 use crate::run::interrupted::Interrupted;
 use crate::run::place::{Asked, Place};
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use analysis::exposure::{self, CellFacts, Expectation};
 use anyhow::Context;
 use cell::Asking;
@@ -61,11 +62,11 @@ pub(super) fn run(args: &RunArgs, mut study: Study, signals: &EndSignals) -> any
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", study.name)));
     let kept = kept::open(&out, &study, args, &place)?;
     let asking = Asking { place: &place, args, signals };
-    let mut told = 0;
+    let mut count = 0;
     let progress = study::run(&cells, &Store::new(&out), |cell| {
-        told += 1;
+        count += 1;
         let facts = measure(&asking, cell, &out)?;
-        Teller::say(&format!("{:>3} of at most {}: {}", told, cells.len(), in_short(&facts)));
+        Reporter::say(&format!("{:>3} of at most {}: {}", count, cells.len(), in_short(&facts)));
         serde_json::to_value(facts).map_err(|error| Ended(error.into()))
     });
     let progress = match progress {
@@ -76,7 +77,7 @@ pub(super) fn run(args: &RunArgs, mut study: Study, signals: &EndSignals) -> any
         Err(error) => return Err(error.into()),
     };
     for (cell, why) in &progress.stale {
-        Teller::say(&format!("note: cell {} was run anew: {why}", cell.id));
+        Reporter::say(&format!("note: cell {} was run anew: {why}", cell.id));
     }
     let facts = progress.results.into_iter().map(|(cell, result)| {
         serde_json::from_value(result).with_context(|| format!("{} is not a cell of exposure", cell.id))
@@ -104,7 +105,8 @@ fn expected() -> anyhow::Result<Vec<Expectation>> {
     Ok(expected)
 }
 
-/// Puts the stressors asked for, and the controls, into the study; refuses what it cannot run.
+/// Adds the stressors that the user asked for, and the controls, to the study; refuses what it
+/// cannot run.
 fn choose(args: &RunArgs, study: &mut Study, expected: &[Expectation]) -> anyhow::Result<()> {
     let known = |factor: &String| factor == STRESSOR || ASKED.contains(&factor.as_str());
     if let Some(factor) = study.factors.keys().find(|factor| !known(factor)) {

@@ -60,7 +60,7 @@ crowd() {
     sleep 2
 }
 
-# Of eight busy tasks that nobody has placed, those that ran on the CPUs.
+# Of eight busy tasks without placement, those that ran on the CPUs.
 tasks() {
     record sched/sched_switch crowd || { end_hogs; return; }
     n=0
@@ -82,7 +82,7 @@ interrupts_of() {
     awk -v row="$1" '$1 ~ /^[0-9]+:$/ && $0 ~ row { n += $4 + $5 } END { print n + 0 }' /proc/interrupts
 }
 
-# One frame from card to card, which nobody answers.
+# One frame from card to card, without an answer.
 frame() {
     ping -c 1 -W 1 -q 10.9.0.2 >/dev/null 2>&1 &
     usleep 60000
@@ -150,7 +150,7 @@ offload_threads() {
     record sched/sched_switch removals && lines 'next_comm=rcuo' there
 }
 
-# Huge pages that a program on CPU 2 gets that has asked for none.
+# Huge pages that a program on CPU 2 gets without a request.
 huge_pages() {
     [ -e /sys/kernel/mm/transparent_hugepage ] || { echo "- this kernel has no transparent huge pages"; return; }
     first=$(vmstat_of thp_fault_alloc)
@@ -240,7 +240,7 @@ writeback() {
     record workqueue/workqueue_execute_start writing && lines 'wb_workfn' there
 }
 
-# Kernel threads that may run there, without those whose CPUs nobody may choose.
+# Kernel threads that may run there, without those whose CPUs cannot be set.
 threads() {
     n=0
     for stat in /proc/[0-9]*/stat; do
@@ -399,13 +399,13 @@ compaction() {
     record sched/sched_switch sleep 6 && lines 'next_comm=kcompactd' everywhere
 }
 
-# How often the timers go off there that look for machine checks nobody has reported.
+# How often the timers go off there that look for unreported machine checks.
 machine_checks() {
     [ -e /sys/devices/system/machinecheck/machinecheck2 ] || { echo "- no machine checks on this machine"; return; }
     record timer/timer_expire_entry sleep 8 && lines 'function=mce_timer_fn' there
 }
 
-# Packets of a device that nobody has to ask that the CPUs process.
+# Packets of the loop-back device that the CPUs process.
 packets() {
     ip addr add 127.0.0.1/8 dev lo
     first=$(packets_there)

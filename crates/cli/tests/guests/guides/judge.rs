@@ -1,11 +1,11 @@
-//! What was counted as rows of a result: a cell a command and kernel, and the sums of each kernel.
+//! Counts as rows of a result: a cell per command and kernel, and the sums of each kernel.
 
 use super::{Boot, Count, Guide, Seen, Table, Typed};
 use result::effect::Effect;
 use result::{Limit, Of, Row};
 use std::sync::Once;
 
-/// What stands in a cell.
+/// The contents of a cell.
 struct Cell {
     text: String,
     effect: Option<Effect>,
@@ -22,7 +22,7 @@ fn cell(before: &Count, after: &Count) -> Cell {
     }
 }
 
-/// What the shell answered; nothing where it answered nothing.
+/// The answer of the shell, if there was one.
 fn answer(typed: &Typed) -> Option<String> {
     let why = if typed.first.is_empty() { "no message" } else { &typed.first };
     match (typed.code, typed.complaints) {
@@ -46,7 +46,7 @@ fn of(row: &Guide, number: usize, seen: &Seen) -> Cell {
     cell(&seen.booted[&(number, Boot::Plain)], &seen.booted[&(number, with)])
 }
 
-/// Prints the rows of a kernel; what is the same of all kernels once.
+/// Prints the rows of a kernel; rows common to all kernels once.
 pub(super) fn print(kernel: &str, table: &Table, seen: &Seen) {
     static SAME: Once = Once::new();
     SAME.call_once(|| same(table).iter().for_each(show));
@@ -70,12 +70,12 @@ pub(super) fn print(kernel: &str, table: &Table, seen: &Seen) {
     assert!(against.is_empty(), "{kernel}: counts contradict the catalogue:\n{}", against.join("\n"));
 }
 
-/// A count that is not what the catalogue stands for. Too few events contradict nothing.
+/// A count that contradicts the catalogue. Too few events contradict nothing.
 fn contradiction(kernel: &str, row: &Guide, cell: &Cell) -> Option<String> {
     let wanted = row.catalogue.as_deref()?;
     let effect = cell.effect.filter(|effect| *effect != Effect::TooFew)?;
     let elsewhere = row.not_on.iter().any(|one| one == kernel);
-    // What does the opposite has not worked either.
+    // A command with the opposite effect has not worked either.
     let is_so = if wanted == "did not work" {
         matches!(effect, Effect::None | Effect::Opposite)
     } else {

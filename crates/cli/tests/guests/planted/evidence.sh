@@ -124,7 +124,7 @@ truth_domains() {
     for id in $2; do say $id $verdict behaviour "$words"; done
 }
 
-# Whether tasks that nobody has placed get to the CPUs.
+# Whether unplaced tasks get to the CPUs.
 truth_user_tasks() {
     before="$(user_time 2) $(user_time 3)"
     for one in 1 2 3 4 5 6 7 8; do
@@ -178,7 +178,7 @@ switches() {
     echo $all
 }
 
-# Who carries out the callbacks that a CPU asks for: a thread of its own, or its softirq alone.
+# Who runs the callbacks that a CPU queues: a thread of its own, or its softirq alone.
 truth_rcu_nocbs() {
     verdict=right
     words=""
@@ -321,7 +321,7 @@ vmstat_of() {
     awk -v name=$1 '$1 == name { print $2 }' /proc/vmstat
 }
 
-# Whether a program that asks for no huge page gets one.
+# Whether a program that requests no huge page gets one.
 truth_huge_pages() {
     [ -e /sys/kernel/mm/transparent_hugepage ] || return
     before=$(vmstat_of thp_fault_alloc)
@@ -404,7 +404,7 @@ truth_smt() {
     for id in $1; do say $id $verdict behaviour "$threads of the second threads of the cores are online"; done
 }
 
-# Kernel threads of a pattern that may run on the CPUs: those whose affinity nobody may set are no
+# Kernel threads of a pattern that may run on the CPUs: those whose affinity cannot be set are no
 # finding, and the kernel refuses even the one they have.
 truth_threads() {
     bad=""
@@ -444,7 +444,7 @@ truth_interrupts() {
         to=$(cat $irq/smp_affinity)
         number=${irq##*/}
         [ $((0x${at:-0} & 12)) -eq 0 ] || may="$may $number"
-        # It will come where it may: the next one is anybody's.
+        # It may come to any CPU of its affinity: where the next one comes is open.
         if [ $((0x$to & 12)) -ne 0 ] && echo $to 2>/dev/null >$irq/smp_affinity; then may="$may $number"; fi
     done
     verdict=right

@@ -17,7 +17,7 @@ truth_pressure() {
 }
 
 truth_mitigations() {
-    # Page table entries are inverted whatever is asked for.
+    # Page table entries are inverted whatever is requested.
     kept=$(grep '^Mitigation' /sys/devices/system/cpu/vulnerabilities/* /dev/null | grep -v 'PTE Inversion$' | sed 's/.*\///' | tr '\n' ' ')
     verdict=right
     [ -z "$kept" ] || verdict=wrong
@@ -119,7 +119,7 @@ truth_symbols() {
     done <symbols
 }
 
-# The CPUs that a new interrupt gets: that of the network card is asked for as it is switched on.
+# The CPUs that a new interrupt gets: that of the network card is requested as it is switched on.
 truth_new_interrupt() {
     [ -e /sys/class/net/eth0 ] || return
     ip link set eth0 down

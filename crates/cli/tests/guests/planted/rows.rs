@@ -1,4 +1,4 @@
-//! What comparing came to as rows of a result: a cell a mechanism and kernel, and the sums of each
+//! The comparison as rows of a result: a cell per mechanism and kernel, and the sums of each
 //! kernel.
 
 use super::{Compared, Kind, Verdict};
@@ -13,17 +13,17 @@ const MACHINES: usize = 3;
 /// Why a mechanism that the guest has is not planted in it: `MECHANISM REASON`.
 const CANNOT: &str = include_str!("cannot");
 
-/// What a machine showed.
+/// The results of a machine.
 pub(super) struct Shown {
     pub(super) kernel: &'static str,
     pub(super) compared: Vec<Compared>,
-    /// The mechanisms of which the audit said, in any world, that the machine has no such thing.
+    /// The mechanisms that the audit called absent in any world.
     pub(super) absent: BTreeSet<String>,
 }
 
 static ALL: Mutex<Vec<Shown>> = Mutex::new(Vec::new());
 
-/// Takes what a machine showed; prints the rows of its kernel with its last machine.
+/// Takes the results of a machine; prints the rows of its kernel with its last machine.
 pub(super) fn add(shown: Shown) {
     let kernel = shown.kernel;
     let mut all = ALL.lock().unwrap();

@@ -116,7 +116,7 @@ fn the_report_of_each_measurement_reads_well_on_a_desk_and_in_a_hand() {
     }
 }
 
-/// What a run is called, or calls its things, to break out of a page.
+/// A name in a run that tries to break out of the page.
 const HOSTILE: &str =
     "\"'><script>document.title='owned'</script><img src=http://example.invalid/x>{{ 7*7 }}\u{202e}";
 
@@ -159,7 +159,7 @@ fn changed(folder: &Path, run: impl FnOnce(&mut serde_json::Value), names: bool)
     file
 }
 
-/// Nothing sampled, nothing traced.
+/// No samples, no trace.
 fn without_samples(run: &mut serde_json::Value) {
     run["complete"] = false.into();
     run["incomplete_reason"] = "interrupted".into();
@@ -193,12 +193,12 @@ fn hostile_names_zero_samples_and_only_losses_read_well_at_three_widths() {
                 let page = Page::read(&browser, file);
                 store(&browser, &format!("report-{name}-{width}-{}.png", if scripts { "on" } else { "off" }));
                 // Braces of a hostile name are shown as they are; without samples there is nothing to draw.
-                let told = page.complaints().into_iter().filter(|line| {
+                let complaints = page.complaints().into_iter().filter(|line| {
                     let braces = *name == "hostile"
                         && ["{{", "}}"].iter().any(|two| *line == format!("the text {two:?}"));
                     !braces && (*name == "hostile" || line != "no chart")
                 });
-                assert_eq!(told.collect::<Vec<_>>(), [] as [&str; 0], "{name} {width}");
+                assert_eq!(complaints.collect::<Vec<_>>(), [] as [&str; 0], "{name} {width}");
                 let shown = |text: &str| assert!(page.text.contains(text), "{name} {width}: {text}");
                 match *name {
                     "hostile" => shown("<script>document.title='owned'</script>"),

@@ -18,7 +18,7 @@ pub(crate) struct Browser {
     port: u16,
     session: String,
     driver: Child,
-    /// The driver blocks once nobody can read what it says.
+    /// The driver blocks when its output is not read.
     _said: BufReader<ChildStdout>,
     profile: tempfile::TempDir,
 }
@@ -96,14 +96,14 @@ impl Browser {
         self.ask("goog/cdp/execute", &json!({"cmd": command, "params": params}))
     }
 
-    /// What the page said on its console or the browser of the page, since asked last.
+    /// Console messages of the page, and of the browser about the page, since the last call.
     pub(crate) fn console(&self) -> Vec<String> {
         let said = self.ask("se/log", &json!({"type": "browser"}));
         let line = |entry: &Value| format!("{}: {}", entry["level"], entry["message"]);
         said.as_array().expect("a list of log entries").iter().map(line).collect()
     }
 
-    /// The address of every request of the page, since asked last.
+    /// The address of every request of the page since the last call.
     pub(crate) fn requests(&self) -> Vec<String> {
         let said = self.ask("se/log", &json!({"type": "performance"}));
         let mut found = Vec::new();
@@ -146,7 +146,8 @@ impl Drop for Browser {
         if !self.session.is_empty() && !std::thread::panicking() {
             self.call("DELETE", &format!("/session/{}", self.session), &json!({}));
         }
-        // The driver takes its browser with it when told; when killed it cannot, so it is asked first.
+        // A driver that is asked to quit ends its browser; a killed one cannot, so it is asked
+        // first.
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
             let _ = write!(stream, "GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
             let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));

@@ -68,8 +68,8 @@ fn a_graph_says_what_its_file_says() {
     assert_eq!(graph.nodes[0].timers[0].offset_ns, 5_000_000);
     assert_eq!(graph.nodes[1].servers[0].bytes, 10);
     assert_eq!(graph.topics[0].transport.as_deref(), Some("pipe"));
-    let (edges, told) = super::super::edges::edges(&graph);
-    assert_eq!((edges.len(), told.len()), (4, 0), "{told:?}");
+    let (edges, unmatched) = super::super::edges::edges(&graph);
+    assert_eq!((edges.len(), unmatched.len()), (4, 0), "{unmatched:?}");
 }
 
 #[test]

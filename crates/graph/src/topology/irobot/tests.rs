@@ -35,12 +35,15 @@ fn every_key_is_understood() {
 #[test]
 fn edges_follow_names_namespaces_and_profiles() {
     let (graph, _) = read_one(EVERY_KEY).unwrap();
-    let (edges, told) = edges(&graph);
+    let (edges, unmatched) = edges(&graph);
     let of = |topic: &str| edges.iter().filter(|edge| edge.topic == topic).count();
     // Two watchers; a relative topic of another namespace is another topic.
     assert_eq!((of("frames"), of("left/state"), of("state")), (2, 1, 0));
     assert_eq!((of("reset/request"), of("reset/response")), (1, 1));
-    assert!(told.iter().any(|line| line.contains("state") && line.contains("nobody publishes")), "{told:?}");
+    assert!(
+        unmatched.iter().any(|line| line.contains("state") && line.contains("nobody publishes")),
+        "{unmatched:?}"
+    );
     let counted = counts(&graph, &edges);
     assert_eq!((counted.publishers, counted.topics, counted.subscribers), (3, 3, 6));
     let frames = edges.iter().find(|edge| edge.topic == "frames").unwrap();
@@ -69,7 +72,7 @@ fn several_files_are_several_processes() {
 }
 
 #[test]
-fn unknown_keys_are_told_with_their_place() {
+fn unknown_keys_are_reported_with_their_place() {
     let text = r#"{
   "nodes": [
     {"node_name": "a", "excutor_id": 3,

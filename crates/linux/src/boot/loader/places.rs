@@ -26,7 +26,8 @@ pub(super) fn ostree(root: &Root) -> Option<Loader> {
     })
 }
 
-/// `config.txt` beside it tells a Raspberry Pi's boot partition from other files of that name.
+/// `config.txt` beside it distinguishes a Raspberry Pi's boot partition from other files of that
+/// name.
 pub(super) fn raspberry(root: &Root) -> Option<Loader> {
     let folder = ["boot/firmware", "boot"].into_iter().find(|folder| {
         root.has(&format!("{folder}/cmdline.txt")) && root.has(&format!("{folder}/config.txt"))

@@ -1,4 +1,4 @@
-//! `bpf_prog`: an eBPF program loaded and let go.
+//! `bpf_prog`: an eBPF program loaded and released.
 //!
 //! It is verified and compiled like every program (kernel/bpf/syscall.c: `bpf_prog_load`); its pages go by a work item after a grace
 //! period. Like [`bpf_filter`](super::bpf_filter), by the system call that observability agents use.

@@ -1,8 +1,9 @@
 //! `cpu_hotplug`: one of its own CPUs taken off line and back.
 //!
-//! The last step of taking a CPU away stops all others (kernel/cpu.c: `takedown_cpu`, `stop_machine_cpuslocked`), and every subsystem that
-//! keeps something by CPU is told (Documentation/core-api/cpu_hotplug.rst). Tasks and interrupts bound to that CPU go elsewhere and do not
-//! come back by themselves, and version 1 cpusets lose it, hence dangerous.
+//! The last step of taking a CPU away stops all others (kernel/cpu.c: `takedown_cpu`,
+//! `stop_machine_cpuslocked`), and every subsystem with per-CPU state is notified
+//! (Documentation/core-api/cpu_hotplug.rst). Tasks and interrupts bound to that CPU go elsewhere
+//! and do not come back by themselves, and version 1 cpusets lose it, hence dangerous.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;

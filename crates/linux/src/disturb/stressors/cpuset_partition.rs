@@ -1,4 +1,4 @@
-//! `cpuset_partition`: one of its own CPUs made a partition of its own, and given back.
+//! `cpuset_partition`: one of its own CPUs made a partition of its own, and returned.
 //!
 //! Each change rebuilds the scheduling domains of the machine (kernel/cgroup/cpuset.c: `update_partition_sd_lb`,
 //! `rebuild_sched_domains_locked`) and moves every task that may no longer be where it is. On 5.10 it moved tasks onto an isolated CPU, and

@@ -19,7 +19,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 const MIB: usize = 1 << 20;
 const FILE_BYTES: u64 = 600 << 20;
-/// 1 Gb/s, as MiB a second.
+/// 1 Gb/s, as MiB per second.
 const LINK_MIB_PER_SECOND: f64 = 1e9 / 8.0 / MIB as f64;
 const CHUNK: usize = 65_536;
 

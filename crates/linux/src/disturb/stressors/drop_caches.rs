@@ -1,4 +1,4 @@
-//! `drop_caches`: the page cache, the directory entries and the inodes of the whole machine are let go.
+//! `drop_caches`: drops the page cache, the directory entries and the inodes of the whole machine.
 //!
 //! `Documentation/admin-guide/sysctl/vm.rst`. The kernel drains the per-CPU batches of all CPUs first (`lru_add_drain_all`), then walks
 //! every superblock (fs/drop_caches.c: `drop_pagecache_sb`, `drop_slab`), and what it frees goes through RCU.

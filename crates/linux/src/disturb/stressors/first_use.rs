@@ -23,7 +23,7 @@ const UDP_ENCAP: i32 = 100;
 const ESP_IN_UDP: i32 = 2;
 /// include/uapi/linux/tcp.h: `TCP_MD5SIG`.
 const TCP_MD5SIG: i32 = 14;
-/// Looks for the end, a second.
+/// Polls for the end, per second.
 const LOOKS: f64 = 50.0;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {

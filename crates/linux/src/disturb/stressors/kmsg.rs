@@ -1,8 +1,9 @@
 //! `kmsg`: lines written to the kernel log, and so to whatever console there is.
 //!
-//! A serial console sends a line character by character, with interrupts off for as long as that takes on kernels that print in the
-//! caller (kernel/printk/printk.c, `console_unlock`). Writers of one descriptor are limited to ten lines in five seconds and told
-//! nothing of it (kernel.printk_devkmsg, `devkmsg_write`), so each line has a descriptor of its own.
+//! A serial console sends a line character by character, with interrupts off for as long as that
+//! takes on kernels that print in the caller (kernel/printk/printk.c, `console_unlock`). The kernel
+//! limits writers of one descriptor to ten lines in five seconds, without an error
+//! (kernel.printk_devkmsg, `devkmsg_write`), so each line has a descriptor of its own.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;

@@ -1,8 +1,9 @@
 //! `llc_thrash`: cache pressure. One walker a CPU changes random words of a working set of its own, 20 MiB unless asked otherwise.
 //!
-//! What it takes from other cores is shared cache and memory bandwidth, which no software isolation of CPUs gives back (only cache
-//! allocation, `resctrl`, does). A random walk defeats prefetchers; a read-modify-write makes every line dirty, so that it has to be
-//! written back. Cerqueira and Brandenburg's CPU-bound background (OSPERT 2013, §3.2) is such a walk over 20 MiB on each core.
+//! It takes shared cache and memory bandwidth from other cores. No software isolation of CPUs
+//! prevents that; only cache allocation (`resctrl`) does. A random walk defeats prefetchers; a
+//! read-modify-write makes every line dirty, so that it has to be written back. Cerqueira and
+//! Brandenburg's CPU-bound background (OSPERT 2013, §3.2) is such a walk over 20 MiB on each core.
 
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;

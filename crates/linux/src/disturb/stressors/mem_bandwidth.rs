@@ -18,9 +18,9 @@ use std::io;
 /// Words copied in one operation: 1 MiB.
 const STEP: usize = (1 << 20) / 8;
 const ALL_BYTES: u64 = 256 << 20;
-/// A copier's source and target together, where nothing else was asked for and there is room for all.
+/// A copier's source and target together, where no size is given and there is room for all.
 const DEFAULT_BYTES: u64 = 64 << 20;
-/// No core copies 1 MiB in less, ns: that would be 200 GB a second.
+/// No core copies 1 MiB in less, ns: that would be 200 GB per second.
 const LEAST_COST_NS: u64 = 5_000;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {

@@ -40,7 +40,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     ..StressorSpec::PLAIN
 };
 
-/// The last block that is on line and, as far as the kernel tells, removable.
+/// The last block that is on line and, according to the kernel, removable.
 fn state(_: &Mark<'_>) -> Option<Leaving> {
     let says = |block: &Path, file: &str| fs::read_to_string(block.join(file)).unwrap_or_default();
     let usable =

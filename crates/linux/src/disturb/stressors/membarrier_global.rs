@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_with_nohz_full_cpus_is_told_by_its_own_answer() {
+    fn a_kernel_with_nohz_full_cpus_is_recognised_by_its_own_answer() {
         // Query and the expedited commands, as such kernels answer; without nohz_full also Global (bit 0).
         let nohz_full = MembarrierQuery::from_bits_retain(0b1_1111_1110);
         assert!(refusal(nohz_full, 4).unwrap().contains("nohz_full"));

@@ -1,4 +1,5 @@
-//! The stressors, one file each: what it does, how often, and how one can tell from outside that it did.
+//! The stressors, one file each: what it does, how often, and how to verify from outside that it
+//! did.
 
 mod affinity_flip;
 mod aio_setup;

@@ -18,8 +18,8 @@ use std::fs;
 use std::io;
 
 const PAGES: usize = 64;
-/// No node and no errno: what the kernel has not written is found again.
-const UNTOLD: i32 = i32::MIN;
+/// No node and no errno: marks an entry that the kernel has not written.
+const UNSET: i32 = i32::MIN;
 const MPOL_MF_MOVE: i32 = 2;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
@@ -53,15 +53,15 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     job.begin()?;
     let migrated = migrated.map(Counter::start).transpose()?;
     let mut next = nodes.iter().cycle().skip(1);
-    let mut told = 0;
+    let mut located = 0;
     let done = job.repeat(|| {
-        told += range.move_to(next.next().copied().unwrap_or_default())?;
+        located += range.move_to(next.next().copied().unwrap_or_default())?;
         Ok(())
     });
     let expected = done.tally.ok * PAGES as u64;
     let name = "pages of which move_pages has told the node".to_owned();
     let witness =
-        migrated.map_or(Ok(Witness { name, expected, seen: told }), |count| count.grown(expected))?;
+        migrated.map_or(Ok(Witness { name, expected, seen: located }), |count| count.grown(expected))?;
     Ok(done.account(job, witness))
 }
 
@@ -93,12 +93,13 @@ impl Range {
         Self { memory, first }
     }
 
-    /// Asks for all pages on a node; returns of how many the kernel has told where they are. An error unless all are there.
+    /// Requests all pages on a node; returns the number of pages whose node the kernel has
+    /// reported. An error unless all are there.
     fn move_to(&mut self, node: i32) -> io::Result<u64> {
         let start = self.memory[self.first..].as_ptr();
         let pages: Vec<*const u8> = (0..PAGES).map(|page| start.wrapping_add(page * page_size())).collect();
         let nodes = [node; PAGES];
-        let mut told = [UNTOLD; PAGES];
+        let mut statuses = [UNSET; PAGES];
         // SAFETY: all three lists have as many entries as said; the pages are this process's own, and moving them changes no byte.
         let result = unsafe {
             libc::syscall(
@@ -107,19 +108,19 @@ impl Range {
                 PAGES,
                 pages.as_ptr(),
                 nodes.as_ptr(),
-                told.as_mut_ptr(),
+                statuses.as_mut_ptr(),
                 MPOL_MF_MOVE,
             )
         };
         if result < 0 {
             return Err(io::Error::last_os_error());
         }
-        if let Some(other) = told.iter().find(|status| **status != node) {
+        if let Some(other) = statuses.iter().find(|status| **status != node) {
             let errno =
-                Errno::from_raw_os_error(if *other < 0 && *other != UNTOLD { -other } else { libc::EBUSY });
+                Errno::from_raw_os_error(if *other < 0 && *other != UNSET { -other } else { libc::EBUSY });
             return Err(errno.into());
         }
-        Ok(told.iter().filter(|status| **status != UNTOLD).count() as u64)
+        Ok(statuses.iter().filter(|status| **status != UNSET).count() as u64)
     }
 }
 
@@ -128,10 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_told_to_be_where_they_were_sent() {
+    fn the_kernel_finds_pages_where_they_were_sent() {
         let mut range = Range::new();
         match range.move_to(nodes()[0]) {
-            Ok(told) => assert_eq!(told, PAGES as u64),
+            Ok(count) => assert_eq!(count, PAGES as u64),
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS), "{error}"),
         }
         assert!(range.move_to(9999).is_err());

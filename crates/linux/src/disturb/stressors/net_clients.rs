@@ -1,4 +1,5 @@
-//! `net_clients`: a server with 100 clients, each of which asks for 64 KiB at a time, 1 Mb/s a client.
+//! `net_clients`: a server with 100 clients, each of which requests 64 KiB at a time, 1 Mb/s per
+//! client.
 //!
 //! The network load of the IEEE Access 2020 paper (§V): there the clients are another machine's, and the network card interrupts. Where
 //! a lab's guest has two cards joined to each other the clients are at one and the server at the other ([`crate::disturb::wire`]); over
@@ -84,8 +85,8 @@ fn ask_in_turn<'scope>(
     answered: &'scope AtomicU64,
 ) -> Result<(Done, Traffic), Error> {
     let start = |stream: TcpStream| -> Result<(SyncSender<()>, ScopedJoinHandle<'scope, Tally>), Error> {
-        let (go, told) = sync_channel(1);
-        Ok((go, thread(scope, move || ask(stream, &told, answered))?))
+        let (go, requests) = sync_channel(1);
+        Ok((go, thread(scope, move || ask(stream, &requests, answered))?))
     };
     let (go, threads): (Vec<_>, Vec<_>) =
         connected.into_iter().map(start).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -124,12 +125,13 @@ fn connect(server: SocketAddr, wire: &Wire) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A client: asks each time it is told to. The first byte of a request says what the answer is to be made of.
-fn ask(mut stream: TcpStream, told: &Receiver<()>, answered: &AtomicU64) -> Tally {
+/// A client: sends one request for each message in `requests`. The first byte of a request is the
+/// byte that fills the answer.
+fn ask(mut stream: TcpStream, requests: &Receiver<()>, answered: &AtomicU64) -> Tally {
     let mut tally = Tally::default();
     let mut answer = vec![0; ANSWER];
     let mut letter = 0u8;
-    while told.recv().is_ok() {
+    while requests.recv().is_ok() {
         letter = letter.wrapping_add(1);
         let outcome = stream.write_all(&[letter]).and_then(|()| stream.read_exact(&mut answer));
         let right = outcome.and_then(|()| {
@@ -170,7 +172,7 @@ mod tests {
     fn against(answer: impl Fn(u8) -> Vec<u8> + Send) -> Tally {
         let listener = Wire::Loopback.listen().unwrap();
         let stream = connect(listener.local_addr().unwrap(), &Wire::Loopback).unwrap();
-        let (go, told) = sync_channel(3);
+        let (go, requests) = sync_channel(3);
         (0..3).for_each(|_| go.send(()).unwrap());
         drop(go);
         std::thread::scope(|scope| {
@@ -180,7 +182,7 @@ mod tests {
                 while stream.read_exact(&mut letter).is_ok() && stream.write_all(&answer(letter[0])).is_ok() {
                 }
             });
-            ask(stream, &told, &AtomicU64::new(0))
+            ask(stream, &requests, &AtomicU64::new(0))
         })
     }
 

@@ -1,7 +1,8 @@
 //! `perf_hk`: counters of its own CPUs, opened and closed.
 //!
-//! What a monitoring agent does that was told to leave the measured CPUs alone. Each open and close is a call to the CPU in question
-//! (kernel/events/core.c: `cpu_function_call`), so it should reach no other: what of it is seen elsewhere is a finding.
+//! It acts as a monitoring agent that is configured to leave the measured CPUs alone. Each open and
+//! close is a call to the CPU in question (kernel/events/core.c: `cpu_function_call`), so it should
+//! reach no other: any trace of it elsewhere is a finding.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;

@@ -1,4 +1,5 @@
-//! `so_timestamp`: a static key that anybody can switch. A socket that asks for time stamps of its packets is made, and closed.
+//! `so_timestamp`: a static key that anybody can switch. It creates a socket that requests time
+//! stamps of its packets, and closes it.
 //!
 //! The first such socket of a machine makes the kernel stamp every packet (net/core/dev.c: `net_enable_timestamp`, `netstamp_needed_key`):
 //! kernel text is patched and every CPU has to take part. Switching the option off again leaves the key on (net/core/sock.c: only
@@ -14,7 +15,7 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::sockopt::switch;
 use crate::disturb::stamps::Onlooker;
-use crate::disturb::witness::{Counter, calls_of, function_calls, told_to_all};
+use crate::disturb::witness::{Counter, calls_of, function_calls, patch_interrupts};
 use crate::disturb::{Error, namespaces};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -46,21 +47,22 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let onlooker = Onlooker::new()
         .map_err(|error| Error::absent(format!("no packet goes over the loopback interface: {error}")))?;
     let mut key = Key { onlooker, held: None };
-    // Another of this kind lets go between two changes.
+    // Another stressor of this kind releases the key between two changes.
     if key.onlooker.await_stamps(false).is_err() {
         return Err(Error::absent(
             "packets are stamped already, so that no socket changes anything: another asks for it (chrony and ntpd do), or the kernel itself, \
              which does since 6.10 where CPUs are isolated at boot",
         ));
     }
-    // There and back: what the first sockets of a machine switch besides is over then. Whether it works is for operations to tell.
+    // On and off once, so that the side effects of a machine's first sockets are over. Operations
+    // show whether it works.
     let _ = key.change().and_then(|()| key.change());
     let measured = (!job.measured.is_empty()).then(|| job.measured.clone());
     let whose = measured.as_ref().map_or_else(String::new, |cpus| format!(" of CPU {cpus}"));
     let counter = Counter::read(calls_of(&whose), || function_calls(measured.as_ref()))?;
     let before = job.begin_counting(counter)?;
     let done = job.repeat(|| key.change());
-    let witness = before.grown(told_to_all(done.tally.ok))?;
+    let witness = before.grown(patch_interrupts(done.tally.ok))?;
     Ok(done.account(job, witness))
 }
 
@@ -76,12 +78,12 @@ impl Key {
         let on = self.held.is_none();
         self.onlooker.await_stamps(!on)?;
         self.held = if on { Some(asking()?) } else { None };
-        // A key that does not follow is given back, so that the next change begins where this one did.
+        // A key that does not follow is released: the next change begins where this one did.
         self.onlooker.await_stamps(on).inspect_err(|_| self.held = None)
     }
 }
 
-/// A socket that asks for stamps.
+/// A socket that requests stamps.
 fn asking() -> io::Result<OwnedFd> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     switch(&socket, libc::SO_TIMESTAMP, true)?;
@@ -106,7 +108,7 @@ mod tests {
         let mut key = Key { onlooker, held: None };
         key.change().unwrap();
         assert!(key.held.is_some() && key.onlooker.stamped().unwrap());
-        // Another holds the key as well: letting go changes nothing, and is no success.
+        // Another holds the key as well: releasing it changes nothing, and is no success.
         let other = asking().unwrap();
         assert_eq!(key.change().unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(key.change().unwrap_err().kind(), io::ErrorKind::TimedOut);

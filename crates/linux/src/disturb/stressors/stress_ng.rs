@@ -23,7 +23,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// What stands before the stressor's name.
+/// The prefix of the stressor's name.
 pub(in crate::disturb) const PREFIX: &str = "stress-ng:";
 const PROGRAM: &str = "stress-ng";
 /// Those that change the machine beyond their own end.
@@ -32,9 +32,9 @@ const HARMFUL: [&str; 4] = ["cpu-online", "module", "smi", "watchdog"];
 const SMALLER: [(&str, [&str; 2]); 1] = [("iomix", ["--iomix-bytes", "64m"])];
 /// What is read of what it wrote, bytes.
 const MOST_WORDS: u64 = 1 << 20;
-/// Looks for the end, a second.
+/// Polls for the end, per second.
 const LOOKS: f64 = 50.0;
-/// How long it may take to write what it has done after it was told to end, ns.
+/// How long it may take to write its results after it was asked to end, ns.
 const PATIENCE_NS: i64 = 3 * SECOND_NS;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
@@ -55,7 +55,8 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 const HARMFUL_SPEC: StressorSpec = StressorSpec { dangerous: true, ..SPEC };
 
-/// The entry of a name that begins with [`PREFIX`]; whether stress-ng has such a stressor only it can tell.
+/// The entry of a name that begins with [`PREFIX`]; only stress-ng itself knows whether it has such
+/// a stressor.
 pub(in crate::disturb) fn find(name: &str) -> Option<&'static StressorSpec> {
     static PLAIN: StressorSpec = SPEC;
     static HARMFUL_ENTRY: StressorSpec = HARMFUL_SPEC;
@@ -72,18 +73,18 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let theirs = job.name.strip_prefix(PREFIX).unwrap_or_default().to_owned();
     knows(&theirs)?;
     enter_namespaces(job)?;
-    let figures = memfd_create("stillcore-figures", MemfdFlags::CLOEXEC)
+    let results = memfd_create("stillcore-figures", MemfdFlags::CLOEXEC)
         .map_err(Error::refused("make a file in memory"))?;
     let before = job.begin_counting(Counter::read("CPU time of the program, us", children_cpu_us)?)?;
     // It cannot be held: what it does to start is part of the disturbance.
     let words = memfd_create("stillcore-words", MemfdFlags::CLOEXEC)
         .map_err(Error::refused("make a file in memory"))?;
-    let mut child = start(job, &theirs, &figures, &words)?;
+    let mut child = start(job, &theirs, &results, &words)?;
     let t0_ns = now_ns();
     let ended = wait(job, &mut child)?;
     job.linger();
     let t1_ns = now_ns();
-    let tally = Tally { ok: bogo_operations(&written(figures)?), ..Tally::default() };
+    let tally = Tally { ok: bogo_operations(&written(results)?), ..Tally::default() };
     let witness = before.grown(1000)?;
     let said = written(words)?;
     let mut account = Done { tally, t0_ns, t1_ns }.account(job, witness);
@@ -138,7 +139,7 @@ fn written(file: OwnedFd) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first of its lines that tells why it did not do what it was asked: `stress-ng: error: [123] what`.
+/// The first of its lines that states why it failed: `stress-ng: error: [123] what`.
 fn complaint(said: &str) -> Option<&str> {
     let begins = |kind: &'static str| move |line: &&str| line.starts_with(&format!("stress-ng: {kind}:"));
     let refusal = |line: &&str| line.contains("skipping") || line.contains("must not");
@@ -147,11 +148,11 @@ fn complaint(said: &str) -> Option<&str> {
     line.split_once("] ").map(|(_, what)| what)
 }
 
-fn start(job: &Job<'_>, theirs: &str, figures: &OwnedFd, words: &OwnedFd) -> Result<Child, Error> {
+fn start(job: &Job<'_>, theirs: &str, results: &OwnedFd, words: &OwnedFd) -> Result<Child, Error> {
     let workers = job.workers.unwrap_or(job.cpus.len() as u32).to_string();
-    // Its own end is a safeguard: it is told to end when ours has come.
+    // Its own timeout is a safeguard: it is asked to end when our duration is over.
     let seconds = (job.duration_ns / SECOND_NS + 2).to_string();
-    let path = format!("/proc/{}/fd/{}", std::process::id(), figures.as_raw_fd());
+    let path = format!("/proc/{}/fd/{}", std::process::id(), results.as_raw_fd());
     let mut command = Command::new(PROGRAM);
     command.args([&format!("--{theirs}"), &workers]);
     command.args(["--timeout", &format!("{seconds}s"), "--metrics", "--yaml", &path]);
@@ -175,7 +176,8 @@ fn start(job: &Job<'_>, theirs: &str, figures: &OwnedFd, words: &OwnedFd) -> Res
     command.spawn().map_err(Error::refused("start stress-ng"))
 }
 
-/// Waits for the end, tells the program, and waits for its figures; what went wrong with it, if anything.
+/// Waits for the end, asks the program to stop, and waits for its results; returns what went wrong
+/// with it, if anything.
 fn wait(job: &Job<'_>, child: &mut Child) -> Result<Option<String>, Error> {
     let exited = |child: &mut Child| child.try_wait().map_err(Error::refused("wait for stress-ng"));
     let pid = Pid::from_child(child);
@@ -185,7 +187,7 @@ fn wait(job: &Job<'_>, child: &mut Child) -> Result<Option<String>, Error> {
             return Ok(Some(format!("stress-ng ended early: {status}")));
         }
     }
-    // One that has just ended is not there to be told.
+    // One that has just ended cannot be signalled.
     let _ = kill_process(pid, Signal::TERM);
     let give_up_ns = now_ns() + PATIENCE_NS;
     while now_ns() < give_up_ns {
@@ -199,7 +201,7 @@ fn wait(job: &Job<'_>, child: &mut Child) -> Result<Option<String>, Error> {
     Ok(Some("stress-ng did not end when told to and was killed".to_owned()))
 }
 
-/// The sum of `bogo-ops` over the stressors of its figures.
+/// The sum of `bogo-ops` over the stressors in its results.
 fn bogo_operations(yaml: &str) -> u64 {
     let counts = yaml.lines().filter_map(|line| line.trim().strip_prefix("bogo-ops:"));
     counts.filter_map(|count| count.trim().parse::<f64>().ok()).map(|count| count as u64).sum()
@@ -210,13 +212,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_by_their_whole_name() {
+    fn results_are_read_by_their_whole_name() {
         let yaml = "metrics:\n    - stressor: fork\n      bogo-ops: 117\n      bogo-ops-per-second-real-time: 116.1\n";
         assert_eq!((bogo_operations(yaml), bogo_operations("")), (117, 0));
     }
 
     #[test]
-    fn what_it_says_against_itself_is_told() {
+    fn its_own_errors_are_reported() {
         let said = "stress-ng: info:  [7] exec stressor must not run as root, skipping the stressor\nstress-ng: info:  [7] setting to\nstress-ng: error: [7] No stress workers invoked";
         assert_eq!(complaint(said), Some("exec stressor must not run as root, skipping the stressor"));
         assert_eq!(complaint("stress-ng: info:  [7] a\nstress-ng: error: [7] cannot do"), Some("cannot do"));

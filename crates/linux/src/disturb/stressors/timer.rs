@@ -84,7 +84,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(Account { tally, t0_ns: base_ns, t1_ns, witness, floor: (due as u64 / 2).max(1), wrong: None })
 }
 
-/// The periods of the timers to arm, ns: spread evenly over the grid, as many as stay within `rate` expirations a second.
+/// The periods of the timers to arm, ns: spread evenly over the grid, as many as stay within `rate`
+/// expirations per second.
 fn periods(rate: Option<f64>) -> Vec<i64> {
     let steps = LONGEST - SHORTEST;
     // 97 is prime to 256: taking every 97th entry spreads any number of timers over the whole range.
@@ -147,7 +148,7 @@ fn collect(job: &Job<'_>, poll: &OwnedFd, timers: &[(OwnedFd, i64)], base_ns: i6
     moments
 }
 
-/// Adds what one timer has to tell; nothing, where it was just read.
+/// Adds the expirations of one timer; none where it was just read.
 fn read_expirations(timer: &OwnedFd, tally: &mut Tally) {
     let mut count = [0u8; 8];
     match rustix::io::read(timer, &mut count) {

@@ -1,8 +1,10 @@
-//! `vm_fill`: a share of memory. It is written from one end to the other, given back at once (MADV_DONTNEED), and filled again.
+//! `vm_fill`: a share of memory. It is written from one end to the other, freed at once
+//! (MADV_DONTNEED), and filled again.
 //!
-//! Where `fault` turns over 4 MiB, this keeps much of what it may have: the page allocator runs down its lists and, near the limit of its
-//! group, reclaims (mm/vmscan.c); giving back frees in bulk. Five such workers over 70 % of the memory allowed are the memory load of
-//! the multicore deployments paper (IEEE Access 2020, §V). `bytes` is what all workers have together.
+//! Where `fault` turns over 4 MiB, this keeps much of what it may have: the page allocator runs
+//! down its lists and, near the limit of its group, reclaims (mm/vmscan.c); MADV_DONTNEED frees in
+//! bulk. Five such workers over 70 % of the memory allowed are the memory load of the multicore
+//! deployments paper (IEEE Access 2020, §V). `bytes` is what all workers have together.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
@@ -17,7 +19,7 @@ use std::io;
 
 const STEP: usize = 1 << 20;
 const ALLOWED_BYTES: u64 = 128 << 20;
-/// Of what is allowed, where nothing else was asked for.
+/// Share of the memory allowed, where no size is given.
 const SHARE_PERCENT: u64 = 70;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
@@ -79,7 +81,7 @@ impl Share {
         Ok(Self { start: start.cast(), steps, full: 0 })
     }
 
-    /// Writes the next MiB; when all is full its last words are checked and all is given back.
+    /// Writes the next MiB; when all is full its last words are checked and all is freed.
     fn fill_next(&mut self) -> io::Result<()> {
         let value = self.full as u8 | 1;
         // SAFETY: `full` is below `steps`, so that the MiB lies within the mapping, which nobody else uses.
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_filled_and_given_back() {
+    fn a_share_is_filled_and_freed() {
         let mut share = Share::new(3).unwrap();
         share.fill_next().unwrap();
         share.fill_next().unwrap();

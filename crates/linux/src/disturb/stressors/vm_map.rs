@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_tells_a_map_from_a_hole() {
+    fn the_kernel_distinguishes_a_map_from_a_hole() {
         let start = map().unwrap();
         assert!(is_mapped(start).unwrap());
         // SAFETY: the last page of the range just mapped; nothing points into it.

@@ -1,4 +1,5 @@
-//! `vmap_churn`: kernel address space. A child asks for descriptor 1,048,575 and exits: a table of 8 MiB is made and thrown away.
+//! `vmap_churn`: kernel address space. A child requests descriptor 1,048,575 and exits: a table of
+//! 8 MiB is made and thrown away.
 //!
 //! A table as large as that comes from vmalloc (fs/file.c: `alloc_fdtable`). Freed kernel addresses are kept until there are 32 MiB of them
 //! for each doubling of the CPUs (mm/vmalloc.c: `lazy_max_pages`) and then purged at once, for which every CPU has to flush its
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn a_table_is_as_large_as_its_process_says() {
         let outcome = fork_and_wait(|| allow().and_then(|()| grow()));
-        // An ordinary user whose hard limit is lower is told so.
+        // An ordinary user whose hard limit is lower gets an error that says so.
         let refused = outcome.as_ref().err().and_then(io::Error::raw_os_error);
         assert!(matches!(refused, None | Some(libc::EPERM)), "{outcome:?}");
         let small = fork_and_wait(|| {

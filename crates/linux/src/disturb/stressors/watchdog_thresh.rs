@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bound_workers_are_told_by_their_names() {
+    fn bound_workers_are_recognised_by_their_names() {
         assert_eq!((cpu_of("kworker/1:0H-events_highpri"), cpu_of("kworker/12:3")), (Some(1), Some(12)));
         assert_eq!(
             (cpu_of("kworker/u8:3-flush"), cpu_of("kworker/R-rcu_g"), cpu_of("bash")),

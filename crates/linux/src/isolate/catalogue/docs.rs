@@ -125,11 +125,11 @@ fn read(mechanism: &Mechanism) -> String {
         Probe::Daemon { process, others, spare_list, spare_hex, .. } => {
             let all: Vec<_> = others.iter().map(|other| code(&other.process)).collect();
             let others = if all.is_empty() { String::new() } else { format!(" or {}", all.join(", ")) };
-            let told = spare_list.is_some() || spare_hex.is_some();
+            let reads_environment = spare_list.is_some() || spare_hex.is_some();
             format!(
                 "whether {}{others} runs{}",
                 code(process),
-                if told { ", and its environment" } else { "" }
+                if reads_environment { ", and its environment" } else { "" }
             )
         }
         Probe::Governor {} => "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`".to_owned(),

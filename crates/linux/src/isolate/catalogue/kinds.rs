@@ -35,7 +35,7 @@ pub enum Probe {
         /// Options that do as well.
         #[serde(default)]
         or: Vec<String>,
-        /// A file that exists only where the option is set, for kernels that do not tell their options.
+        /// A file that exists only where the option is set, for kernels that hide their options.
         evidence: Option<String>,
         /// Whether its absence shows that the option is not set.
         #[serde(default)]
@@ -47,8 +47,8 @@ pub enum Probe {
         parameter: String,
         /// The build option without which the kernel ignores it.
         option: Option<String>,
-        /// A file that exists exactly where the option is set, for kernels that do not tell their options, or where the machine has
-        /// besides what the parameter is about.
+        /// A file that exists exactly where the option is set, for kernels that do not show their
+        /// options, or where the machine has besides what the parameter is about.
         evidence: Option<String>,
     },
     /// Files that hold one word.
@@ -138,7 +138,7 @@ pub enum Probe {
         unit: String,
         /// Its process name.
         process: String,
-        /// The environment variable by which it is told, as a CPU list, which CPUs to leave alone.
+        /// The environment variable that names, as a CPU list, the CPUs to leave alone.
         spare_list: Option<String>,
         /// The same as a hex mask.
         spare_hex: Option<String>,
@@ -188,7 +188,7 @@ pub enum Effective {
         /// What it holds where the parameter is in force.
         value: String,
     },
-    /// Whether threads of offloaded callbacks poll: asked for, and there are such threads.
+    /// Whether threads of offloaded callbacks poll: the parameter is given, and there are threads.
     RcuPoll {},
     /// Whether the clocks' watchdog has a time-stamp counter to watch.
     TscWatched {},

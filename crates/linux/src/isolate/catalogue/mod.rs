@@ -110,10 +110,12 @@ pub struct Mechanism {
     /// Whether a mistake in what runs under it can take the machine away: proposed after harmless mechanisms.
     #[serde(default)]
     pub risky: bool,
-    /// Whether it is a choice: the audit tells its state without failing for it, and a plan takes it in only when asked.
+    /// Whether it is a choice: the audit reports its state without failing for it, and a plan
+    /// includes it only on request.
     #[serde(default)]
     pub optional: bool,
-    /// Files whose value its change makes the kernel compute anew, and that taking the change back does not bring back.
+    /// Files whose value the kernel computes anew on its change, and that undoing the change does
+    /// not restore.
     #[serde(default)]
     pub disturbs: Vec<String>,
     /// Its place among the changes of a plan, lowest first; [`Mechanism::order`] has the default.
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_does_not_do_and_what_is_risky_are_told() {
+    fn what_a_change_does_not_do_and_what_is_risky_are_shown() {
         let catalogue = Catalogue::embedded().unwrap();
         let of = |id| catalogue.get(id).unwrap();
         let caveats: Vec<_> = of("irqaffinity").change.iter().map(Change::caveat).collect();

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_thread_tells_only_where_cpus_were_isolated_and_without_tick_at_boot() {
+    fn a_kernel_thread_is_evidence_only_where_cpus_were_isolated_and_without_tick_at_boot() {
         let thread = |nohz_full| {
             judged(
                 "9cc5b8656892",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_interference_is_told_where_it_is_there() {
+    fn what_adds_interference_is_reported_where_it_is_there() {
         let mounted = ("proc/mounts", "d /d debugfs rw 0 0");
         let with = judged("557a6bfc662c", &[mounted, ("d/sched/fair_server/cpu0/runtime", "5")]);
         assert_eq!(with.state, FixState::Unfixed);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_list_is_told_with_its_line() {
+    fn a_corrupt_list_is_reported_with_its_line() {
         let text = EMBEDDED.replacen("kind = \"removes\"", "kind = \"removed\"", 1);
         let line = text.lines().position(|line| line == "kind = \"removed\"").unwrap() + 1;
         let error = Fixes::parse("x.toml", &text).unwrap_err().to_string();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_register_tells_and_not_the_policy() {
+    fn the_register_decides_and_not_the_policy() {
         assert_eq!(link(&device(0, 0x42)), Link::On);
         assert_eq!(link(&device(4, 0x40)), Link::Off);
         assert_eq!(link(&device(9, 0x02)), Link::None);

@@ -27,10 +27,10 @@ pub(super) struct Built<'a> {
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
     let have = value(scene, name);
     if mechanism.effective.is_none() && matches!(mechanism.want, Want::Covers {}) {
-        return told(have, name, judge_mask(scene, mechanism, built, have));
+        return with_value(have, name, judge_mask(scene, mechanism, built, have));
     }
     if !matches!(mechanism.want, Want::Covers {} | Want::Avoids {}) {
-        return told(have, name, judge_word(scene, mechanism, name, built, have));
+        return with_value(have, name, judge_word(scene, mechanism, name, built, have));
     }
     let outcome = match in_force(scene, mechanism) {
         InForce::Set(set) => {
@@ -42,10 +42,10 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Bu
         },
         InForce::Unknown(reason) => Outcome::unknown(reason),
     };
-    told(have, name, outcome)
+    with_value(have, name, outcome)
 }
 
-fn told(have: Option<&str>, name: &str, outcome: Outcome) -> Outcome {
+fn with_value(have: Option<&str>, name: &str, outcome: Outcome) -> Outcome {
     match have {
         Some(value) => outcome.having(as_given(name, value)),
         None => outcome,
@@ -138,7 +138,7 @@ fn judge_word(
     if built.evidence.is_some_and(|path| !scene.root.has(path)) {
         return Outcome::absent(mechanism);
     }
-    // Of a flag the kernel does not look at what stands behind `=`.
+    // For a flag the kernel ignores the text after `=`.
     let flag = matches!(&mechanism.want, Want::Literal { value } if value.is_empty());
     if have.is_some_and(|value| flag || wants(mechanism, value)) {
         return Outcome::ok("given on the kernel command line; no file shows what the kernel made of it");
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(state("csdlock_debug", "csdlock_debug=1", &built), "boot");
         assert_eq!(state("csdlock_debug", "csdlock_debug=1", &config("CONFIG_SMP=y")), "ok");
         let with = [("proc/xenomai/version", "3.2")];
-        // Asked for, and nothing of the lab shows what came of it.
+        // The parameter is given, and nothing in the lab shows its effect.
         assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "unknown");
     }
 

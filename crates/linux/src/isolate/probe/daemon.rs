@@ -11,7 +11,7 @@ use crate::machine::Process;
 use model::plan::StepKind;
 use model::{Cpus, FindingState};
 
-/// The environment variables by which the daemon is told to spare CPUs.
+/// The environment variables that name the CPUs the daemon is to spare.
 pub(super) struct Spared<'a> {
     pub(super) list: Option<&'a str>,
     pub(super) hex: Option<&'a str>,
@@ -107,19 +107,20 @@ fn find<'a>(scene: &'a Scene, daemons: &'a [Daemon]) -> Vec<Found<'a>> {
     scene.processes().user.iter().filter_map(named).collect()
 }
 
-/// The CPUs that a daemon leaves alone: those it is told, or those it reads where it is told none. Nothing for one that cannot be told.
+/// The CPUs that a daemon leaves alone: those of its environment, or those it reads where that
+/// names none. No CPUs for a daemon without such a variable.
 fn spares(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String> {
     if spared.list.is_none() && spared.hex.is_none() {
         return Ok(Cpus::default());
     }
     let booted = || scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
     let read = || booted().or(&scene.machine.topology.nohz_full);
-    Ok(told(scene, daemon, spared)?.unwrap_or_else(read))
+    Ok(cpus_in_environment(scene, daemon, spared)?.unwrap_or_else(read))
 }
 
-/// The CPUs its environment tells it to spare, if it names any or none in so many words. Only root may read the environment of another user's process, and a capture made
-/// without root lacks it.
-fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>, String> {
+/// The CPUs to spare by its environment, if it names any, or explicitly none. Only root may read
+/// the environment of another user's process, and a capture made without root lacks it.
+fn cpus_in_environment(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>, String> {
     let file = format!("proc/{}/environ", daemon.pid);
     let text = scene.root.text(&file).map_err(|error| error.to_string())?;
     let environment = text.ok_or_else(|| format!("there is no /{file}"))?;
@@ -134,8 +135,9 @@ fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>
     Ok(hex.or_else(list))
 }
 
-/// A service is stopped; a process that no unit holds, and nobody would start again, is only held where it stands, so that undoing gives
-/// the very same one back. systemd knows nothing of a daemon that somebody has started by hand, however its unit is called.
+/// A service is stopped. A process without a unit, which nobody would start again, is only paused
+/// (SIGSTOP), so that undoing resumes the very same one. systemd knows nothing of a daemon that
+/// somebody has started by hand, whatever the name of its unit.
 fn off(scene: &Scene, daemon: &Found) -> Off {
     let Found { process, unit } = daemon;
     if systemd(scene) && is_of(scene, process, unit) {
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_is_told_replaces_what_it_reads() {
+    fn its_environment_replaces_what_it_reads() {
         let isolated = |environment| {
             let boot = ("sys/devices/system/cpu/isolated", "2-3");
             let files = [KTHREADD[0], KTHREADD[1], IRQBALANCE, boot, ("proc/9/environ", environment)];

@@ -44,7 +44,8 @@ pub(super) fn taken_out(scene: &Scene) -> Cpus {
     out.iter().filter(|cpu| !within.contains_key(cpu)).collect()
 }
 
-/// CPU → its domains, as names with their CPUs; CPUs without any are left out. `None` where this kernel does not tell.
+/// CPU → its domains, as names with their CPUs; CPUs without any are left out. `None` where this
+/// kernel does not report them.
 fn read(scene: &Scene) -> Option<BTreeMap<u32, Vec<String>>> {
     let span = |domain: Domain| match domain.name {
         Some(name) => format!("{name} {}", domain.cpus),

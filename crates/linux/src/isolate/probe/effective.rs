@@ -23,7 +23,7 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
         // What cpusets of version 1 have taken out is in no list of the kernel's.
         Effective::IsolatedCpus {} => InForce::Set(topology.isolated.or(&domains::taken_out(scene))),
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
-        // nohz=off takes full dynticks away, and the file goes on naming the CPUs.
+        // nohz=off takes full dynticks away, and the file still names the CPUs.
         Effective::NohzFullCpus {} if cmdline::without_dynticks(scene.machine) => {
             InForce::Set(Cpus::default())
         }
@@ -38,9 +38,9 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
     }
 }
 
-/// The CPUs whose callbacks are offloaded. Since 5.17 the kernel makes the threads of all CPUs once
-/// any is, so their being there says only that one without does none: which CPUs were asked for is
-/// computed as the kernel does, and what it wrote to its log as it booted goes before that. Linux
+/// The CPUs whose callbacks are offloaded. Since 5.17 the kernel creates the threads of all CPUs
+/// once one CPU is offloaded, so a thread proves nothing; a CPU without one is not offloaded. The
+/// requested CPUs are computed as the kernel does; its boot log takes precedence. Linux
 /// kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
 pub(in super::super) fn rcu_offload(scene: &Scene) -> InForce {
     let threads = &scene.processes().kernel;
@@ -64,7 +64,7 @@ pub(in super::super) fn rcu_offload(scene: &Scene) -> InForce {
 /// The CPUs whose callbacks the kernel was to offload as it booted, by its command line.
 fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
     let kernel = Kernel::running(scene.root, scene.machine);
-    // What the kernel itself says of full dynticks goes before what it was asked for.
+    // The kernel's own report of full dynticks takes precedence over the requested list.
     let implied = &scene.machine.topology.nohz_full;
     if implied.is_empty() && kernel.config.is_none() && cmdline::value(scene, "rcu_nocbs").is_none() {
         return Err(
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_wrote_goes_before_what_it_was_asked_for() {
+    fn the_boot_log_takes_precedence_over_the_command_line() {
         let log = |cpus: &str| format!("[    0.0] rcu: \tOffload RCU callbacks from CPUs: {cpus}.");
         assert_eq!(offloading("rcu_nocbs=2-3", "", &log("2")).0, "boot");
         assert_eq!(offloading("rcu_nocbs=2-9", "", &log("0-3")).0, "ok");
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(state, "unknown", "{reason}");
     }
 
-    /// Asked for without a list of CPUs it does nothing; the audit was green for it.
+    /// Without a list of CPUs the parameter does nothing; the audit was green for it.
     #[test]
     fn threads_poll_only_where_there_are_some() {
         let state = |cmdline: &str| finding("rcu_nocb_poll", &[], cmdline, "", "");

@@ -1,7 +1,8 @@
 //! Idle states that the measured CPUs may enter, and the driver that enters them.
 //!
-//! `intel_idle.max_cstate=0` only takes intel_idle away: acpi_idle steps in with the states that firmware names, which is why the IEEE
-//! Access 2020 paper (§IV-B) saw C-states go on with it. What counts is the driver in force and the states it offers.
+//! `intel_idle.max_cstate=0` only takes intel_idle away: acpi_idle steps in with the states that
+//! firmware names, so the IEEE Access 2020 paper (§IV-B) still saw C-states with it. The driver in
+//! force and the states it offers decide.
 //! Source: Linux `Documentation/admin-guide/pm/cpuidle.rst`, `drivers/idle/intel_idle.c`.
 
 use super::super::catalogue::Mechanism;
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_another_driver_bypasses_is_told() {
+    fn a_parameter_that_another_driver_bypasses_is_reported() {
         let files = [
             &C6[..],
             &[

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(state, "ok", "{reason}");
         assert!(reason.contains("0 timer") && reason.contains("elsewhere"), "{reason}");
         assert_eq!(pinned("0-3", "2").0, "immovable");
-        // A kernel that does not tell where it is handled may handle it anywhere.
+        // A kernel that does not report where it is handled may handle it anywhere.
         assert_eq!(pinned("0-3", "").0, "immovable");
     }
 
@@ -142,8 +142,7 @@ mod tests {
         assert_eq!(state, "ok", "{reason}");
     }
 
-    /// `isolcpus=managed_irq` at work, on a kernel that tells of managed interrupts in debugfs
-    /// alone.
+    /// `isolcpus=managed_irq` at work, on a kernel that shows managed interrupts in debugfs alone.
     #[test]
     fn a_managed_interrupt_that_is_directed_to_housekeeping_is_no_finding() {
         let judge = |effective: &str| {

@@ -3,7 +3,7 @@
 use super::super::catalogue::{Mechanism, Want};
 use super::{Outcome, Scene, remedy};
 
-/// A file that tells of an option.
+/// A file that is evidence of an option.
 pub(super) struct Evidence<'a> {
     /// It exists only where the option is set.
     pub(super) path: Option<&'a str>,
@@ -67,7 +67,7 @@ fn unset(scene: &Scene, mechanism: &Mechanism, option: &str, or: &[String], sour
     }
 }
 
-/// For kernels that do not tell their options.
+/// For kernels that do not show their options.
 fn without_options(scene: &Scene, mechanism: &Mechanism, option: &str, evidence: &Evidence) -> Outcome {
     let release = &scene.machine.kernel.release;
     match evidence.path {

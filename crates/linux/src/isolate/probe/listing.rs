@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_others_are_told_and_not_our_own() {
+    fn events_of_others_are_reported_and_not_our_own() {
         let top = ("sys/kernel/tracing/set_event", "");
         let with = |instance| {
             let file = format!("sys/kernel/tracing/instances/{instance}/set_event");

@@ -56,7 +56,7 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     pub(super) fn new(root: &'a Root, machine: &'a Machine, cpus: &'a Cpus) -> Self {
-        // Where siblings leave nobody to keep house they must, noisy or not.
+        // Where only siblings are left, they are the housekeeping CPUs, noisy or not.
         let online = &machine.topology.online;
         let housekeeping = machine::housekeeping(machine, cpus).unwrap_or_else(|_| online.minus(cpus));
         let isolated = online.minus(&housekeeping).or(cpus);

@@ -112,7 +112,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_device_beside_the_measured_cpus_is_told() {
+    fn a_device_beside_the_measured_cpus_is_reported() {
         let (_, reason, _) = judged("numa-devices", &TWO_NODES);
         assert!(reason.starts_with("eth0 on node 1"), "{reason}");
         assert_eq!(judged("numa-devices", &TWO_NODES[..1]).0, "not-applicable");

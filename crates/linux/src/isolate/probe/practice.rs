@@ -1,4 +1,4 @@
-//! What nothing on a machine shows and nothing switches: only a trace tells whether it happened.
+//! Practices that no file shows and no setting switches: only a trace shows whether they happened.
 
 use super::Outcome;
 

@@ -1,4 +1,4 @@
-//! The preemption model in force: debugfs shows it, else the command line and the build options tell it.
+//! The preemption model in force: from debugfs, else from the command line and the build options.
 //!
 //! Source: Linux `kernel/Kconfig.preempt`, `Documentation/admin-guide/kernel-parameters.txt` (`preempt=`).
 

@@ -160,7 +160,7 @@ fn parameter(scene: &Scene, change: &Change) -> Option<String> {
     }
 }
 
-/// Whether a change moves something to the CPUs that keep house.
+/// Whether a change moves something to the housekeeping CPUs.
 fn moves_away(change: &Change) -> bool {
     match change {
         Change::Affinity {} | Change::Irqs {} => true,

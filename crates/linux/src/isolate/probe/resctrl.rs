@@ -32,11 +32,11 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         let reason = format!("{} in the default group: {}", are(&missing), mechanism.harm);
         return propose(scene, mechanism, &[], reason).having("default group");
     }
-    let told: Vec<_> = own
+    let schemata: Vec<_> = own
         .filter(|group| !group.cpus.and(scene.cpus).is_empty())
         .map(|group| format!("{} {}", group.name, group.schemata))
         .collect();
-    Outcome::ok(format!("{} have groups of their own", named(scene.cpus))).having(told.join("; "))
+    Outcome::ok(format!("{} have groups of their own", named(scene.cpus))).having(schemata.join("; "))
 }
 
 /// Every group with its CPUs and partition.

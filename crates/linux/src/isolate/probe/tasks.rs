@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_told_by_process_and_moved_with_all_their_threads() {
+    fn tasks_are_reported_by_process_and_moved_with_all_their_threads() {
         let (state, reason, remedy) = with_threads("0-3");
         assert_eq!((state.as_str(), remedy.as_str()), ("fixable", "taskset -apc 0,1 7"));
         assert!(

@@ -1,5 +1,5 @@
-//! What control groups give their tasks of a CPU, and take when it is used up: such a task stands
-//! still on a CPU that nobody else wants.
+//! The CPU bandwidth of control groups. When it is used up, the kernel throttles their tasks, even
+//! on a CPU that nobody else wants.
 //!
 //! Files: Linux `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `cpu.stat`, `cpu.uclamp.*`),
 //! `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`),
@@ -83,7 +83,7 @@ fn limits(scene: &Scene, at: &str, top: bool) -> Vec<Limit> {
 }
 
 fn row(scene: &Scene, at: &str, group: &str, limit: Limit) -> Resource {
-    // Of a threaded group, and to users without the right, no file tells the members.
+    // No file lists the members of a threaded group, nor any members to users without the right.
     let members: Option<BTreeSet<u32>> = scene
         .root
         .maybe(&format!("{at}/cgroup.procs"))

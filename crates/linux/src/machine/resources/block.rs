@@ -1,7 +1,8 @@
 //! Hardware queues of block devices: which CPUs submit through each, and where its completions interrupt.
 //!
-//! Files: Linux `Documentation/ABI/stable/sysfs-block`, `block/blk-mq-sysfs.c` (`mq/N/cpu_list`). Queue N of `nvme0n1` has the interrupt
-//! `nvme0q(N+1)`, that of a virtio disk `virtioX-req.N`; other drivers' interrupts are not told apart by queue.
+//! Files: Linux `Documentation/ABI/stable/sysfs-block`, `block/blk-mq-sysfs.c` (`mq/N/cpu_list`).
+//! Queue N of `nvme0n1` has the interrupt `nvme0q(N+1)`, that of a virtio disk `virtioX-req.N`.
+//! Other drivers' interrupts are not distinguished by queue.
 
 use super::id;
 use super::interrupts::{IrqHere, messages};

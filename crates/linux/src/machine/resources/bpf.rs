@@ -48,7 +48,7 @@ const TYPES: [&str; 33] = [
     "netfilter",
 ];
 
-/// A program, as far as descriptors tell.
+/// A program, as far as its descriptors describe it.
 #[derive(Default)]
 struct Program {
     kind: Option<usize>,

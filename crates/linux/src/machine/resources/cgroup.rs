@@ -146,7 +146,7 @@ fn state(partition: Option<&str>, balance: Option<String>, isolated: Option<Stri
         .fold(String::new(), |text, part| format!("{text}, {part}"))
 }
 
-/// The processes in the group; none can be told of threaded groups and by users without the right.
+/// The processes in the group; none are known for threaded groups, or to users without the right.
 fn members(scene: &Scene, at: &str) -> Option<BTreeSet<u32>> {
     let text = scene.root.maybe(&format!("{at}/cgroup.procs"))?;
     Some(text.lines().filter_map(|line| line.trim().parse().ok()).collect())

@@ -29,7 +29,7 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
 
 fn watchdog(scene: &Scene, current: &str, available: &str) -> Option<Resource> {
     let offered = available.split_whitespace().any(|name| name == "tsc") || current == "tsc";
-    // `/proc/cpuinfo` would tell as well, but reading it can interrupt every CPU for its frequency.
+    // `/proc/cpuinfo` would show it too, but reading it can interrupt every CPU for its frequency.
     let x86 = scene.interrupts().is_ok_and(|rows| rows.iter().any(|row| row.name == "LOC"));
     if !offered && !x86 {
         return None;

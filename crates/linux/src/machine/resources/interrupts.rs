@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A numbered interrupt with what this CPU has of it.
 pub(super) struct IrqHere {
     pub(super) irq: Irq,
-    /// How often this CPU handled it; `None` where the kernel does not tell.
+    /// How often this CPU handled it; `None` where the kernel does not report it.
     pub(super) count: Option<u64>,
     /// Words of `/proc/interrupts` after the counts: chip, hardware number, handlers.
     chip: String,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_came_before_it_was_moved_is_told() {
+    fn an_interrupt_that_came_before_it_was_moved_is_reported() {
         let (_dir, root) = tree(FILES);
         let rows = rows(&Scene::new(&root, 0));
         let acpi = rows.iter().find(|row| row.name == "40 acpi").unwrap();

@@ -28,7 +28,7 @@ fn row(scene: &Scene, thread: &KernelThread) -> Option<Resource> {
         return None;
     }
     let bound = may && thread.allowed.len() == 1;
-    // Only of a thread that runs nowhere else do all its runs tell of this CPU.
+    // The count of runs describes this CPU only where the thread runs nowhere else.
     let count = bound.then(|| stat::runs(scene, &own)).flatten();
     let observed = match (count, last) {
         (Some(count), _) => Some(format!("ran {count} times")),

@@ -10,7 +10,8 @@ use model::resource::{Kind, Resource};
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let at = format!("sys/devices/system/machinecheck/machinecheck{}", scene.cpu);
     let Some(seconds) = scene.root.maybe(&format!("{at}/check_interval")) else { return Vec::new() };
-    // The kernel prints it in hex under 4.x and in decimal since; only nothing and something are told apart.
+    // The kernel prints it in hex under 4.x and in decimal since; only zero and non-zero are
+    // distinguished.
     let off = seconds.trim_start_matches("0x").chars().all(|c| c == '0');
     let ignored = scene.root.maybe(&format!("{at}/ignore_ce")).is_some_and(|text| text != "0");
     let on = !off && !ignored;

@@ -150,7 +150,7 @@ mod tests {
     use crate::machine::tree::tree;
 
     #[test]
-    fn groups_that_share_cache_with_the_cpu_are_told() {
+    fn groups_that_share_cache_with_the_cpu_are_listed() {
         let (_dir, root) = tree(&[
             ("proc/mounts", "resctrl /r resctrl rw 0 0"),
             ("sys/devices/system/cpu/cpu3/cache/index3/level", "3"),

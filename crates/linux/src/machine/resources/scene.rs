@@ -132,7 +132,7 @@ pub(super) mod tests {
     ];
 
     #[test]
-    fn rights_and_lockdown_are_told_apart() {
+    fn rights_and_lockdown_are_distinguished() {
         let refused = |code: i32| {
             refusal("/d/x", &Error::io("read", Path::new("/d/x"), io::Error::from_raw_os_error(code)))
         };

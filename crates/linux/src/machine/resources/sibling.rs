@@ -20,7 +20,7 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
         owner: Some("processor".to_owned()),
         may_touch: Some(true),
         in_force: Some(true),
-        // No counter tells what one hardware thread took from the other.
+        // No counter shows what one hardware thread took from the other.
         touched: None,
         movable: Some(true),
         reason: Some("it can be taken offline, or left idle".to_owned()),

@@ -1,6 +1,7 @@
 //! What the kernel counts of one task: where it last ran, and how often it ran at all.
 //!
-//! Files: proc(5), field 39 of `stat`; Linux `Documentation/scheduler/sched-stats.rst` (`/proc/pid/schedstat`, third figure).
+//! Files: proc(5), field 39 of `stat`; Linux `Documentation/scheduler/sched-stats.rst`
+//! (`/proc/pid/schedstat`, third number).
 
 use super::scene::Scene;
 

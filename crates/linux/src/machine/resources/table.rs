@@ -8,11 +8,11 @@ use super::scene::Scene;
 /// One row, of which the one CPU's column is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub(super) name: String,
     /// The CPU's count since boot.
     pub(super) count: u64,
-    /// What stands after the counts.
+    /// The text after the counts.
     pub(super) text: String,
 }
 

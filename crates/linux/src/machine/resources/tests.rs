@@ -85,11 +85,11 @@ fn every_captured_machine_can_be_asked() {
 }
 
 #[test]
-fn a_capture_tells_what_the_machine_told() {
+fn a_capture_shows_what_the_machine_shows() {
     let (live, dir) = (Root::live(), tempfile::tempdir().unwrap());
     let cpu = live.cpus("sys/devices/system/cpu/online").unwrap().iter().next().unwrap();
     capture(&live, dir.path(), &selection()).unwrap();
-    let told = |root: &Root, kind: Kind| {
+    let rows_of = |root: &Root, kind: Kind| {
         let rows = resources(root, cpu, &[kind]).unwrap();
         rows.into_iter().map(|row| (row.name, row.asked, row.effective)).collect::<Vec<_>>()
     };
@@ -104,7 +104,7 @@ fn a_capture_tells_what_the_machine_told() {
         Kind::PmQos,
         Kind::Watchdog,
     ] {
-        assert_eq!(told(&live, kind), told(&captured, kind), "{kind}");
+        assert_eq!(rows_of(&live, kind), rows_of(&captured, kind), "{kind}");
     }
     // Where an interrupt is routed may change while this is read; which queues and interrupts there are does not.
     let named = |root: &Root, kind: Kind| {
@@ -119,7 +119,7 @@ fn a_capture_tells_what_the_machine_told() {
 }
 
 #[test]
-fn only_the_kinds_asked_for_are_read() {
+fn only_the_requested_kinds_are_read() {
     let rows = resources(&captured("isolated-6.1"), 3, &[Kind::Kthread, Kind::Irq]).unwrap();
     let kinds: BTreeSet<_> = rows.iter().map(|row| row.kind).collect();
     assert_eq!(kinds, BTreeSet::from([Kind::Irq, Kind::Kthread]));
@@ -203,18 +203,18 @@ fn a_machine_that_has_everything_has_a_row_of_every_kind() {
 }
 
 #[test]
-fn a_capture_of_a_capture_tells_the_same() {
+fn a_capture_of_a_capture_shows_the_same() {
     let (_dir, root) = tree(WHOLE);
     let to = tempfile::tempdir().unwrap();
     capture(&root, to.path(), &selection()).unwrap();
     let again = Root::open(to.path()).unwrap();
     // The mount points of this tree are not the usual ones of resctrl, whose files a capture knows by their usual place.
-    let told = |root: &Root| -> Vec<_> {
+    let rows_of = |root: &Root| -> Vec<_> {
         let rows = resources(root, 1, Kind::ALL).unwrap().into_iter();
         rows.filter(|row| !matches!(row.kind, Kind::Resctrl | Kind::Task | Kind::Kthread | Kind::Bandwidth))
             .collect()
     };
-    assert_eq!(told(&root), told(&again));
+    assert_eq!(rows_of(&root), rows_of(&again));
 }
 
 proptest! {

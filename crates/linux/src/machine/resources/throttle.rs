@@ -52,7 +52,7 @@ fn server(scene: &Scene, name: &str, mechanism: &str) -> Option<Resource> {
     let runtime = match scene.look(&format!("{at}/runtime")) {
         Ok(Some(text)) => text,
         Ok(None) => return None,
-        // Whether the kernel has one cannot be told apart either.
+        // Then it is also unknown whether the kernel has one.
         Err(why) => return Some(Resource { reason: Some(why), ..row }),
     };
     let on = runtime.parse::<u64>().ok().map(|ns| ns > 0);
@@ -81,7 +81,7 @@ mod tests {
     use crate::machine::tree::tree;
 
     #[test]
-    fn throttling_and_servers_are_told_apart() {
+    fn throttling_and_servers_are_distinguished() {
         let (_dir, root) = tree(&[
             ("proc/sys/kernel/sched_rt_runtime_us", "-1"),
             ("proc/sys/kernel/sched_rt_period_us", "1000000"),

@@ -1,6 +1,7 @@
 //! The processor's own interrupts: timer, IPIs, NMIs, machine checks. No mask governs them; their causes do.
 //!
-//! Rows: Linux `arch/x86/kernel/irq.c` (`arch_show_interrupts`), `arch/arm64/kernel/smp.c` (`IPI0` and on, told apart by their text).
+//! Rows: Linux `arch/x86/kernel/irq.c` (`arch_show_interrupts`), `arch/arm64/kernel/smp.c` (`IPI0`
+//! and on, distinguished by their text).
 
 use super::id;
 use super::scene::Scene;

@@ -34,7 +34,7 @@ fn all(scene: &Scene, global: Option<&Cpus>) -> Option<Resource> {
     let here = global.contains(scene.cpu);
     let workers = workers(scene, |name| name.starts_with("kworker/u"));
     let seen = workers.iter().filter(|worker| worker.last == Some(scene.cpu)).count();
-    let told = workers.iter().any(|worker| worker.last.is_some());
+    let last_known = workers.iter().any(|worker| worker.last.is_some());
     let reason = isolated.map_or_else(
         || "its mask can be set".to_owned(),
         |isolated| format!("its mask can be set; isolated partitions take {isolated} out of it"),
@@ -42,11 +42,11 @@ fn all(scene: &Scene, global: Option<&Cpus>) -> Option<Resource> {
     Some(Resource {
         asked: Some(requested.as_ref().unwrap_or(global).to_string()),
         effective: Some(global.to_string()),
-        observed: told.then(|| format!("{seen} of {} unbound workers last ran here", workers.len())),
+        observed: last_known.then(|| format!("{seen} of {} unbound workers last ran here", workers.len())),
         owner: Some("workqueue".to_owned()),
         may_touch: Some(here),
         in_force: Some(here),
-        touched: told.then_some(seen > 0),
+        touched: last_known.then_some(seen > 0),
         movable: Some(true),
         reason: Some(reason),
         mechanism: Some(id::WQ_MASK.to_owned()),

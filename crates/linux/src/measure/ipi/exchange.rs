@@ -24,7 +24,7 @@ pub(super) struct Line {
 pub(super) struct Pace {
     /// The most wake-ups.
     pub(super) count: u32,
-    /// Distance of wake-ups, ns.
+    /// Interval of wake-ups, ns.
     pub(super) interval_ns: i64,
     /// No wake-up begins after this time, CLOCK_MONOTONIC ns.
     pub(super) until_ns: i64,

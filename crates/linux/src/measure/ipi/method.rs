@@ -44,10 +44,10 @@ impl Method {
 /// Which signal: one that means nothing to this program, blocked in every thread that may get it.
 const SIGNAL: i32 = libc::SIGUSR1;
 
-/// Lets [`SIGNAL`] wait for whoever asks for it, in this thread and those it makes.
+/// Blocks [`SIGNAL`] in this thread and those it creates: it stays pending until waited for.
 pub(super) fn block_signal() -> io::Result<()> {
     let set = signal_set();
-    // SAFETY: `set` is an initialised signal set; the old one is not asked for.
+    // SAFETY: `set` is an initialised signal set; the old one is not requested.
     let result = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
     if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
 }
@@ -122,7 +122,7 @@ impl Channel {
         match (self.method, &self.ends) {
             (Method::Futex, _) => {
                 while self.word.load(Ordering::Acquire) < number {
-                    // Somebody else's wake-up, or one that came first, is no error: the word tells.
+                    // A foreign or early wake-up is no error: the word decides.
                     let _ = futex(&self.word, libc::FUTEX_WAIT, number - 1);
                 }
                 Ok(())
@@ -149,7 +149,7 @@ impl Channel {
     #[inline(always)]
     fn wait_signal(&self) -> io::Result<()> {
         loop {
-            // SAFETY: the set is initialised, and what the kernel tells of the signal is not asked for.
+            // SAFETY: the set is initialised, and no information on the signal is requested.
             let got = unsafe { libc::sigwaitinfo(&raw const self.signals, std::ptr::null_mut()) };
             if got == SIGNAL {
                 return Ok(());

@@ -42,9 +42,9 @@ pub struct IpiSpec {
     pub methods: Vec<Method>,
     /// Wake-ups a pair and method.
     pub count: u32,
-    /// Of these, the first so many are stored, and no figure counts them.
+    /// Of these, the first so many are stored, and every statistic excludes them.
     pub warm_up: u32,
-    /// Distance of wake-ups, ns.
+    /// Interval of wake-ups, ns.
     pub interval_ns: i64,
     /// Whether a SCHED_OTHER task keeps both CPUs busy.
     pub busy: bool,

@@ -14,7 +14,7 @@ fn words(bytes: u64) -> u64 {
     bytes.div_ceil(8).max(1)
 }
 
-/// What stands at a place of the array.
+/// The word at a place of the array.
 fn word(place: u64) -> u64 {
     place.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }

@@ -1,7 +1,8 @@
 //! Busy work: a counted loop that takes a given CPU time, calibrated and then verified.
 //!
-//! Calibrated loops are often wrong without anybody noticing: the frequency changes, a neighbour shares the core, the calibration itself
-//! was preempted. So what the loop really takes is measured anew once everything is set up, and stored beside what was asked for.
+//! Calibrated loops are often wrong without anybody noticing: the frequency changes, a neighbour
+//! shares the core, the calibration itself was preempted. So the loop's real time is measured anew
+//! once everything is set up, and stored beside the requested one.
 
 use crate::sys::clock;
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,10 @@ pub(super) struct Busy {
     turns: u64,
 }
 
-/// What was asked for and what was found: CPU time of a job, ns.
+/// CPU time of a job, requested and measured, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Asked for.
+    /// Requested.
     pub asked_ns: u64,
     /// Smallest, median and largest of the trials.
     pub found_ns: [u64; 3],
@@ -41,7 +42,7 @@ impl Busy {
         turn(self.turns);
     }
 
-    /// Runs the job some times and tells what it took.
+    /// Runs the job some times and returns the CPU time it took.
     pub(super) fn verify(&self) -> Verified {
         let give_up = clock::now_ns() + LIMIT_NS;
         let mut found = Vec::with_capacity(TRIALS);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_is_off_is_told() {
+    fn a_loop_that_is_off_is_reported() {
         assert!(!Verified { asked_ns: 1000, found_ns: [900, 1050, 9000] }.is_off());
         assert!(Verified { asked_ns: 1000, found_ns: [1000, 1051, 1051] }.is_off());
     }

@@ -153,8 +153,9 @@ pub fn read_into(file: &Path, cpus: &str, pipe: &mut impl Write) -> io::Result<(
     }
 }
 
-/// The writer process: compares what comes out of `pipe` with the file until the pipe is closed, then tells `compared wrong`.
-pub fn compare_from(file: &Path, cpus: &str, pipe: &mut impl Read, told: &mut impl Write) -> io::Result<()> {
+/// The writer process: compares the output of `pipe` with the file until the pipe is closed, then
+/// writes `compared wrong`.
+pub fn compare_from(file: &Path, cpus: &str, pipe: &mut impl Read, sink: &mut impl Write) -> io::Result<()> {
     enter(cpus)?;
     let mut file = File::open(file)?;
     let mut compared = Compared::default();
@@ -166,7 +167,7 @@ pub fn compare_from(file: &Path, cpus: &str, pipe: &mut impl Read, told: &mut im
         }
         compared.add(output == expected);
     }
-    writeln!(told, "{} {}", compared.compared, compared.wrong)
+    writeln!(sink, "{} {}", compared.compared, compared.wrong)
 }
 
 fn enter(cpus: &str) -> io::Result<()> {
@@ -219,9 +220,9 @@ mod tests {
         let mut given = [outputs.clone(), outputs[..3 * OUTPUT_BYTES].to_vec()].concat();
         given[5 * OUTPUT_BYTES] ^= 1;
         given[outputs.len()] ^= 1;
-        let mut told = Vec::new();
-        compare_from(&pair.expected, &here(), &mut &given[..], &mut told).unwrap();
-        assert_eq!(String::from_utf8(told).unwrap(), format!("{} 2\n", STEPS + 3));
+        let mut counts = Vec::new();
+        compare_from(&pair.expected, &here(), &mut &given[..], &mut counts).unwrap();
+        assert_eq!(String::from_utf8(counts).unwrap(), format!("{} 2\n", STEPS + 3));
         for mut source in [Source::memory(pair).unwrap(), Source::files(pair).unwrap()] {
             let mut compared = Compared::default();
             for (step, output) in (0..).zip(given.chunks_exact(OUTPUT_BYTES)) {

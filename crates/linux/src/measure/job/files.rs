@@ -1,4 +1,4 @@
-//! The files of periodic jobs: inputs, expected outputs, and where asked for an executable of each copy's own.
+//! The files of periodic jobs: inputs, expected outputs, and on request an executable per copy.
 //!
 //! "Own files" are inodes of their own (ERTS 2022, §VI-A): processes that share a file share its pages in the page cache, program text
 //! included; copies share nothing. All lie in one directory that goes when the value is dropped. A killed process cannot do that, so the
@@ -99,7 +99,7 @@ fn packed<const WORDS: usize>(rows: &[[u64; WORDS]], bytes: usize) -> Vec<u8> {
     packed
 }
 
-/// A name that tells the owner; one process may make several.
+/// A name that contains the owner; one process may make several.
 fn unused(place: &Path, owner: Owner) -> PathBuf {
     let names = (0..).map(|number| place.join(format!("{PREFIX}{owner}.{number}")));
     names.into_iter().find(|path| !path.exists()).unwrap_or_default()

@@ -120,7 +120,7 @@ impl Job {
         }
     }
 
-    /// What busy work was asked for, and what it was found to take.
+    /// The busy work requested, and the CPU time it was found to take.
     pub fn verify(&mut self) -> Option<Verified> {
         match &mut self.kind {
             Kind::Busy(busy) => Some(busy.verify()),

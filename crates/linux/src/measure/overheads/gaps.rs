@@ -1,10 +1,10 @@
-//! Ticks, as gaps of a busy loop. All gaps are stored; those that come at a tick's distance are found later.
+//! Ticks, as gaps of a busy loop. All gaps are stored; those at a tick's interval are found later.
 
 use super::{Bench, Term};
 use crate::measure::batch;
 use crate::sys::clock;
 
-/// The most gaps that are kept: a machine this noisy has no ticks to be told from the noise.
+/// The most gaps that are kept: on a machine this noisy, ticks cannot be distinguished from noise.
 const ROOM: usize = 1 << 14;
 /// The pause before the loop.
 const REST_NS: i64 = 300_000_000;
@@ -27,11 +27,11 @@ pub(super) fn gaps(bench: &mut Bench<'_>) {
         last = now;
     }
     if gaps.len() == ROOM {
-        let told = format!(
+        let limit = format!(
             "the loop that looks for ticks ended early: {ROOM} gaps in {} ns",
             bench.ns((last - begin) as i64)
         );
-        bench.finished.limits.push(told);
+        bench.finished.limits.push(limit);
     }
     bench.store(Term::Gap, 0, turn, &gaps);
 }

@@ -36,7 +36,7 @@ pub(super) fn release(bench: &mut Bench<'_>) -> io::Result<()> {
         // Between two timers whoever waits for this CPU may run.
         clock::sleep_until(at_ns + PATIENCE_NS + AHEAD_NS);
     }
-    tell_unseen(bench, "timer", samples.len());
+    note_unseen(bench, "timer", samples.len());
     bench.store(Term::Release, 0, turn, &samples);
     Ok(())
 }
@@ -55,7 +55,7 @@ fn gap_beyond(bench: &Bench<'_>, due: u64, late: u64, threshold: u64) -> Option<
     None
 }
 
-fn tell_unseen(bench: &mut Bench<'_>, what: &str, seen: usize) {
+fn note_unseen(bench: &mut Bench<'_>, what: &str, seen: usize) {
     let unseen = (bench.spec.count as usize).saturating_sub(seen);
     if unseen > 0 && !bench.ring.stopped() {
         bench.finished.limits.push(format!(
@@ -76,7 +76,7 @@ fn membarrier(command: i32) -> io::Result<()> {
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Distance of interprocessor interrupts.
+/// Interval of interprocessor interrupts, ns.
 const APART_NS: i64 = 100_000;
 
 /// A thread on the partner orders an interrupt; the loop here stands still where it arrives. From before the order, less an empty system
@@ -132,20 +132,21 @@ pub(super) fn ipi(bench: &mut Bench<'_>) -> io::Result<()> {
     let offset =
         offset::offset(&rounds).ok_or_else(|| io::Error::other("no round of the ping-pong ended"))?;
     let samples = arrivals(&sent, &gaps, offset, own, apart);
-    tell_unseen(bench, "interprocessor", samples.len());
-    let told = format!(
+    note_unseen(bench, "interprocessor", samples.len());
+    let limit = format!(
         "the counters of CPUs {partner} and {} are {} ns apart, give or take {} ns: so exact are the interprocessor interrupts",
         bench.order.cpu(),
         bench.ns(offset.ticks),
         bench.ns(offset.bound as i64)
     );
-    bench.finished.limits.push(told);
+    bench.finished.limits.push(limit);
     bench.store(Term::Ipi, 0, own, &samples);
     Ok(())
 }
 
-/// To every order the first gap that ends after it, within the distance of orders: when it was sent, and how long until the gap began. A
-/// gap that had begun before the order can have left its own system call (`least`) is one of something else, and tells nothing.
+/// For every order the first gap that ends after it, within the interval of orders: when it was
+/// sent, and how long until the gap began. A gap that began before the order can have left its own
+/// system call (`least`) has another source, and is skipped.
 fn arrivals(sent: &[u64], gaps: &[(u64, u64)], offset: Offset, least: u64, apart: u64) -> Vec<(u64, i64)> {
     let mut gaps = gaps.iter().peekable();
     let mut found = Vec::new();

@@ -28,11 +28,11 @@ pub const COLUMNS: [&str; 3] = ["term", "bytes", "subtracted_ns"];
 pub enum Term {
     /// A timer interrupt that wakes nobody.
     Release,
-    /// A call of the scheduler that goes on with the same thread.
+    /// A call of the scheduler that continues the same thread.
     Sched,
     /// A wake-up of, and switch to, another thread on the same CPU.
     Switch,
-    /// Gaps of a busy loop; which of them are ticks is for the analysis to say.
+    /// Gaps of a busy loop; the analysis decides which of them are ticks.
     Gap,
     /// From the order of an interprocessor interrupt until the loop on its target stands still.
     Ipi,

@@ -84,6 +84,7 @@ struct AtomicTurn {
 fn futex(word: &AtomicU32, action: i32, value: u32) {
     let none = std::ptr::null::<libc::timespec>();
     let action = action | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word lives as long as the call; no timeout is given. Whatever it answers, the word tells whose turn it is.
+    // SAFETY: the word lives as long as the call; no timeout is given. Whatever it returns, the
+    // word shows whose turn it is.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), action, value, none) };
 }

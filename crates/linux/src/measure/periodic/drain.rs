@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn records_become_rows_and_lost_jobs_are_told_from_missed_ones() {
+    fn records_become_rows_and_lost_jobs_are_distinguished_from_missed_ones() {
         let mut drain = PeriodicDrain::new(2);
         let records = [
             job_records(1_000, 0, WARM_UP, 0, &[(7, 0), (8, 0)]),

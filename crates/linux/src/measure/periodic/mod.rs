@@ -48,7 +48,7 @@ pub struct Kit {
     meters: Meters,
     compared: Compared,
     verified: Option<Verified>,
-    /// Steps done so far: the rehearsal's count, because inputs and outputs go on in their order.
+    /// Steps done so far: the rehearsal's count, because inputs and outputs continue in order.
     step: u64,
     failed: Option<io::Error>,
 }
@@ -75,8 +75,9 @@ impl Kit {
         }))
     }
 
-    /// Does some jobs as the window will, so that nothing is touched there for the first time, and measures what busy work really takes.
-    /// The ring is empty afterwards; inputs and outputs go on in their order.
+    /// Does some jobs as the window will, so that nothing is touched there for the first time, and
+    /// measures the real time of busy work. The ring is empty afterwards; inputs and outputs
+    /// continue in their order.
     pub fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
         const SHORT_NS: i64 = 5_000_000;
         let period_ns = std::mem::replace(&mut self.spec.period_ns, SHORT_NS / 4);
@@ -139,7 +140,7 @@ impl Kit {
     }
 }
 
-/// What of the jobs does not bear the figures it should, one sentence each.
+/// Reasons why results of the jobs are limited, one sentence each.
 pub fn limits(jobs: &JobRecord) -> Vec<String> {
     let wrong = (jobs.outputs_wrong > 0).then(|| {
         format!("{} of {} outputs were not the expected ones", jobs.outputs_wrong, jobs.outputs_compared)
@@ -165,7 +166,7 @@ struct Stamps {
     after: Reading,
 }
 
-/// Does a job every period, from `start_ns` on, until the end of the window or until told to stop.
+/// Does a job every period, from `start_ns` on, until the end of the window or until asked to stop.
 fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_ns: i64) -> LoopResult {
     let period_ns = kit.spec.period_ns;
     let wanted = (duration_ns.max(0) as u64).div_ceil(period_ns as u64);
@@ -201,7 +202,7 @@ fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_n
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
 }
 
-/// Does a job at every release of the kernel, until the end of the window or until told to stop.
+/// Does a job at every release of the kernel, until the end of the window or until asked to stop.
 fn serve_releases(
     ring: &mut Ring,
     kit: &mut Kit,
@@ -216,7 +217,7 @@ fn serve_releases(
     while !ring.stopped() {
         sched::yield_now();
         stamps.wake_ns = clock::now_ns();
-        // A job that was released before the end is one that was asked for, however late it wakes.
+        // A job that was released before the end counts as requested, however late it wakes.
         if stamps.wake_ns >= end && releases.of_job(stamps.wake_ns).ns >= end {
             count.passed(end);
             break;

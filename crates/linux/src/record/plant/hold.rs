@@ -5,8 +5,8 @@
 //! ftrace calls it at a function's entry; off, where a breakpoint does so inside one
 //! (kernel/trace/bpf_trace.c, `trace_call_bpf`; arch/x86/kernel/kprobes; on arm64 every probe is a
 //! breakpoint). What is held is the context that runs into the probe: a task's system call, a
-//! softirq, a hard interrupt. No module is needed, and no tracepoint tells of it. The program is
-//! armed for one hold, and it gives back when that began and ended.
+//! softirq, a hard interrupt. No module is needed, and no tracepoint reports it. The program is
+//! armed for one hold, and it returns when that began and ended.
 
 use perf_event::events::KProbe;
 use perf_event::{Builder, Counter};

@@ -1,5 +1,5 @@
 //! A machine that does not execute for a while, as seen from inside: all its CPUs stand still
-//! together, and its clocks go on.
+//! together, and its clocks continue.
 //!
 //! Nothing in a guest can do that. Whoever watches its console is asked to, by a line.
 
@@ -19,14 +19,14 @@ pub const LENGTH: Duration = Duration::from_millis(400);
 const CONSOLE: &str = "/dev/console";
 /// Emulated CPUs take turns of a tenth of a second (QEMU, `TCG_KICK_PERIOD`): this was none.
 const GAP_NS: i64 = 200_000_000;
-/// The loops go on for so long behind it: the emulator's timers may come later than its CPUs.
+/// The loops continue for so long after it: the emulator's timers may come later than its CPUs.
 const BEHIND_NS: i64 = 30_000_000;
 /// How long somebody may take who was asked.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
-/// Asks for the machine to be stopped while the calling thread is in user space, between two of the
-/// `sleeps` that the victim counts; when that was. The clock is looked at every `turns` turns of a
-/// loop, on this CPU and on `from`: both stood still only while neither saw it go on.
+/// Requests a stop of the machine while the calling thread is in user space, between two of the
+/// `sleeps` that the victim counts; returns when that was. A loop on this CPU and one on `from`
+/// read the clock every `turns` turns: both stood still only while neither saw it advance.
 pub(super) fn stopped(from: u32, sleeps: &AtomicU32, turns: u32) -> io::Result<[i64; 2]> {
     let until_ns = clock::now_ns() + PATIENCE_NS;
     let looks = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! How sure the figures of samples are: what dependent samples are worth, intervals of quantiles, deadlines.
+//! How sure the statistics of samples are: effective sample sizes, quantile intervals, deadlines.
 
 use crate::text::layout::Page;
 use crate::{Document, certainty, heading};

@@ -7,8 +7,8 @@ use analysis::drift::Drift;
 
 pub(super) fn section(page: &mut Page, document: &Document) {
     let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
-    let (Some(told), Some(facts)) = (&document.analysis.clocks, facts) else { return };
-    let (over, step) = (format::span(told.span_ns as u64), format::ns(facts.step_ns as i64));
+    let (Some(clock_analysis), Some(facts)) = (&document.analysis.clocks, facts) else { return };
+    let (over, step) = (format::span(clock_analysis.span_ns as u64), format::ns(facts.step_ns as i64));
     page.heading(&format!("CLOCKS AGAINST CLOCK_MONOTONIC   over {over}, a reading every {step}"));
     let row = |rate: &Rate| {
         let of = |show: &dyn Fn(&Drift) -> String| rate.drift.as_ref().map_or_else(|| "-".to_owned(), show);
@@ -24,12 +24,12 @@ pub(super) fn section(page: &mut Page, document: &Document) {
         ]
     };
     let head = ["clock", "faster by, ppb", "+-", "an hour", "set", "pairs", "bracket", "a read"];
-    page.table(1, &head, &told.rates.iter().map(row).collect::<Vec<_>>());
+    page.table(1, &head, &clock_analysis.rates.iter().map(row).collect::<Vec<_>>());
     page.item(
         "  ",
         "+-: standard error of the rate; bracket: each pair is known to so much; set: jumps, taken out",
     );
-    for remark in clocks::remarks(told, facts) {
+    for remark in clocks::remarks(clock_analysis, facts) {
         page.item("  ", &remark);
     }
 }

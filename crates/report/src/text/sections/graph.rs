@@ -22,7 +22,7 @@ pub(in crate::text) fn section(page: &mut Page, document: &Document) {
             format::count(edge.account.sent),
             format::count(edge.account.lost()),
             some(latency.p50_ns),
-            time(latency.p99_told_ns()),
+            time(latency.reportable_p99_ns()),
             some(latency.max_ns),
             some(edge.latency.hop.max_ns),
         ]
@@ -36,7 +36,7 @@ pub(in crate::text) fn section(page: &mut Page, document: &Document) {
         for end in &chain.ends {
             let [p50, max] =
                 [end.latency.p50_ns, end.latency.max_ns].map(|ns| time((end.latency.n > 0).then_some(ns)));
-            let p99 = time(end.latency.p99_told_ns());
+            let p99 = time(end.latency.reportable_p99_ns());
             let what = format!(
                 "chain {} to {}: n {}, p50 {p50}, p99 {p99}, observed max {max}",
                 chain.name,

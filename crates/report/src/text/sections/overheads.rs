@@ -6,9 +6,9 @@ use crate::{Document, format};
 use analysis::overheads::Overheads;
 
 pub(super) fn section(page: &mut Page, document: &Document) {
-    for told in &document.analysis.overheads {
-        page.heading(&format!("WHAT THE KERNEL'S WORK COSTS   CPU {}", told.cpu));
-        let rows = told.terms.iter().map(|term| {
+    for overheads in &document.analysis.overheads {
+        page.heading(&format!("WHAT THE KERNEL'S WORK COSTS   CPU {}", overheads.cpu));
+        let rows = overheads.terms.iter().map(|term| {
             let figures = &term.figures;
             vec![
                 term.term.clone(),
@@ -24,23 +24,23 @@ pub(super) fn section(page: &mut Page, document: &Document) {
         });
         let head = ["term", "set", "n", "subtracted", "min", "p50", "p90", "p99", "observed max"];
         page.table(1, &head, &rows.collect::<Vec<_>>());
-        match told.tick_period_ns {
+        match overheads.tick_period_ns {
             Some(period) => {
                 page.item("  ", &format!("tick: gaps at a distance of {}", format::ns(period)));
             }
             None => page.item("  ", "tick: no gaps at the distance of a tick"),
         }
-        traced(page, document, told);
+        traced(page, document, overheads);
     }
 }
 
 /// The same kernel work by its own tracepoints, and what recording adds to it.
-fn traced(page: &mut Page, document: &Document, told: &Overheads) {
-    if told.traced.is_empty() {
+fn traced(page: &mut Page, document: &Document, overheads: &Overheads) {
+    if overheads.traced.is_empty() {
         return;
     }
     page.item("", "by the kernel's own tracepoints, in a window of its own");
-    let rows = told.traced.iter().map(|term| {
+    let rows = overheads.traced.iter().map(|term| {
         let lengths = &term.lengths;
         vec![
             term.term.clone(),

@@ -1,4 +1,5 @@
-//! Periodic jobs: least, mean, most and deviation of each quantity of the victim, as the paper's figures plot them; a row a copy.
+//! Periodic jobs: least, mean, most and deviation of each quantity of the victim, as the paper's
+//! figures plot them; one row per copy.
 
 use super::time;
 use crate::jobs::{self, Quantity};

@@ -10,9 +10,9 @@ const SHOWN: usize = 5;
 const ROWS: usize = 4;
 
 pub(super) fn section(page: &mut Page, document: &Document) {
-    let Some((told, section)) = snapshots(document) else { return };
+    let Some((record, section)) = snapshots(document) else { return };
     page.heading("WHAT RAN DURING THE LARGEST SAMPLES");
-    account(told, section).iter().for_each(|line| page.item("", line));
+    account(record, section).iter().for_each(|line| page.item("", line));
     let t0_ns = document.run.windows.first().map_or(0, |window| window.t0_ns);
     for one in largest(section).into_iter().take(SHOWN) {
         let sample = &one.sample;

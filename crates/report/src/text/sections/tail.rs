@@ -16,11 +16,11 @@ pub(crate) fn section(page: &mut Page, document: &Document) {
             page.table(0, &tail::HEAD, &one.levels.iter().map(tail::row).collect::<Vec<_>>());
         }
         tail::fits(one).iter().for_each(|fit| page.item("    ", fit));
-        let told = one.checks.iter().map(|check| {
+        let results = one.checks.iter().map(|check| {
             let [name, _, p, verdict] = tail::check(check);
             if verdict == "failed" { format!("{name} p {p} FAILED") } else { format!("{name} p {p}") }
         });
-        let checks: Vec<String> = told.collect();
+        let checks: Vec<String> = results.collect();
         if !checks.is_empty() {
             page.item("    checks: ", &checks.join("; "));
         }

@@ -37,10 +37,10 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     page.table(1, &head, &tasks.iter().map(their_responses).collect::<Vec<_>>());
     let short: u64 = tasks.iter().map(|one| one.figures.under_executed).fold(0, u64::saturating_add);
     if first.task.slot_ns.is_some() && short > 0 {
-        let told = format!(
+        let sentence = format!(
             "{short} jobs used less CPU time than their C: what preempted them ran inside their slots"
         );
-        page.item("", &told);
+        page.item("", &sentence);
     }
     page.item(
         "",

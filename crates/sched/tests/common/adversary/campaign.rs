@@ -11,7 +11,7 @@ use sched::overheads::Overheads;
 use sched::question::{Question, Unit};
 use sched::{Ask, EdfJitter, Limits, System, Test, equals};
 
-/// A test, with all that is counted beside it, and the sets that it is asked about.
+/// A test, with all that is counted beside it, and the sets it is applied to.
 #[derive(Debug, Clone)]
 pub(crate) struct Trial {
     pub(crate) name: String,
@@ -83,8 +83,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 impl Trial {
-    /// Draws sets until so many are accepted, or two hundred times as many are drawn; looks at as
-    /// many refused ones as at accepted ones at most.
+    /// Draws sets until this many are accepted, or two hundred times as many are drawn. Checks at
+    /// most as many refused sets as accepted ones.
     pub(crate) fn run(&self, accepted: u64, effort: Effort, seed: u64) -> Tally {
         let mut numbers = Numbers(seed);
         let mut tally = Tally::default();

@@ -4,7 +4,7 @@
 //! A simulation in whole nanoseconds of what the tests speak of, which shares no formula with the
 //! library: jobs are stretches of execution, suspension, sections without preemption and critical
 //! sections; cores take the most urgent of them. Sets are drawn in ticks of [`TICK_NS`], and jobs
-//! arrive, are delayed and ask for locks at any nanosecond between, as real time has it. Where jobs
+//! arrive, are delayed and request locks at any nanosecond between, as real time has it. Where jobs
 //! come and when they ask is drawn near the worst cases that are known, and then changed step by
 //! step towards later jobs.
 //!

@@ -22,7 +22,7 @@ struct Planned {
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     tasks: Vec<Vec<Planned>>,
-    /// What decides between jobs that ask for a lock in one moment.
+    /// What decides between jobs that request a lock in one moment.
     pub(crate) seed: u64,
 }
 

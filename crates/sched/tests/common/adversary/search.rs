@@ -24,8 +24,8 @@ pub(crate) struct Late {
     pub(crate) at_most: u64,
 }
 
-/// How long each task may take, ns: its bound, else its deadline where the test promises it; none
-/// where nothing is promised.
+/// How long each task may take, ns: its bound, else its deadline where the test guarantees it; none
+/// without a guarantee.
 pub(crate) fn promises(verdict: &Verdict, system: &System, meets_deadlines: bool) -> Vec<Option<u64>> {
     let of = |(task, one): (usize, &sched::SystemTask)| {
         let bound = verdict.response_times.get(task).copied().flatten();
@@ -68,8 +68,8 @@ impl Search<'_> {
         None
     }
 
-    /// How far the worst job is beyond its promise, ns, with its task and response; none where
-    /// nothing is promised.
+    /// How far the worst job is beyond its guarantee, ns, with its task and response; none without
+    /// a guarantee.
     fn worst(&self, script: &Script) -> Option<(i64, usize, u64)> {
         let due_from_release = self.rules.global && self.rules.by_deadline;
         let jobs = script.jobs(self.system, due_from_release);

@@ -30,15 +30,15 @@ fn is_phase_fair(protocol: Protocol) -> bool {
 }
 
 /// Whether readers hold a resource together.
-fn tells_readers_apart(protocol: Protocol) -> bool {
+fn readers_share(protocol: Protocol) -> bool {
     is_phase_fair(protocol) || protocol == Protocol::TaskFair
 }
 
 impl Simulation<'_> {
     /// Who waits for a resource and may enter now does.
     pub(super) fn serve(&mut self, resource: u32, protocol: Protocol) {
-        let apart = tells_readers_apart(protocol);
-        let reads = |access: Access| apart && access == Access::Read;
+        let share = readers_share(protocol);
+        let reads = |access: Access| share && access == Access::Read;
         let (mut held, mut held_by_reader) = (false, false);
         // Task, since when, whether it reads.
         let mut waiting: Vec<(usize, u64, bool)> = Vec::new();
@@ -101,7 +101,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A number of a task at a moment, the same whenever it is asked.
+    /// A number of a task at a moment, the same each time it is computed.
     fn draw(&self, task: usize, moment: u64) -> u64 {
         let seed = self.seed ^ (task as u64) << 40 ^ moment;
         Numbers(seed).between(0, u64::MAX - 1)

@@ -1,5 +1,4 @@
-//! Systems to ask the tests about: small, near the border between yes and no, all times whole
-//! ticks.
+//! Systems for the tests: small, near the border between yes and no, all times whole ticks.
 
 use super::Numbers;
 use super::TICK_NS;

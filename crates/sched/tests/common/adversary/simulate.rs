@@ -17,8 +17,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) locks: Option<Locks>,
 }
 
-/// Time that interrupts take of a core: it starts at a moment, ns, and takes so long. Whoever runs
-/// stays there, holds what it holds, and gets nowhere.
+/// Time that interrupts take of a core: it starts at a moment, ns, and lasts this long. The running
+/// job stays there, keeps what it holds, and makes no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interrupt {
     pub(crate) core: u32,

@@ -35,9 +35,9 @@ fn a_lane_is_called_what_the_figure_says_that_it_is() {
     let [panel] = panels.as_slice() else { panic!("{panels:?}") };
     let Drawn::Lanes(spans) = &panel.drawn else { panic!("{panel:?}") };
     let first = results.iter().map(|(cell, _)| cell.repetition).min().unwrap();
-    let told: Vec<_> =
+    let lanes: Vec<_> =
         spans.iter().map(|span| (span.lane.as_str(), span.label.as_str(), span.from)).collect();
-    assert_eq!(told, [("task 1", "running", f64::from(first)), ("task 2", "waiting", f64::from(first + 1))]);
+    assert_eq!(lanes, [("task 1", "running", f64::from(first)), ("task 2", "waiting", f64::from(first + 1))]);
 }
 
 #[test]

@@ -27,9 +27,9 @@ fn a_number_of_another_kernel_says_which_it_needs() {
     let experiment = read(&text);
     let plan = Plan::of(&experiment, &["6.18".to_owned()], 1, 1.0).unwrap();
     let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), result(Some(1.0), false))).collect();
-    let told = conclude(&experiment, &numbers(), &results).published.remove(0);
-    assert_eq!(told.judgement, Judgement::NotApplicable);
-    assert_eq!(told.why, "needs kernel 5.10: no cell of it was run");
+    let published = conclude(&experiment, &numbers(), &results).published.remove(0);
+    assert_eq!(published.judgement, Judgement::NotApplicable);
+    assert_eq!(published.why, "needs kernel 5.10: no cell of it was run");
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn a_claim_is_judged_on_pairs_that_differ_in_nothing_else() {
     };
     let judged = |repetitions: u32, number: fn(&str) -> f64| judged_in(repetitions, false, number);
     let less = |isolation: &str| if isolation == "boot" { 1.0 } else { 2.0 };
-    assert_eq!(judged(1, less).judgement, Judgement::CannotBeTold, "four pairs: p = 0.125");
+    assert_eq!(judged(1, less).judgement, Judgement::Inconclusive, "four pairs: p = 0.125");
     assert_eq!((judged(2, less).holds, judged(2, less).judgement), (8, Judgement::Agrees));
     assert_eq!(judged(2, |one| -f64::from(u8::from(one == "none"))).judgement, Judgement::Differs);
-    assert_eq!(judged(2, |_| 1.0).judgement, Judgement::CannotBeTold);
+    assert_eq!(judged(2, |_| 1.0).judgement, Judgement::Inconclusive);
     // Its value is a time.
     assert_eq!(
         (judged_in(2, true, less).holds, judged_in(2, true, less).judgement),

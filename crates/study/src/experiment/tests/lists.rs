@@ -1,4 +1,4 @@
-//! Figures by name, and the median.
+//! Values by name, and the median.
 
 use super::*;
 

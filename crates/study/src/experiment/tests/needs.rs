@@ -103,7 +103,7 @@ fn what_the_kernel_shows_goes_before_what_it_was_asked_for() {
     assert!(dropped("nohz_full=2-9").contains("the kernel shows CPUs 2-9 without it"));
     assert!(dropped("isolcpus=managed_irq,2-9").contains("and the kernel drops it"));
     assert!(dropped("irqaffinity=0-9").contains("and the kernel drops it"));
-    // A partition is no boot line, and neither is it none.
+    // A partition is neither a boot line nor the absence of one.
     let partition = |ground: &mut Ground| ground.machine.topology.isolated = cpus("2-3");
     assert!(with(partition, "isolcpus=domain,{cpus}", "quiet").unwrap().contains("a boot with isolcpus"));
     assert!(with(partition, "isolcpus=", "quiet").unwrap().contains("without isolated CPUs (CPUs 2,3)"));
@@ -136,9 +136,9 @@ fn a_kernel_that_is_built_without_a_word_is_the_level_of_others_and_not_of_that_
         boot: needs(ALL).boot[0].iter().map(|word| vec![word.clone()]).collect(),
         ..Needs::default()
     };
-    let told = apart.unmet(&ground).unwrap();
+    let reason = apart.unmet(&ground).unwrap();
     assert_eq!(
-        told,
+        reason,
         "needs a kernel built for nohz_full=2,3, which this one ignores; a kernel built for rcu_nocbs=2,3, which this one ignores"
     );
     // Word by word it would be two subsets at once.

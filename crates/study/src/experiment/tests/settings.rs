@@ -1,4 +1,4 @@
-//! Results of different kernels, boot lines and machines, which are never put together in silence.
+//! Results of different kernels, boot lines and machines, which are never combined silently.
 
 use super::*;
 use crate::experiment::under::{SETTING, Under, apart};
@@ -48,27 +48,31 @@ fn the_boot_lines_of_levels_are_no_other_setting_and_what_else_differs_is() {
     let same = apart(&experiment, &results(["6.1.0", "6.1.0"], ["quiet", "quiet"]));
     assert_eq!((same.settings.len(), same.notes.len()), (0, 0), "{same:?}");
     assert!(same.results.iter().all(|(cell, _)| cell.factors["kernel"] == "6.1"));
-    let told = conclude(&experiment, &numbers(), &same.results);
-    assert_eq!((told.groups.len(), told.claims[0].holds), (8, 8));
+    let conclusion = conclude(&experiment, &numbers(), &same.results);
+    assert_eq!((conclusion.groups.len(), conclusion.claims[0].holds), (8, 8));
     for (release, line, differs) in [
         (["6.1.0", "6.1.1"], ["quiet", "quiet"], "6.1.1"),
         (["6.1.0", "6.1.0"], ["quiet", "quiet mitigations=off"], "mitigations=off"),
     ] {
         let found = apart(&experiment, &results(release, line));
         assert!(found.settings.len() == 2 && found.settings[1].contains(differs), "{found:?}");
-        let told = conclude(&experiment, &numbers(), &found.results);
+        let conclusion = conclude(&experiment, &numbers(), &found.results);
         // No median is made of two of them.
-        assert_eq!(told.groups.len(), 16);
-        assert!(told.groups.iter().all(|group| group.cells == 1 && group.levels.contains_key(SETTING)));
-        let sheet = &sheets(&experiment, &told)[0];
+        assert_eq!(conclusion.groups.len(), 16);
+        assert!(conclusion.groups.iter().all(|group| group.cells == 1 && group.levels.contains_key(SETTING)));
+        let sheet = &sheets(&experiment, &conclusion)[0];
         assert_eq!(sheet.head[..4], ["period", "kernel", "isolation", "setting"].map(str::to_owned));
-        assert_eq!(told.claims[0].holds, 8, "pairs are within one setting");
-        assert!(told.claims[0].why.contains("6.1 A 4 against 0, 6.1 B 4 against 0"), "{:?}", told.claims[0]);
-        // One answer a setting to a published number.
-        assert_eq!(told.published.len(), 2);
+        assert_eq!(conclusion.claims[0].holds, 8, "pairs are within one setting");
         assert!(
-            told.published.iter().all(|one| one.at.contains_key(SETTING) && one.measured.n == 2),
-            "{told:?}"
+            conclusion.claims[0].why.contains("6.1 A 4 against 0, 6.1 B 4 against 0"),
+            "{:?}",
+            conclusion.claims[0]
+        );
+        // One answer a setting to a published number.
+        assert_eq!(conclusion.published.len(), 2);
+        assert!(
+            conclusion.published.iter().all(|one| one.at.contains_key(SETTING) && one.measured.n == 2),
+            "{conclusion:?}"
         );
     }
 }
@@ -82,8 +86,8 @@ fn results_of_two_machines_without_a_common_setting_are_no_pairs() {
             result.under.as_mut().unwrap().processor = "another".to_owned();
         }
     }
-    let told = conclude(&experiment, &numbers(), &apart(&experiment, &mixed).results);
-    assert_eq!((told.claims[0].holds, told.claims[0].judgement), (0, Judgement::NotApplicable));
+    let conclusion = conclude(&experiment, &numbers(), &apart(&experiment, &mixed).results);
+    assert_eq!((conclusion.claims[0].holds, conclusion.claims[0].judgement), (0, Judgement::NotApplicable));
 }
 
 #[test]
@@ -99,9 +103,9 @@ fn kernels_that_contradict_one_another_are_not_averaged() {
         result(there.then_some(if less { 1.0 } else { 2.0 }), false)
     };
     let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
-    let told = conclude(&experiment, &numbers(), &results);
-    let claim = &told.claims[0];
-    assert_eq!((claim.holds, claim.fails, claim.judgement), (12, 4, Judgement::CannotBeTold));
+    let conclusion = conclude(&experiment, &numbers(), &results);
+    let claim = &conclusion.claims[0];
+    assert_eq!((claim.holds, claim.fails, claim.judgement), (12, 4, Judgement::Inconclusive));
     assert!(
         claim.why.contains("6.1 12 against 0, 6.12 0 against 4, which contradict one another"),
         "{claim:?}"

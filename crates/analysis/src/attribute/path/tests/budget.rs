@@ -1,11 +1,11 @@
-//! Tasks that are passed over while the one that waits sleeps.
+//! Tasks that are passed over while the followed task sleeps.
 
 use super::*;
 
 const RELEASE: i64 = 100;
 const RAN: i64 = 720;
 
-/// How long a wake-up in the middle of that was out of budget, with what happens meanwhile, ns.
+/// How long a wake-up meanwhile was out of budget, given the events in between, ns.
 fn without_budget(meanwhile: &[KernelEvent], after: &[KernelEvent]) -> u64 {
     let (low, preempted) = (task(5, fair()), task(6, fifo(FIFO - 10)));
     let before = [between(10, preempted, true, victim()), between(50, victim(), false, low)];
@@ -13,12 +13,12 @@ fn without_budget(meanwhile: &[KernelEvent], after: &[KernelEvent]) -> u64 {
     let switch = [between(700, low, true, victim())];
     let events: Vec<_> =
         before.iter().chain(meanwhile).chain(&wake_up).chain(&switch).chain(after).copied().collect();
-    let told = paths(&[(RELEASE, RAN - RELEASE)], &events, &[]);
+    let paths = paths_of(&[(RELEASE, RAN - RELEASE)], &events, &[]);
     let throttled = |part: &&Part| {
         part.step == Step::Switch
             && part.taken.is_some_and(|taken| taken.taker == Taker::Event(EventClass::Throttle))
     };
-    told[0].parts.iter().filter(throttled).map(|part| part.ns).sum()
+    paths[0].parts.iter().filter(throttled).map(|part| part.ns).sum()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn whoever_was_preempted_and_comes_back_was_passed_over_meanwhile() {
     // It has not come back, or another one has: it may have left.
     assert_eq!(without_budget(&[], &[]), 0);
     assert_eq!(without_budget(&[], &[between(750, victim(), false, task(7, fifo(FIFO - 10)))]), 0);
-    // It is an ordinary task by now, and may have been one all the time.
+    // It is an ordinary task by now, and may have been one before.
     assert_eq!(without_budget(&[], &[between(750, victim(), false, task(6, fair()))]), 0);
     // It slept elsewhere, or was on another CPU.
     let woken = |ts_ns| event(ts_ns, 3, What::Wake { pid: 6, target: 2, done: true });

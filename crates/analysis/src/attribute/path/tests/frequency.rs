@@ -1,9 +1,9 @@
-//! A frequency that changes while somebody waits.
+//! A frequency that changes while a task waits.
 
 use super::*;
 use crate::view::Change;
 
-/// One that takes 2,000 ns at most, recorded on a CPU, of CPU 2.
+/// A change of CPU 2 that takes at most 2,000 ns, recorded on CPU `on`.
 fn changed(ts_ns: i64, on: u32) -> KernelEvent {
     let change = Some(Change { label: 6, most_ns: 2_000 });
     KernelEvent { level: Level::Task, ..event(ts_ns, on, What::Frequency { cpu: 2, change }) }
@@ -20,11 +20,11 @@ fn changes(path: &Path) -> Vec<(Step, u64)> {
     path.parts.iter().filter(is).map(|part| (part.step, part.ns)).collect()
 }
 
-/// The way of a sample from 1,000 to 10,000 whose timer expires at 8,000.
+/// The path of a sample from 1,000 to 10,000 whose timer expires at 8,000.
 fn way(events: &[KernelEvent]) -> Path {
     let mut events = events.to_vec();
     events.extend([expiry(8_000, 2), wake(8_100, 2, false), switch(9_000)]);
-    paths(&[(1_000, 9_000)], &events, &[]).remove(0)
+    paths_of(&[(1_000, 9_000)], &events, &[]).remove(0)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A CPU that sleeps in the way of what it is woken for.
+//! A sleeping CPU that delays what it is woken for.
 
 use super::*;
 use crate::view::IdleState;
@@ -32,17 +32,17 @@ fn a_timer_that_finds_the_cpu_asleep_waits_for_its_exit_and_no_longer_than_the_s
         events.extend([expiry(5_500, 2), wake(5_600, 2, false), switch(6_000)]);
         events
     };
-    let of = |woken: &[KernelEvent]| paths(&[(1_000, 6_000)], &events(woken), &[]).remove(0);
-    // The timer was due at 1,000; what the state does not take is not said to be its.
+    let of = |woken: &[KernelEvent]| paths_of(&[(1_000, 6_000)], &events(woken), &[]).remove(0);
+    // The timer was due at 1,000; time beyond the exit latency is not the state's.
     let path = of(&[timer_interrupt(5_000), awake(7_000)]);
     assert_eq!(exits(&path), [(Step::TimerLate, 2_000)]);
     let late = path.parts.iter().find(|part| part.step == Step::TimerLate && part.taken.is_none()).unwrap();
     assert_eq!(late.ns, 2_500);
-    // A driver that wakes with interrupts off tells of it before the interrupt.
+    // A driver that wakes with interrupts off reports it before the interrupt.
     assert_eq!(exits(&of(&[awake(4_000), timer_interrupt(5_000)])), [(Step::TimerLate, 2_000)]);
     // It was awake before the timer was due.
     assert_eq!(exits(&of(&[awake(900), timer_interrupt(5_000)])), []);
-    // It was waking for something else when the timer came to be due.
+    // It was waking for something else when the timer was due.
     assert_eq!(exits(&of(&[awake(1_400), timer_interrupt(5_000)])), [(Step::TimerLate, 400)]);
 }
 
@@ -50,14 +50,14 @@ fn a_timer_that_finds_the_cpu_asleep_waits_for_its_exit_and_no_longer_than_the_s
 fn a_cpu_that_went_to_sleep_late_has_not_slept_before() {
     let events =
         [asleep(3_000), timer_interrupt(4_000), expiry(4_100, 2), wake(4_200, 2, false), switch(4_300)];
-    assert_eq!(exits(&paths(&[(1_000, 4_000)], &events, &[])[0]), [(Step::TimerLate, 1_000)]);
+    assert_eq!(exits(&paths_of(&[(1_000, 4_000)], &events, &[])[0]), [(Step::TimerLate, 1_000)]);
 }
 
 #[test]
 fn a_cpu_that_is_woken_without_an_interrupt_delays_the_switch() {
     // It polls the flag that another CPU sets.
     let events = [asleep(0), wake(3_000, 0, false), wake(3_050, 0, true), awake(4_200), switch(4_300)];
-    assert_eq!(exits(&paths(&[(1_000, 4_000)], &events, &[])[0]), [(Step::Switch, 1_150)]);
+    assert_eq!(exits(&paths_of(&[(1_000, 4_000)], &events, &[])[0]), [(Step::Switch, 1_150)]);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn of_a_state_without_a_known_latency_nothing_is_said_and_nothing_after_a_loss()
     let unknown = KernelEvent { what: What::Idle(None), ..asleep(0) };
     let rest = [timer_interrupt(5_000), expiry(5_500, 2), wake(5_600, 2, false), switch(6_000)];
     let events: Vec<_> = [asleep(-9), unknown].into_iter().chain(rest).collect();
-    assert_eq!(exits(&paths(&[(1_000, 6_000)], &events, &[])[0]), []);
+    assert_eq!(exits(&paths_of(&[(1_000, 6_000)], &events, &[])[0]), []);
     let mut idle = super::super::idle::Idle::default();
     assert_eq!(idle.event(&asleep(0)), None);
     idle.lost();

@@ -1,4 +1,4 @@
-//! A CPU that did not execute in the way of a timer.
+//! A CPU that did not execute and delays a timer.
 
 use super::*;
 
@@ -32,8 +32,8 @@ fn late(in_user_space: bool) -> Vec<KernelEvent> {
     ]
 }
 
-/// Taken apart with the timer known as said: how long the CPU did not execute, and what stays with
-/// the step, ns.
+/// How long the CPU did not execute, and what stays with the step, ns, if the timer is known with
+/// this confidence.
 fn stopped(known: Known, timer: Confidence, events: &[KernelEvent], spans: &[Span]) -> [u64; 2] {
     let mut builder = PathBuilder::new(2, TID, known, [(RELEASE, RAN - RELEASE)].into_iter());
     let mut paths = Vec::new();
@@ -55,25 +55,25 @@ fn stopped(known: Known, timer: Confidence, events: &[KernelEvent], spans: &[Spa
 }
 
 #[test]
-fn a_timer_that_comes_late_into_user_space_tells_that_the_cpu_did_not_execute() {
+fn a_timer_that_comes_late_into_user_space_shows_that_the_cpu_did_not_execute() {
     let exact = |events: &[KernelEvent], spans: &[Span]| stopped(KNOWN, Confidence::Exact, events, spans);
     // The interrupt's own beginning stays with the step.
     assert_eq!(exact(&late(true), &[]), [800_000, 5_000]);
     // Another interrupt's handler ran meanwhile: that has its own box.
     assert_eq!(exact(&late(true), &[span(EventClass::Irq, 890_000, 899_000)]), [791_000, 5_000]);
-    // So has the way out of that one, with interrupts off, which arms the tick.
+    // So has that interrupt's exit, with interrupts off, which arms the tick.
     let mut events = late(true);
     let at_exit =
         [Level::Hard, Level::Task].map(|level| KernelEvent { level, ..event(899_000, 2, What::Other) });
     events.splice(1..1, at_exit);
     assert_eq!(exact(&events, &[]), [800_000, 5_000]);
-    // It was seen at work meanwhile: what was before that may have been code with interrupts off.
+    // It was seen at work meanwhile: before that, code may have run with interrupts off.
     let mut events = late(true);
     let woken = What::Wake { pid: 6, target: 2, done: false };
     let at_work = KernelEvent { pid: 5, level: Level::Task, irqs_off: false, ..event(600_000, 2, woken) };
     events.insert(1, at_work);
     assert_eq!(exact(&events, &[]), [300_000, 505_000]);
-    // So short that it may have been the way back to user space.
+    // So short that it may have been the return to user space.
     events[1].ts_ns = ENTERED - SHORT;
     assert_eq!(exact(&events, &[]), [0, 805_000]);
 }
@@ -90,7 +90,7 @@ fn where_one_condition_is_missing_nothing_is_said_to_be_shown() {
     assert_eq!(stopped(KNOWN, Confidence::Order, &events, &[]), none);
     // The handlers of interrupts were not recorded.
     assert_eq!(stopped(Known { interrupts: false, ..KNOWN }, Confidence::Exact, &events, &[]), none);
-    // An ordinary task allows its timers to be late.
+    // Timers of an ordinary task may be late.
     let ordinary = |event: &KernelEvent| match event.what {
         What::Switch { prev, runnable, next } => {
             let fair = |one: Task| if one.pid == TID { task(TID, fair()) } else { one };

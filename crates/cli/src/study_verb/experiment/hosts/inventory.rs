@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Names of all machines, sorted.
 pub(super) fn hosts(inventory: &Path) -> anyhow::Result<Vec<String>> {
-    // Ansible takes a file that is not there for an empty inventory.
+    // For Ansible, a missing file is an empty inventory.
     if !inventory.exists() {
         return Err(Error::invalid(
             "--hosts",

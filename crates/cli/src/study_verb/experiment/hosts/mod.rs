@@ -1,5 +1,6 @@
-//! The cells of an experiment on many machines, through Ansible: what has no result is divided among those that can be reached, each runs
-//! its cells with this program, and what it found comes back. There is no machinery of our own beside the role in `deploy/ansible`.
+//! The cells of an experiment on many machines, through Ansible: cells without a result are divided
+//! among the machines that can be reached. Each runs its cells with this program and sends the
+//! results back. There is no machinery of our own beside the role in `deploy/ansible`.
 //!
 //! `inventory` asks Ansible for the machines, `playbook` runs the role and hears what became of them.
 
@@ -9,7 +10,7 @@ mod sift;
 
 use super::super::RunArgs;
 use super::cell;
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use anyhow::Context;
 use linux::sys::signals::EndSignals;
 use model::{Error, store};
@@ -66,7 +67,7 @@ pub(super) fn run(
     let mut reached = machines.to_vec();
     let mut left = todo.to_vec();
     if begun {
-        Teller::say("what an earlier call has left on the machines is ended, given back and collected");
+        Reporter::say("what an earlier call has left on the machines is ended, given back and collected");
         let heard = fleet.play("collect.yml", &here, machines.len(), Duration::ZERO, signals)?;
         fleet.import(&here, machines, todo)?;
         if heard.interrupted {
@@ -86,16 +87,16 @@ pub(super) fn run(
     let shares = shares(&reached, &left)?;
     write_orders(&here, machines, &shares, fleet.text)?;
     let longest = shares.values().map(|cells| expected(cells)).max().unwrap_or_default();
-    let told = format!(
+    let summary = format!(
         "{} cells on {}, about {} on the one that has most",
         left.len(),
         counted(shares.len()),
         report::format::span(longest.as_nanos() as u64)
     );
-    Teller::say(&told);
+    Reporter::say(&summary);
     let heard = fleet.play("run.yml", &here, shares.len(), longest, signals)?;
     if heard.interrupted {
-        Teller::say(
+        Reporter::say(
             "stopped: the machines are told to end, to give back what they have changed, and what they have is collected",
         );
         fleet.play("collect.yml", &here, machines.len(), Duration::ZERO, signals)?;
@@ -113,7 +114,7 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// So many machines, in words.
+/// A number of machines, in words.
 fn counted(machines: usize) -> String {
     if machines == 1 { "1 machine".to_owned() } else { format!("{machines} machines") }
 }
@@ -155,7 +156,7 @@ fn write_orders(
     Ok(())
 }
 
-/// A cell whose machine did not come to its end.
+/// A cell whose machine did not finish.
 fn lost(planned: &Planned, heard: &Heard, host: Option<&str>) -> (Cell, CellResult) {
     let found = host.map_or_else(|| heard.lost.iter().next(), |host| heard.lost.get_key_value(host));
     let (place, why) = match (found, host) {
@@ -185,8 +186,7 @@ impl Fleet<'_> {
     fn variables(&self, here: &Path, longest: Duration) -> anyhow::Result<Value> {
         let args = self.args;
         let mut run = vec!["--repetitions".to_owned(), self.repetitions.to_string()];
-        // What kernel runs there stands in the results: ids are made here, where nobody knows it
-        // yet.
+        // The results say which kernel runs there: ids are made here, before that is known.
         run.extend(["--scale".to_owned(), args.scale().to_string(), "--any-kernel".to_owned()]);
         if let Some(cpus) = &args.cpus {
             run.extend(["--cpus".to_owned(), cpus.to_string()]);
@@ -219,7 +219,7 @@ impl Fleet<'_> {
             let results = here.join(host).join("results");
             let removed = sift::sift(&results)?;
             if removed > 0 {
-                Teller::say(&format!(
+                Reporter::say(&format!(
                     "note: {host}: of what came back {removed} files or directories are none of a study's"
                 ));
             }
@@ -240,7 +240,7 @@ impl Fleet<'_> {
                 self.store.save(&planned.cell, serde_json::to_value(&result)?)?;
                 self.keep(&results, id)?;
                 taken.insert(id.to_owned());
-                Teller::say(&format!("{host}: {}", super::in_short(&planned.cell, &result)));
+                Reporter::say(&format!("{host}: {}", super::in_short(&planned.cell, &result)));
             }
             forget(&results)?;
         }
@@ -274,7 +274,7 @@ impl Fleet<'_> {
     }
 }
 
-/// What was brought back is the study's now.
+/// Removes what was brought back: the study has it now.
 fn forget(results: &Path) -> anyhow::Result<()> {
     let archive: PathBuf = results.with_extension("tar.gz");
     for gone in [fs::remove_dir_all(results), fs::remove_file(&archive)] {
@@ -288,7 +288,8 @@ fn forget(results: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the study's directory is called on the machines: the same in every call on this one, and nobody else's.
+/// The name of the study's directory on the machines: the same in every call on this one, and
+/// unique to it.
 fn name(here: &Path) -> anyhow::Result<String> {
     let path = here.join("name");
     if let Ok(name) = fs::read_to_string(&path) {

@@ -1,6 +1,6 @@
 //! Ansible as a process: the role that this program carries, started, heard, and ended with it.
 
-use crate::run::progress::Teller;
+use crate::run::progress::Reporter;
 use anyhow::Context;
 use linux::sys::process::Owner;
 use linux::sys::signals::{EndSignals, unblock_end};
@@ -59,8 +59,8 @@ const SSH_ARGUMENTS: &str = "ANSIBLE_SSH_EXTRA_ARGS";
 const ALIVE: &str = "-o ServerAliveInterval=10 -o ServerAliveCountMax=3";
 /// Most machines at a time.
 const FORKS: usize = 500;
-/// Between two words on how it goes.
-const TELL: Duration = Duration::from_secs(30);
+/// Interval between progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a playbook that was asked to end may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -80,15 +80,15 @@ pub(super) struct Playbook<'a> {
 /// What became of the machines.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// Why a machine did not come to its end.
+    /// Why a machine did not finish.
     pub(super) lost: BTreeMap<String, Lost>,
-    /// The last that Ansible itself said, where it failed without naming a machine.
+    /// The last message of Ansible itself, where it failed without naming a machine.
     pub(super) said: Option<String>,
     /// Whether a signal ended it.
     pub(super) interrupted: bool,
 }
 
-/// Why a machine did not come to its end.
+/// Why a machine did not finish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Lost {
     /// It could not be reached, or no longer.
@@ -119,7 +119,8 @@ pub(super) fn unpack(here: &Path) -> anyhow::Result<PathBuf> {
     Ok(role)
 }
 
-/// A program of Ansible, to be started through this one: it dies with us, and its signals are not blocked as ours are.
+/// A program of Ansible, to be started through this one: it dies with us, and its signals are not
+/// blocked as ours are.
 pub(super) fn ansible(program: &str) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["internal", VERB, &std::process::id().to_string(), program]).stdin(Stdio::null());
@@ -177,7 +178,7 @@ pub(super) fn run(playbook: &Playbook<'_>, signals: &EndSignals) -> anyhow::Resu
     });
     let mut heard = Heard::default();
     let begun = Instant::now();
-    let (mut told, mut asked) = (Instant::now(), None);
+    let (mut last_report, mut asked) = (Instant::now(), None);
     loop {
         match lines.recv_timeout(Duration::from_millis(100)) {
             Ok(line) => {
@@ -195,10 +196,10 @@ pub(super) fn run(playbook: &Playbook<'_>, signals: &EndSignals) -> anyhow::Resu
         if asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
             let _ = child.kill();
         }
-        if told.elapsed() > TELL {
-            told = Instant::now();
+        if last_report.elapsed() > REPORT_INTERVAL {
+            last_report = Instant::now();
             let lost = heard.lost.len();
-            Teller::say(&format!(
+            Reporter::say(&format!(
                 "{} s: {} at work or done, {lost} lost",
                 begun.elapsed().as_secs(),
                 super::counted(playbook.hosts.saturating_sub(lost))
@@ -255,7 +256,7 @@ impl Heard {
             "failed" => Lost::Failed(event.task, event.reason),
             _ => return,
         };
-        Teller::say(&format!("{}: {lost}", event.host));
+        Reporter::say(&format!("{}: {lost}", event.host));
         // The first is the cause; what fails after it is its consequence.
         self.lost.entry(event.host).or_insert(lost);
     }
@@ -320,7 +321,7 @@ mod tests {
         ] {
             heard.line(line);
         }
-        let told: Vec<String> = heard.lost.iter().map(|(host, lost)| format!("{host}: {lost}")).collect();
-        assert_eq!(told, ["b: host failed: Run the cells: no", "c: host unreachable: timed out"]);
+        let losses: Vec<String> = heard.lost.iter().map(|(host, lost)| format!("{host}: {lost}")).collect();
+        assert_eq!(losses, ["b: host failed: Run the cells: no", "c: host unreachable: timed out"]);
     }
 }

@@ -1,6 +1,5 @@
-//! What a machine sends back is data of somebody else: of it are kept the results of cells and,
-//! below `runs`, plain files of the kinds that a run has. All else goes before anything of it is
-//! read.
+//! What a machine sends back is untrusted. Only the results of cells are kept and, below `runs`,
+//! plain files of the kinds that a run has. All else is removed before anything of it is read.
 
 use model::Error;
 use std::ffi::OsStr;
@@ -13,7 +12,7 @@ const MARK: &str = model::store::PARTIAL;
 /// How deep the files of a run lie below the directory of its cell, at most.
 const DEPTH: usize = 4;
 
-/// Removes what is neither `cells/ID.json` nor a file of `runs/ID`; how much that was.
+/// Removes what is neither `cells/ID.json` nor a file of `runs/ID`; returns how much that was.
 pub(super) fn sift(results: &Path) -> Result<usize, Error> {
     let mut removed = 0;
     for (name, path) in entries(results)? {
