@@ -3,6 +3,7 @@
 
 mod arrows;
 mod changelog;
+mod circles;
 mod documented;
 mod foreign;
 mod headers;
@@ -55,6 +56,7 @@ impl fmt::Display for Violation {
 /// The rules, in the order their violations are printed.
 const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     arrows::check,
+    circles::check,
     unsafe_code::check,
     headers::check,
     length::check,
