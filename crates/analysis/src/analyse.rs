@@ -189,8 +189,8 @@ fn unrecorded(one: &Measured<'_>) -> Option<String> {
     let breaks = one.tally.as_ref().map_or(0, |tally| tally.breaks);
     (breaks > 0).then(|| {
         format!(
-            "CPU {}, {} window of phase {}: {breaks} switches are not in the trace, though the kernel counted none as lost: they are \
-             told by the task that its next event names, and last from that event at the latest",
+            "CPU {}, {} window of phase {}: {breaks} context switches are missing from the trace and were not counted as lost by \
+             the kernel. They were inferred from the next event, so their start may be late",
             one.record.cpu,
             one.record.probe.name(),
             one.record.phase

@@ -6,7 +6,7 @@ pub(crate) use model::quantity::{bytes, duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Is this core still: who disturbs it, at what cost, how to stop it, and what can then be guaranteed.
+/// Measure, attribute and remove interference on isolated CPUs; bound what remains.
 #[derive(Debug, Parser)]
 #[command(name = "stillcore", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -18,49 +18,49 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Audit, measure, disturb and judge this machine; write a run directory with a report.
+    /// Audit, measure, disturb and judge this machine; write a run directory and report.
     Assess(AssessArgs),
-    /// Judge every isolation mechanism of this machine, or of a captured one.
+    /// Check every isolation mechanism of this machine or of a snapshot.
     Audit(crate::audit::AuditArgs),
     /// Explain a mechanism, an event class or a kernel fix.
     Explain(crate::explain_verb::ExplainArgs),
-    /// Provoke interference: workloads, confined, counted, and proven to have worked.
+    /// Run interference workloads: confined, counted, and verified to have worked.
     Disturb(crate::disturb_verb::DisturbArgs),
-    /// List everything that may touch one CPU: asked, in force, observed, whose it is.
+    /// List everything that may use one CPU: requested, effective, observed, owner.
     Resources(crate::resources_verb::ResourcesArgs),
-    /// Take what an audit reads into an archive, to audit it elsewhere.
+    /// Archive everything that an audit reads, to audit it elsewhere.
     Snapshot(crate::snapshot_verb::SnapshotArgs),
-    /// Draw the conclusions of a run directory again and write its report.
+    /// Recompute the conclusions of a run directory and write its report.
     Report(ReportArgs),
-    /// Summarise samples files, however long, in bounded memory: losses, quantiles with intervals, deadlines, the largest.
+    /// Summarise samples files in bounded memory: losses, quantiles, deadlines, maxima.
     Summary(crate::summary_verb::SummaryArgs),
-    /// Compare groups of runs: better, worse, equivalent, or how many more runs it takes.
+    /// Compare groups of runs: better, worse, equivalent, or runs still needed.
     Compare(crate::compare_verb::CompareArgs),
-    /// Keep CPUs still: plan, apply, verify and undo.
+    /// Isolate CPUs: plan, apply, verify and undo.
     Isolate {
         /// What to do.
         #[command(subcommand)]
         verb: Box<crate::isolate::IsolateVerb>,
     },
-    /// Measure one thing: wake-up latency, noise, wake-ups across cores, overheads, jobs, clocks.
+    /// Measure wake-up latency, noise, cross-CPU wake-ups, overheads, jobs or clocks.
     Measure {
         /// What to measure.
         #[command(subcommand)]
         verb: Box<crate::measure::MeasureVerb>,
     },
-    /// What can be guaranteed: schedulability of task sets.
+    /// Analyze the schedulability of task sets.
     Sched {
         /// What to ask.
         #[command(subcommand)]
         verb: Box<crate::sched_verb::SchedVerb>,
     },
-    /// Run end-to-end communication graphs: latency of every message, and where all of them went.
+    /// Run communication graphs: end-to-end latency and outcome of every message.
     Graph {
         /// What to do.
         #[command(subcommand)]
         verb: Box<crate::graph_verb::GraphVerb>,
     },
-    /// Look into a recorded trace.
+    /// Analyze or export a trace; watch a program.
     #[command(subcommand)]
     Trace(TraceVerb),
     /// Run a declared matrix of measurements, cell by cell.
@@ -127,10 +127,11 @@ impl Verb {
 /// Arguments of `assess`.
 #[derive(Debug, Args)]
 pub(crate) struct AssessArgs {
-    /// CPUs to measure, as a list such as 2,3 or 4-7 [default: the isolated CPUs, else the highest one].
+    /// CPUs to measure, as a list such as 2,3 or 4-7 [default: the isolated CPUs, else the highest
+    /// one].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Length of each of the three phases; half of it measures wake-ups, half noise.
+    /// Length of each of the three phases; half measures wake-ups, half noise.
     #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
@@ -139,52 +140,54 @@ pub(crate) struct AssessArgs {
     /// Print one JSON object instead of the summary.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Distance of the wake-up probe's releases.
+    /// Release interval of the wake-up probe.
     #[arg(long, default_value = "200us", value_name = "TIME", value_parser = duration)]
     pub(crate) period: Duration,
-    /// Shortest gap the noise probe stores [default: five turns of its loop, at least 500 ns].
+    /// Shortest gap that the noise probe stores [default: five loop iterations, at least 500 ns].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
-    /// SCHED_FIFO priority of the probes; 0 measures under SCHED_OTHER.
+    /// SCHED_FIFO priority of the probes; 0 = SCHED_OTHER.
     #[arg(long, default_value_t = 80, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
     pub(crate) priority: u32,
-    /// Leave idle states to the machine. Else /dev/cpu_dma_latency is held at 0 us meanwhile, as cyclictest does.
+    /// Leave idle states enabled. By default, hold /dev/cpu_dma_latency at 0 us while measuring, as
+    /// cyclictest does.
     #[arg(long)]
     pub(crate) no_dma_latency: bool,
     /// Stressors for the disturbed phase [default: those of the suite `ordinary`].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) stressors: Vec<String>,
-    /// Whether to record the kernel's events: auto does so where it can and says so where it cannot.
+    /// Record kernel events; auto records them where possible and reports where not.
     #[arg(long, default_value = "auto")]
     pub(crate) trace: TraceMode,
-    /// Where this kernel has no events for the senders of IPIs (before 6.4), probe its functions for them.
+    /// If the kernel has no events for senders of IPIs (before 6.4), find them with kprobes.
     #[arg(long)]
     pub(crate) kprobes: bool,
-    /// Record the kernel's stack on the measured CPUs too, where an ordinary task gives one to a
-    /// real-time task: tells kernel code that could not be preempted, and adds microseconds to each
-    /// wake-up of a busy CPU.
+    /// Also record the kernel stack on the measured CPUs when a real-time task replaces an ordinary
+    /// task. Shows kernel code that could not be preempted. Adds microseconds to each wake-up of a
+    /// busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
-    /// microseconds for each event.
+    /// Also record the user-space stacks of senders, for functions with frame pointers. Costs them
+    /// some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
-    /// Read the mechanisms from this directory instead of the built-in catalogue.
+    /// Directory of mechanisms to use instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore
+    /// in the home directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
 
-/// Whether to record events.
+/// Recording of kernel events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceMode {
-    /// Where it can be done.
+    /// Record if possible.
     Auto,
-    /// Fail where it cannot be done.
+    /// Record; fail if not possible.
     On,
-    /// Do not.
+    /// Do not record.
     Off,
 }
 
@@ -193,22 +196,25 @@ pub(crate) enum TraceMode {
 pub(crate) struct ReportArgs {
     /// The run directory.
     pub(crate) run: PathBuf,
-    /// Count the releases that were at least this late, with intervals, also an hour; may be given several times.
+    /// Count the releases at least this late, also per hour, with confidence intervals; repeatable.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Vec<Duration>,
-    /// Estimate what lies beyond the largest sample by laws of extremes, or say why it cannot be estimated.
+    /// Estimate the tail beyond the observed maximum by extreme value theory, or report why that is
+    /// impossible.
     #[arg(long)]
     pub(crate) tail: bool,
-    /// With --tail, the level that is reached once in so many releases, beside n, 10 n and 100 n; may be given several times.
+    /// With --tail, also estimate the level reached once in this many releases, besides n, 10 n and
+    /// 100 n; repeatable.
     #[arg(long, value_name = "RELEASES", requires = "tail", value_parser = releases)]
     pub(crate) once_in: Vec<f64>,
-    /// Write the page there, and nothing into the run directory.
+    /// Write the page to this file, and nothing into the run directory.
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub(crate) html: Option<PathBuf>,
-    /// Print the run's figures in this format instead of the summary, and write nothing into the run directory.
+    /// Print the run's results in this format instead of the summary; write nothing into the run
+    /// directory.
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<ReportFormat>,
-    /// With --format, where to: a file, of latex a directory [default: standard output].
+    /// With --format, output file; for latex a directory [default: standard output].
     #[arg(long, value_name = "PATH", requires = "format")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object instead of the summary.
@@ -216,18 +222,18 @@ pub(crate) struct ReportArgs {
     pub(crate) json: bool,
 }
 
-/// Formats of a run's figures.
+/// Formats of a run's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// OpenMetrics text: for Prometheus, as a file of the node exporter's textfile collector as well.
+    /// OpenMetrics text, for Prometheus or node exporter's textfile collector.
     Openmetrics,
-    /// Comma-separated values, one line a figure.
+    /// Comma-separated values, one line per value.
     Csv,
-    /// Tables in Markdown.
+    /// Markdown tables.
     Markdown,
-    /// pgfplots data with a document that draws them, and a table; needs --out.
+    /// pgfplots data, a document that draws them, and a table; needs --out.
     Latex,
-    /// The table of csv as Parquet; needs --out.
+    /// The same table as csv, as Parquet; needs --out.
     Parquet,
 }
 
@@ -236,54 +242,54 @@ pub(crate) enum ReportFormat {
 pub(crate) enum TraceVerb {
     /// Count the events of a trace.dat by name and CPU.
     Counts(CountsArgs),
-    /// Count what the function tracer recorded, by list, function and CPU.
+    /// Count entries of the function tracer by list, function and CPU.
     Functions(FunctionsArgs),
-    /// Say who interrupted the measured CPUs of a run, and where the latency of its wake-ups went.
+    /// Name what interrupted the measured CPUs of a run; break down wake-up latency.
     Explain(TraceExplainArgs),
-    /// Write every event of the measured CPUs with its source, and the samples, for other tools.
+    /// Export every event of the measured CPUs with its source, and the samples.
     Export(TraceExportArgs),
-    /// Watch any program: what released its threads, how long they waited for a CPU, who preempted them.
+    /// Watch a program: what released its threads, waits for a CPU, who preempted them.
     Watch(Box<crate::trace_verb::WatchArgs>),
 }
 
 /// Arguments of `trace explain`.
 #[derive(Debug, Args)]
 pub(crate) struct TraceExplainArgs {
-    /// A run directory, or any trace.dat: of trace-cmd, rtla or stillcore.
+    /// Run directory, or any trace.dat of trace-cmd, rtla or stillcore.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) threads: TraceThreads,
-    /// How many of the latest wake-ups of each window or thread, or of timerlat's samples, to take apart.
+    /// Number of worst wake-ups to break down per window or thread, or of timerlat's samples.
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) worst: usize,
-    /// Only wake-ups that were at least this late.
+    /// Only wake-ups at least this late.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) over: Option<Duration>,
-    /// Only the wake-up that was due at this time, as listed.
+    /// Only the wake-up due at this time, as listed.
     #[arg(long, value_name = "NS", conflicts_with = "over")]
     pub(crate) sample: Option<i64>,
-    /// Print the kernel's stack of each source, whole, where one was recorded.
+    /// Print the full kernel stack of each source, if recorded.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Print one JSON object instead of words.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Whose wake-ups of a trace that others have recorded.
+/// Selection of wake-ups in a trace of another tool.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TraceThreads {
-    /// Of a FILE: the wake-ups of threads of this name [default: of threads under real-time policies].
+    /// For a FILE: wake-ups of threads with this name [default: threads under real-time policies].
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub(crate) comm: Option<String>,
-    /// Of a FILE: the wake-ups of these threads, by the number that the trace gives each.
+    /// For a FILE: wake-ups of these threads, by thread ID as recorded in the trace.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
-    /// Of a FILE: only what ran on these CPUs [default: those that the threads ran on].
+    /// For a FILE: only these CPUs [default: those that the threads ran on].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Of a FILE: only from T0 to T1, seconds as `trace-cmd report` prints them; either may be left out.
+    /// For a FILE: only from T0 to T1, seconds as `trace-cmd report` prints them; both optional.
     #[arg(long, value_name = "T0..T1", value_parser = seconds_range)]
     pub(crate) window: Option<[i64; 2]>,
 }
@@ -291,7 +297,7 @@ pub(crate) struct TraceThreads {
 /// `T0..T1` in seconds, ns.
 fn seconds_range(text: &str) -> Result<[i64; 2], String> {
     let wrong =
-        || format!("{text:?} is no stretch of time; expected seconds such as 812.25..812.5, or 812.25..");
+        || format!("invalid time range {text:?}: expected seconds such as 812.25..812.5, or 812.25..");
     let (from, until) = text.split_once("..").ok_or_else(wrong)?;
     let ns = |text: &str, unsaid: i64| if text.is_empty() { Some(unsaid) } else { seconds(text) };
     let window = [ns(from, i64::MIN).ok_or_else(wrong)?, ns(until, i64::MAX).ok_or_else(wrong)?];
@@ -312,66 +318,68 @@ fn seconds(text: &str) -> Option<i64> {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("formats").required(true).multiple(true))]
 pub(crate) struct TraceExportArgs {
-    /// A run directory, or a trace.dat of stillcore or trace-cmd.
+    /// Run directory, or a trace.dat of stillcore or trace-cmd.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) source: PathBuf,
-    /// Perfetto's own format: for ui.perfetto.dev and its trace processor.
+    /// Native Perfetto trace, for ui.perfetto.dev and its trace processor.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Chrome trace events: JSON.
+    /// Chrome trace events, JSON.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) chrome: Option<PathBuf>,
-    /// Folded stacks, the time taken by who asked for it and by which functions: for flame graphs.
+    /// Folded stacks for flame graphs: time taken by each source and its functions.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) folded: Option<PathBuf>,
-    /// The trace as it was recorded: for KernelShark and trace-cmd.
+    /// The trace as recorded, for KernelShark and trace-cmd.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) dat: Option<PathBuf>,
-    /// With --dat, the version of the file [default: that of the trace]; trace-cmd 3 and later write version 7.
+    /// With --dat, file version; trace-cmd 3 and later write version 7 [default: that of the
+    /// trace].
     #[arg(long, value_name = "6|7", requires = "dat", value_parser = clap::value_parser!(u32).range(6..=7))]
     pub(crate) version: Option<u32>,
-    /// With --version 7, how it is compressed.
+    /// With --version 7, compression of the file.
     #[arg(long, value_name = "HOW", requires = "version")]
     pub(crate) compression: Option<CompressionName>,
-    /// A table, one row an event: for pandas, Polars, DuckDB or R.
+    /// Table with one row per event, for pandas, Polars, DuckDB or R.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) parquet: Option<PathBuf>,
-    /// Only these CPUs [default: those measured; of a plain trace.dat every CPU].
+    /// Only these CPUs [default: the measured CPUs; of a plain trace.dat all].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Tell this many events, the first ones, each with its source; what the measuring task causes is not among them.
+    /// Print the first N events, each with its source; excludes those that the measuring task
+    /// causes.
     #[arg(long, value_name = "N", group = "formats", value_parser = clap::value_parser!(u32).range(1..=4000))]
     pub(crate) events: Option<u32>,
-    /// With --events, those about the first event of this class, such as ipi.call.
+    /// With --events, print the events around the first event of this class, such as ipi.call.
     #[arg(long, value_name = "CLASS", requires = "events")]
     pub(crate) around: Option<model::EventClass>,
-    /// Print one JSON object instead of words.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How a trace.dat of version 7 is compressed.
+/// Compression of a trace.dat of version 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompressionName {
-    /// Not at all.
+    /// No compression.
     None,
-    /// zstd, in pure Rust: quick, and larger than what trace-cmd makes.
+    /// zstd in pure Rust: fast, but larger files than trace-cmd's.
     Zstd,
 }
 
 /// Arguments of `trace counts`.
 #[derive(Debug, Args)]
 pub(crate) struct CountsArgs {
-    /// A trace.dat, of stillcore or trace-cmd, or the text of tracefs' `trace` or `trace_pipe`.
+    /// A trace.dat of stillcore or trace-cmd, or the text of tracefs' `trace` or `trace_pipe`.
     #[arg(required_unless_present = "raw")]
     pub(crate) file: Option<PathBuf>,
-    /// Count raw pages instead: a directory with cpuN.raw, or with cpuN/trace_pipe_raw.
+    /// Count raw pages instead, in a directory with cpuN.raw or cpuN/trace_pipe_raw.
     #[arg(long, value_name = "DIR", requires = "formats", conflicts_with = "file")]
     pub(crate) raw: Option<PathBuf>,
-    /// The `events` directory of the kernel that wrote raw pages, or a copy.
+    /// The `events` directory of the kernel that wrote the raw pages, or a copy.
     #[arg(long, value_name = "DIR", requires = "raw")]
     pub(crate) formats: Option<PathBuf>,
-    /// Count another buffer than the top one: its name, or all for every buffer.
+    /// Buffer to count, by name; all = every buffer [default: the top-level buffer].
     #[arg(long, value_name = "NAME|all", conflicts_with = "raw")]
     pub(crate) buffer: Option<String>,
     /// Print one JSON object instead of a table.
@@ -387,10 +395,11 @@ pub(crate) struct FunctionsArgs {
     /// Only these CPUs [default: all].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Read another buffer than the top one: its name, or all for every buffer.
+    /// Buffer to read, by name; all = every buffer [default: the top-level buffer].
     #[arg(long, value_name = "NAME|all")]
     pub(crate) buffer: Option<String>,
-    /// Beside the events the lines that a published grep finds in the text of the trace, and why they are no events.
+    /// Also print the lines that a published grep finds in the trace's text, and why they are not
+    /// events.
     #[arg(long)]
     pub(crate) paper_grep: bool,
     /// Print one JSON object instead of a table.
@@ -401,9 +410,9 @@ pub(crate) struct FunctionsArgs {
 /// Verbs under `lab`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
-    /// Boot a kernel under QEMU, run a command there as root, bring its files back.
+    /// Boot a kernel under QEMU, run a command there as root, copy its files back.
     Run(Box<crate::lab_verb::RunArgs>),
-    /// Boot kernels with several ways of isolating, and compare their exposure to each stressor.
+    /// Boot kernels under several isolation profiles; compare exposure to each stressor.
     Matrix(Box<crate::lab_matrix::MatrixArgs>),
 }
 
@@ -411,7 +420,7 @@ pub(crate) enum LabVerb {
 fn releases(text: &str) -> Result<f64, String> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".e".contains(&byte));
     let number = text.parse::<f64>().ok().filter(|number| plain && number.is_finite() && *number >= 1.0);
-    number.ok_or_else(|| "expected a number of releases, such as 100000000 or 1e8".to_owned())
+    number.ok_or_else(|| format!("invalid number of releases {text:?}: expected such as 100000000 or 1e8"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// A mechanism's id, an event class such as ipi.call, or the start of a commit.
+    /// ID of a mechanism, an event class such as ipi.call, or the start of a commit ID.
     pub(crate) word: String,
     /// Print one JSON object.
     #[arg(long)]

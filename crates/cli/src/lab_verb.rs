@@ -25,47 +25,48 @@ pub(crate) struct RunArgs {
     /// Kernel: 5.10, 5.10-rt, 6.1, 6.1-rt, 6.12, 6.12-rt, or the path of a kernel image.
     #[arg(long, default_value = "6.1")]
     kernel: String,
-    /// Cores, or cores and threads as in 4x2.
+    /// Cores, or cores and threads such as 4x2.
     #[arg(long, default_value = "4")]
     smp: Smp,
     /// Guest memory, MiB.
     #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY_MIB)]
     memory: u32,
-    /// Words to add to the kernel command line; they come last.
+    /// Words to append to the kernel command line.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     append: String,
-    /// Two network cards, joined to each other and to nothing else, for disturbances that have clients.
+    /// Add two network cards, connected only to each other, for disturbances that have clients.
     #[arg(long, value_name = "e1000|virtio")]
     nic: Option<Nic>,
-    /// Kernel module to load before the command; may be given again.
+    /// Kernel module to load before the command; repeatable.
     #[arg(long = "module", value_name = "NAME")]
     modules: Vec<String>,
-    /// Debian packages to have in the guest.
+    /// Debian packages to install in the guest.
     #[arg(long, value_delimiter = ',')]
     packages: Vec<String>,
     /// Static program that runs the command [default: this program].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// File or directory to have in the guest [default GUEST: /root/NAME]; may be given again.
+    /// File or directory to copy into the guest; repeatable [default GUEST: /root/NAME].
     #[arg(long, value_name = "HOST[:GUEST]")]
     add: Vec<Addition>,
-    /// tcg emulates; kvm is faster where it works; auto tries kvm first; icount emulates one CPU whose
-    /// clock counts instructions and jumps over idle: it runs ahead of ours.
+    /// Accelerator: tcg emulates; kvm is faster where available; auto tries kvm first. icount
+    /// emulates one CPU whose clock counts instructions and skips idle time, so it runs ahead of
+    /// the host's.
     #[arg(long, default_value = "tcg")]
     accel: Accel,
-    /// When the guest is killed; its command is killed after three quarters of it.
+    /// Kill the guest after this time, and its command after three quarters of it.
     #[arg(long, default_value = "600s", value_parser = parse_duration)]
     timeout: Duration,
-    /// When the command alone is killed in the guest; what it made still comes back.
+    /// Kill only the command after this time; its files are still copied back.
     #[arg(long, value_parser = parse_duration)]
     limit: Option<Duration>,
     /// New or empty directory for the results [default: lab-TIME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print what happened as one JSON object instead of the command's stdout.
+    /// Print the outcome as one JSON object instead of the command's stdout.
     #[arg(long)]
     pub(crate) json: bool,
-    /// What to run: a program of the guest if it begins with /, else arguments of --binary.
+    /// Command to run: a program of the guest if it begins with /, else arguments of --binary.
     #[arg(last = true, required = true)]
     command: Vec<String>,
 }

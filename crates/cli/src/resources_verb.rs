@@ -17,13 +17,13 @@ const SCHEMA: &str = "stillcore.resources/1";
 /// Arguments of `resources`.
 #[derive(Debug, Args)]
 pub(crate) struct ResourcesArgs {
-    /// The CPU; it must be online.
+    /// CPU to list; it must be online.
     #[arg(long, value_name = "N")]
     pub(crate) cpu: u32,
     /// Only these kinds, such as irq,task,timer [default: all].
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) kind: Vec<Kind>,
-    /// Ask a captured machine: a directory or tar archive of `stillcore snapshot`.
+    /// Read a snapshot: directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
     /// Print one JSON object.

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 /// Arguments of `snapshot`.
 #[derive(Debug, Args)]
 pub(crate) struct SnapshotArgs {
-    /// New file, if it ends in .tar, or new or empty directory [default: stillcore-snapshot-TIME.tar].
+    /// New file ending in .tar, or new or empty directory [default: stillcore-snapshot-TIME.tar].
     #[arg(long, value_name = "FILE.tar|DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Only print which files would be taken.
+    /// Only list the files to archive.
     #[arg(long)]
     pub(crate) list: bool,
     /// Print one JSON object.

@@ -20,13 +20,13 @@ const LARGEST: usize = 5;
 /// Arguments of `summary`.
 #[derive(Debug, Args)]
 pub(crate) struct SummaryArgs {
-    /// Run directories, or samples files by themselves.
+    /// Run directories or samples files.
     #[arg(required = true, value_name = "RUN|FILE")]
     sources: Vec<PathBuf>,
-    /// Count the releases that were at least this late, with intervals, also an hour; may be given several times.
+    /// Count the releases at least this late, also per hour, with confidence intervals; repeatable.
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     deadline: Vec<Duration>,
-    /// Print one JSON object instead of words.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -305,7 +305,7 @@ fn a_child_that_ignores_sigterm_is_stuck_and_gone() -> Outcome {
     let records = disturbance.stop(Duration::from_millis(300));
     ensure(records[0].state == StressorState::Stuck, &format!("{records:?}"))?;
     ensure(
-        records[0].reason.as_deref() == Some("it did not end when told to and was killed"),
+        records[0].reason.as_deref() == Some("it did not end on request and was killed"),
         &format!("{records:?}"),
     )?;
     all_gone(&pids)

@@ -135,7 +135,7 @@ fn drift(drift: &Drift) -> String {
         drift.us_per_min,
         drift.spread_us_per_min,
         format::ns(drift.end_ns),
-        if seen { "" } else { ": none told" },
+        if seen { "" } else { ": no drift detected" },
         format::ns(std),
     )
 }

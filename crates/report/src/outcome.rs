@@ -104,7 +104,7 @@ fn grounds(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> 
     };
     vec![
         format!(
-            "none of {} is told apart from idle as worse ({withheld} withheld)",
+            "none of {} is distinguishably worse than idle ({withheld} withheld)",
             format::plural(compared, "figure")
         ),
         format!(

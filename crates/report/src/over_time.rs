@@ -169,7 +169,7 @@ fn aliases(section: &TimeSection, one: &Periodicity) -> String {
         return String::new();
     }
     format!(
-        ". Samples every {} see sources of {} the same: measure with another period to tell them apart",
+        ". Samples every {} see sources of {} the same: measure with another period to distinguish them",
         about(step as f64),
         like.join(" or ")
     )
@@ -213,7 +213,7 @@ fn none_found(section: &TimeSection) -> String {
     let what = if section.probe == ProbeKind::Noise { "gap" } else { "spike" };
     let spikes = format!("{} from {} on", format::plural(looked.spikes, what), format::ns(looked.from_ns));
     match looked.between_ns {
-        _ if looked.spikes < 5 && !looked.waves => format!("no period can be told from {spikes}"),
+        _ if looked.spikes < 5 && !looked.waves => format!("no period can be determined from {spikes}"),
         Some([least, most]) => {
             let also = if looked.waves { ", nor do the values as a whole" } else { "" };
             format!("no period between {} and {} in {spikes}{also}", about(least), about(most))

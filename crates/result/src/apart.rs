@@ -41,9 +41,9 @@ pub fn sentence(groups: &[Group<'_>]) -> String {
         .collect();
     let mut text = match (apart, pairs) {
         (_, 0) => "nothing can be compared".to_owned(),
-        (0, _) => "no two can be told apart".to_owned(),
+        (0, _) => "no two can be distinguished".to_owned(),
         (apart, pairs) if apart == pairs => less.join("; "),
-        _ => format!("{}; no other two can be told apart", less.join("; ")),
+        _ => format!("{}; no other two can be distinguished", less.join("; ")),
     };
     let without: Vec<&str> = groups
         .iter()
@@ -91,13 +91,13 @@ mod tests {
     #[test]
     fn ranges_that_overlap_or_touch_are_not_distinguished() {
         let overlapping = [("a", 0.0, 20.0), ("b", 10.0, 30.0), ("c", 30.0, 40.0)];
-        assert_eq!(said(&overlapping), "a is below c; no other two can be told apart");
-        assert_eq!(said(&[("a", 0.0, 20.0), ("b", 20.0, 30.0)]), "no two can be told apart");
+        assert_eq!(said(&overlapping), "a is below c; no other two can be distinguished");
+        assert_eq!(said(&[("a", 0.0, 20.0), ("b", 20.0, 30.0)]), "no two can be distinguished");
         assert_eq!(
             said(&[("a", 0.0, 1.0), ("b", 4.0, 5.0), ("c", 2.0, 3.0)]),
             "a is below b and c; c is below b"
         );
-        assert_eq!(said(&[("a", 0.0, 0.0), ("b", 0.0, 0.0)]), "no two can be told apart");
+        assert_eq!(said(&[("a", 0.0, 0.0), ("b", 0.0, 0.0)]), "no two can be distinguished");
         assert_eq!(said(&[("a", 0.0, 1.0)]), "nothing can be compared");
     }
 

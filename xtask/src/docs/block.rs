@@ -287,7 +287,7 @@ mod tests {
         let marker =
             "<!-- result:lab-x pivot=\"way\" cell=\"interval\" heads=\"works;flushes\" apart=\"ranges\" -->";
         let of = render(marker, "results", &results).unwrap();
-        assert_eq!(of[5..7], ["- works: new is below old", "- flushes: no two can be told apart"]);
+        assert_eq!(of[5..7], ["- works: new is below old", "- flushes: no two can be distinguished"]);
     }
 
     #[test]

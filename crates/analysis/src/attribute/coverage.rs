@@ -227,9 +227,9 @@ pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[
         needs.dedup();
         let how = match (class, way) {
             (EventClass::TimerTick, _) => "the CPU's own tick",
-            (EventClass::Nmi, _) => "the handler tells what it was for, not who asked",
+            (EventClass::Nmi, _) => "the handler shows the purpose, not the source",
             (_, Some(way)) => way.how,
-            (_, None) => "no recorded event tells",
+            (_, None) => "no recorded event shows the source",
         };
         let sources = way.filter(|_| seen).map(|way| way.confidence);
         Coverage { class, seen, sources, how: how.to_owned(), needs }

@@ -72,23 +72,20 @@ pub fn decide(trio: Trio, chance: &Chance) -> Comparison {
     let (verdict, sentence) = if effects.iter().all(|effect| *effect == 0.0) {
         (Verdict::CannotTell, format!("{values}: no difference was seen"))
     } else if effects[0] * effects[1] <= 0.0 {
-        (
-            Verdict::CannotTell,
-            format!("{values}, not beyond both idle controls on one side: this run cannot tell"),
-        )
+        (Verdict::CannotTell, format!("{values}, not beyond both idle controls on one side: inconclusive"))
     } else if least <= drift {
         let sentence = format!(
             "{values}; the two idle controls differ by {} themselves, no less than the {} between disturbed and the nearer one: \
-             this run cannot tell",
+             inconclusive",
             say(drift, unit),
             say(least, unit)
         );
         (Verdict::CannotTell, sentence)
     } else if let Some(doubt) = doubt(&trio, effects[0] > 0.0, chance) {
-        (Verdict::CannotTell, format!("{values}; {doubt}: this run cannot tell"))
+        (Verdict::CannotTell, format!("{values}; {doubt}: inconclusive"))
     } else {
         let verdict = if effects[0] > 0.0 { Verdict::Worse } else { Verdict::Better };
-        (verdict, format!("{values}: told apart"))
+        (verdict, format!("{values}: distinguished"))
     };
     comparison(trio, verdict, sentence)
 }
@@ -165,7 +162,7 @@ mod tests {
         assert_eq!(comparison.verdict, Verdict::Worse);
         assert_eq!(
             comparison.sentence,
-            "disturbed wakeup p99 was 41.0 us against 12.0 us and 13.0 us idle: told apart"
+            "disturbed wakeup p99 was 41.0 us against 12.0 us and 13.0 us idle: distinguished"
         );
         let comparison =
             decide(trio([41e3, 12e3, 40e3], [[-35e3, -20e3], [-34e3, -19e3]]), &Chance::Intervals);

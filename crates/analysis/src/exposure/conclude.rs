@@ -333,9 +333,7 @@ fn judge(controls: &[Control], unsteady: &[EventClass]) -> (bool, Vec<String>) {
         if of(seen).all(|control| control.held.is_none()) {
             let why = sentences(&|control| control.expected.seen == seen);
             let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
-            void.push(format!(
-                "the study is void, because it has no {kind} control that tells anything{why}: {meaning}"
-            ));
+            void.push(format!("the study is void, because it has no usable {kind} control{why}: {meaning}"));
         }
     }
     let mut verdict = void.clone();

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(verdict(5.0, 0.01, 0.9), Verdict::Worse);
         assert_eq!(verdict(-5.0, 0.01, 0.9), Verdict::Better);
         assert_eq!(verdict(5.0, 0.2, 0.2), Verdict::CannotTell);
-        assert_eq!(verdict(0.1, 0.01, 0.01), Verdict::Equivalent, "told, and too small to matter");
+        assert_eq!(verdict(0.1, 0.01, 0.01), Verdict::Equivalent, "distinguished, and too small to matter");
     }
 
     #[test]

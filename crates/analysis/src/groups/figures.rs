@@ -128,12 +128,12 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
     let mut random = generator(0, stream);
     match (figure, &window.samples) {
         (Figure::Min, samples) => {
-            samples.min().map(exact).ok_or_else(|| "does not tell its smallest value".to_owned())
+            samples.min().map(exact).ok_or_else(|| "does not report its smallest value".to_owned())
         }
         (Figure::Max, samples) => samples
             .max()
             .map(exact)
-            .ok_or_else(|| "has samples beyond its last bin, and does not tell the largest".to_owned()),
+            .ok_or_else(|| "has samples beyond its last bin, and does not report the largest".to_owned()),
         (Figure::Quantile(_), _) if gaps => {
             none("holds the gaps above a threshold only, which have no quantiles of their own".to_owned())
         }
@@ -166,7 +166,7 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
             let whole = match (gaps, seconds) {
                 (false, _) => n as f64,
                 (true, Some(seconds)) => seconds,
-                (true, None) => return none("does not tell how long it ran".to_owned()),
+                (true, None) => return none("does not report how long it ran".to_owned()),
             };
             let draws = match samples {
                 Samples::Blocked { samples, .. } => {
@@ -183,7 +183,7 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
         (Figure::Stolen, Samples::Blocked { stolen: [part, whole], .. }) if gaps => {
             let of: f64 = whole.iter().sum();
             if of <= 0.0 {
-                return none("does not tell how long it ran".to_owned());
+                return none("does not report how long it ran".to_owned());
             }
             Ok(InRun {
                 value: part.iter().sum::<f64>() / of,

@@ -85,7 +85,7 @@ fn trap_a_mechanism_that_was_not_seen_is_not_in_the_estimate() {
     // Ten of 20 million are of the rare mechanism: the truth is 110 us or more.
     assert!(level.interval_ns()[1] < 40_000.0, "{level:?}");
     assert!((tail.unseen_rate * n as f64 - 3.0).abs() < 1e-9);
-    assert!(tail.unseen_rate > 5e-7, "the bound that is told holds the truth");
+    assert!(tail.unseen_rate > 5e-7, "the reported bound holds the truth");
 }
 
 #[test]

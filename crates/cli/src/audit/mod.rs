@@ -23,16 +23,17 @@ pub(crate) const SCHEMA: &str = "stillcore.audit/1";
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// CPUs that are to be still, as a list such as 2,3 [default: the isolated CPUs, else the highest one].
+    /// CPUs to audit for isolation, as a list such as 2,3 [default: the isolated CPUs, else the
+    /// highest one].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Audit a captured machine: a directory or tar archive of `stillcore snapshot`.
+    /// Audit a snapshot: directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
-    /// Fail only for what has become worse since this JSON output of an earlier audit.
+    /// Fail only for regressions since this JSON output of an earlier audit.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Also list what is well, not applicable, or a choice.
+    /// Also list what is in order, not applicable, or a choice.
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON object.
@@ -41,7 +42,7 @@ pub(crate) struct AuditArgs {
     /// Print a SARIF 2.1.0 log, for CI systems.
     #[arg(long, conflicts_with = "json")]
     pub(crate) sarif: bool,
-    /// Read the mechanisms from this directory instead of the built-in catalogue.
+    /// Directory of mechanisms to use instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
 }

@@ -26,54 +26,58 @@ const SCHEMA: &str = "stillcore.compare/1";
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Runs of the base; with --best one argument a configuration. A run directory, a result of cyclictest, oslat, rtla or
-    /// jitterdebugger, a directory of these, or NAME=PATH[,PATH]; with --best arguments of one name are one configuration.
+    /// Runs of the base; with --best, one argument per configuration. A run directory, a result of
+    /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, or NAME=PATH[,PATH]. With
+    /// --best, arguments with the same NAME form one configuration.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
-    /// Runs that are compared with the base [default: the second of two].
+    /// Runs to compare with the base [default: the second of two].
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "best")]
     with: Vec<String>,
-    /// Rank the configurations by --loss, and say which cannot be told from the best.
+    /// Rank the configurations by --loss; list those that cannot be distinguished from the best.
     #[arg(long)]
     best: bool,
-    /// What is to be low: p99.9 and the like, max, exceed:TIME, stolen.
+    /// Statistic to minimize: p99.9 and the like, max, exceed:TIME, stolen.
     #[arg(long, value_name = "FIGURE", value_parser = Figure::parse, default_value = "p99.9", requires = "best")]
     loss: Figure,
-    /// How: by whole runs, or also by the chi-square selection of IEEE Access 8 (2020), the first group being its reference.
+    /// Method: whole runs, or also the chi-square selection of IEEE Access 8 (2020) with the first
+    /// group as reference.
     #[arg(long, value_name = "HOW", default_value = "runs")]
     method: Method,
-    /// With --method chi2, write the Q-Q plot of each group against the reference there, with its regression line: qq-1.svg and so on.
+    /// With --method chi2, directory for a Q-Q plot of each group against the reference, with
+    /// regression line: qq-1.svg and so on.
     #[arg(long, value_name = "DIR")]
     qq: Option<PathBuf>,
-    /// Difference that matters, as a time, a percentage of the base, or both: 2us, 5%, 2us,5% [default: 1us or 5%, the larger].
+    /// Smallest relevant difference: a time, a percentage of the base, or both: 2us, 5%, 2us,5%
+    /// [default: 1us or 5%, the larger].
     #[arg(long, value_name = "TIME|%", value_parser = margin)]
     margin: Option<Margin>,
-    /// Compare these figures only.
+    /// Compare only these statistics.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Figure::parse)]
     figures: Vec<Figure>,
-    /// Compare the share of samples of at least this length as well; of noise their rate.
+    /// Also compare the share of samples of at least this length; for noise, their rate.
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     over: Vec<Duration>,
     /// Only this probe: wakeup, noise, periodic.
     #[arg(long, value_name = "NAME", value_parser = probe)]
     probe: Option<ProbeKind>,
-    /// The phase to compare [default: the disturbed one, where every run has it].
+    /// Phase to compare [default: the disturbed phase, if every run has it].
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
-    /// Of rtla timerlat: irq, thread or user [default: thread].
+    /// Series of rtla timerlat: irq, thread or user [default: thread].
     #[arg(long, value_name = "NAME")]
     series: Option<String>,
-    /// Compare what was measured differently as well, and say so.
+    /// Also compare what was measured differently; report the differences.
     #[arg(long)]
     anyway: bool,
-    /// Fail, exit status 2, where this holds: "p99 > +5us", "max > 100us", "any worse", "maybe p99.9 > +10%", "p50 not
-    /// equivalent".
+    /// Exit with status 2 if this holds: "p99 > +5us", "max > 100us", "any worse", "maybe p99.9 >
+    /// +10%", "p50 not equivalent".
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
-    /// Write a summary in Markdown there.
+    /// Write a Markdown summary to this file.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Write a page with forest and shift plots there: one offline file.
+    /// Write a page with forest and shift plots to this file, for offline use.
     #[arg(long, value_name = "FILE", conflicts_with = "best")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables.
@@ -81,12 +85,12 @@ pub(crate) struct CompareArgs {
     pub(crate) json: bool,
 }
 
-/// How groups are compared.
+/// Method of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Method {
     /// Whole runs as the unit.
     Runs,
-    /// The published selection beside it.
+    /// Also the published selection.
     Chi2,
 }
 
@@ -109,7 +113,8 @@ fn margin(text: &str) -> Result<Margin, String> {
             Some(percent) => {
                 let share =
                     percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
-                let share = share.ok_or_else(|| format!("{part:?} is no percentage; expected such as 5%"))?;
+                let share =
+                    share.ok_or_else(|| format!("invalid percentage {part:?}: expected such as 5%"))?;
                 margin.share = Some(share / 100.0);
             }
             None => margin.ns = Some(crate::args::duration(part)?.as_nanos() as f64),
@@ -123,7 +128,7 @@ fn probe(name: &str) -> Result<ProbeKind, String> {
     known
         .into_iter()
         .find(|probe| probe.name() == name)
-        .ok_or_else(|| "expected wakeup, noise or periodic".to_owned())
+        .ok_or_else(|| format!("invalid probe {name:?}: expected wakeup, noise or periodic"))
 }
 
 /// Compares; 2 when a condition holds.

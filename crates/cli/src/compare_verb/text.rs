@@ -226,7 +226,7 @@ pub(super) fn ranking(ranking: &Ranking) -> String {
     text.push_str(&folded(&verdict(ranking)));
     if ranking.groups.iter().any(|one| !one.letters.is_empty()) {
         text.push_str(&folded(
-            "Configurations that share a letter cannot be told apart, allowing for all pairs.",
+            "Configurations that share a letter cannot be distinguished, allowing for all pairs.",
         ));
     }
     ranking.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
@@ -247,7 +247,7 @@ pub(super) fn verdict(ranking: &Ranking) -> String {
             format!("{one} is the best: every other is worse, allowing for all {} pairs.", ranking.family)
         }
         _ => format!(
-            "{} cannot be told apart; {} has the lowest {} of these runs.",
+            "{} cannot be distinguished; {} has the lowest {} of these runs.",
             able.join(", "),
             first.name,
             ranking.loss.name()

@@ -27,46 +27,48 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Arguments of `disturb`.
 #[derive(Debug, Args)]
 pub(crate) struct DisturbArgs {
-    /// Stressors by name; `--list` tells them.
+    /// Stressors by name; `--list` prints them.
     #[arg(value_name = "STRESSOR")]
     pub(crate) stressors: Vec<String>,
-    /// A set of stressors by name; `--list` tells them.
+    /// Set of stressors by name; `--list` prints them.
     #[arg(long, value_name = "NAME")]
     pub(crate) suite: Option<String>,
-    /// CPUs to run on [default: all but the measured ones].
+    /// CPUs to run on [default: all except the measured CPUs].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// CPUs that are measured, and kept free [default: the isolated CPUs, else the highest one].
+    /// Measured CPUs, kept free of stressors [default: the isolated CPUs, else the highest one].
     #[arg(long, value_name = "LIST")]
     pub(crate) measured: Option<Cpus>,
-    /// How long.
+    /// How long to run.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Operations per second of each stressor; 0 is as fast as it goes [default: each one's own].
+    /// Operations per second of each stressor; 0 = unlimited [default: the stressor's own].
     #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) rate: Option<f64>,
-    /// Bytes each stressor works on, such as 20M [default: each one's own].
+    /// Bytes that each stressor works on, such as 20M [default: the stressor's own].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) bytes: Option<u64>,
-    /// Loops of each stressor that has several [default: each one's own].
+    /// Loops of each stressor that has several [default: the stressor's own].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
-    /// Directory on a disk for stressors that make files; they have no names [default: that of the journal].
+    /// Directory on a disk for stressors that create files; the files are unnamed [default: that of
+    /// the journal].
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Which CPUs each stressor gets [default: the suite's way, else all].
+    /// CPUs of each stressor [default: as the suite declares, else all].
     #[arg(long, value_name = "HOW")]
     pub(crate) place: Option<PlaceName>,
-    /// Load the measured CPUs too, as some papers did.
+    /// Also load the measured CPUs, as some papers did.
     #[arg(long)]
     pub(crate) colocated: bool,
-    /// Allow stressors that may harm the machine beyond their own end.
+    /// Allow stressors whose harm to the machine may outlast them.
     #[arg(long)]
     pub(crate) dangerous: bool,
-    /// List stressors and suites, and run none.
+    /// List stressors and suites; run none.
     #[arg(long)]
     pub(crate) list: bool,
-    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore
+    /// in the home directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Print one JSON object.
@@ -74,14 +76,14 @@ pub(crate) struct DisturbArgs {
     pub(crate) json: bool,
 }
 
-/// Which CPUs a stressor gets.
+/// CPUs of a stressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlaceName {
-    /// Each once on each CPU.
+    /// One of each on every CPU.
     OnePerCpu,
-    /// Each once on one CPU, dealt out in turn.
+    /// One of each, on one CPU assigned round-robin.
     Spread,
-    /// Each once, with all CPUs.
+    /// One of each, allowed on all CPUs.
     All,
 }
 
@@ -97,15 +99,13 @@ impl From<PlaceName> for Placing {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (0.0..=1e9).contains(rate));
-    rate.ok_or_else(|| {
-        format!("{text:?} is no rate; expected operations a second, or 0 for as fast as it goes")
-    })
+    rate.ok_or_else(|| format!("invalid rate {text:?}: expected operations per second, 0 = unlimited"))
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
     args::bytes(text)
         .filter(|bytes| (4096..=1 << 40).contains(bytes))
-        .ok_or_else(|| format!("{text:?} is no size; expected 4K to 1024G, such as 20M"))
+        .ok_or_else(|| format!("invalid size {text:?}: expected 4K to 1024G, such as 20M"))
 }
 
 /// Disturbs. Exit code 2 where a stressor did not do what its name says.
@@ -162,7 +162,7 @@ fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
             anyhow::bail!("both --suite and stressors are given; expected one of them")
         }
         (None, true) => anyhow::bail!(
-            "nothing to run; expected stressors or --suite (`stillcore disturb --list` tells them)"
+            "nothing to run; expected stressors or --suite (`stillcore disturb --list` prints them)"
         ),
         (None, false) => by_name(args)?,
     };

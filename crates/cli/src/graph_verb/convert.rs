@@ -10,10 +10,11 @@ use std::path::PathBuf;
 /// Arguments of `graph convert`.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in graph.
+    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in
+    /// graph.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// Write it there [default: standard output].
+    /// Output file [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 /// Arguments of `graph judge`.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// A directory with latency_total.txt and, if there is one, resources.txt: NAME_log of ros2-performance, of
-    /// either generation of headers, or of a run of stillcore.
+    /// Directory with latency_total.txt and optionally resources.txt: NAME_log of ros2-performance,
+    /// with either generation of headers, or of a stillcore run.
     #[arg(value_name = "DIR")]
     pub(crate) results: PathBuf,
-    /// The target file (performance_target/*.json of ros2-performance).
+    /// Target file (performance_target/*.json of ros2-performance).
     #[arg(long, value_name = "FILE")]
     pub(crate) target: PathBuf,
     /// Print one JSON object instead of a table.

@@ -30,11 +30,11 @@ const SHOWN: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p999", 999)];
 /// Arguments of `graph latency`.
 #[derive(Debug, Args)]
 pub(crate) struct LatencyArgs {
-    /// Transports, one after the other: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
+    /// Transports to measure in turn: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
     /// shm-eventfd, shm-poll, or all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "all", value_parser = transport)]
     pub(crate) transport: Vec<Transports>,
-    /// Payloads, such as 100,1K,64K.
+    /// Payload sizes, such as 100,1K,64K.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100", value_parser = size)]
     pub(crate) size: Vec<usize>,
     /// CPU of the publisher and CPU of the subscriber, such as 2,3 [default: the two highest].
@@ -43,37 +43,39 @@ pub(crate) struct LatencyArgs {
     /// Length of the measurement of each transport and size.
     #[arg(long, default_value = "5s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Distance of messages.
+    /// Interval between messages.
     #[arg(long, default_value = "1ms", value_name = "TIME", value_parser = duration)]
     pub(crate) period: Duration,
-    /// Messages that a link holds before it refuses more.
+    /// Messages that a link queues before it refuses more.
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub(crate) depth: usize,
-    /// Scheduling policy of both.
+    /// Scheduling policy of publisher and subscriber.
     #[arg(long, default_value = "fifo", value_name = "NAME")]
     pub(crate) policy: PolicyName,
-    /// A scheduling class beside mainline's: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    /// Out-of-tree scheduling class: litmus:PLUGIN, evl or cobalt; needs a kernel and library with
+    /// it.
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
     /// Priority under fifo and rr.
     #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
-    /// Priority of the subscriber alone: on one CPU, one above the publisher's runs before the publisher has gone to
-    /// sleep [default: the publisher's].
+    /// Priority of the subscriber. If it exceeds the publisher's on the same CPU, the subscriber
+    /// runs before the publisher sleeps [default: the publisher's].
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) subscriber_priority: Option<u32>,
-    /// Let both be threads of one process, as queue always has it.
+    /// Run both as threads of one process, as queue always does.
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Raise the machine's limits to what the links need while they are measured (fs.mqueue.*,
-    /// fs.pipe-max-size, net.core.*); written down first, and given back whatever happens.
+    /// Raise the machine's limits to what the links need while measuring (fs.mqueue.*,
+    /// fs.pipe-max-size, net.core.*). The old values go into the journal first and are always
+    /// restored.
     #[arg(long)]
     pub(crate) raise_limits: bool,
-    /// Where what was changed is written down [default: /var/lib/stillcore for root, else
+    /// Directory for the journal [default: /var/lib/stillcore for root, else
     /// ~/.local/state/stillcore].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Print every message as well (with --json).
+    /// Also print every message (with --json).
     #[arg(long, requires = "json")]
     pub(crate) samples: bool,
     /// Print one JSON object instead of a table.
@@ -85,7 +87,7 @@ pub(crate) struct LatencyArgs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transports(Vec<Kind>);
 
-/// The policies that can be asked for.
+/// Scheduling policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
     /// SCHED_FIFO.
@@ -107,11 +109,11 @@ fn size(text: &str) -> Result<usize, String> {
     args::bytes(text)
         .filter(|bytes| *bytes <= graph::transport::MOST_BYTES as u64)
         .map(|bytes| bytes as usize)
-        .ok_or_else(|| format!("{text:?} is no size; expected 0 to 16M, such as 100 or 64K"))
+        .ok_or_else(|| format!("invalid size {text:?}: expected 0 to 16M, such as 100 or 64K"))
 }
 
 fn pair(text: &str) -> Result<[u32; 2], String> {
-    let wrong = || format!("{text:?} is no pair; expected two CPUs, such as 2,3");
+    let wrong = || format!("invalid pair {text:?}: expected two CPUs, such as 2,3");
     let (one, other) = text.split_once(',').ok_or_else(wrong)?;
     let cpu = |text: &str| text.parse().ok().filter(|cpu| *cpu <= model::cpus::MAX_CPU).ok_or_else(wrong);
     Ok([cpu(one)?, cpu(other)?])

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Arguments of `graph list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Print one JSON object instead of words.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }

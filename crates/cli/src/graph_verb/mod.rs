@@ -16,17 +16,17 @@ use linux::sys::signals::EndSignals;
 /// Verbs under `graph`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphVerb {
-    /// Run a graph: latency of every edge from the intended release, and where every message went.
+    /// Run a graph: edge latency from the intended release, outcome of every message.
     Run(Box<run::RunArgs>),
     /// Show what a graph declares: nodes, executors, edges, rates.
     Show(show::ShowArgs),
-    /// Write any graph as TOML.
+    /// Convert any graph to TOML.
     Convert(convert::ConvertArgs),
-    /// List the graphs that come with stillcore.
+    /// List the built-in graphs.
     List(list::ListArgs),
-    /// Hold the result files of ros2-performance, or of a run, against a target file.
+    /// Check result files of ros2-performance, or of a run, against a target file.
     Judge(judge::JudgeArgs),
-    /// Measure how long a message takes from one thread to another, by transport and size.
+    /// Measure message latency between two threads, by transport and size.
     Latency(latency::LatencyArgs),
 }
 

@@ -43,64 +43,68 @@ const PHASE: &str = "measured";
 /// Arguments of `graph run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in graph.
+    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in
+    /// graph.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Which events to record.
+    /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
-    /// Transport of all topics that name none: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
+    /// Transport of topics that name none: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
     /// shm-eventfd or shm-poll [default: queue inside a process, shm-futex between two].
     #[arg(long, value_name = "KIND")]
     pub(crate) transport: Option<Kind>,
     /// How long to run.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Policy of all executors, whatever the graph says [default: the graph's, else fifo].
+    /// Policy of all executors, overrides the graph's [default: the graph's, else fifo].
     #[arg(long, value_name = "NAME")]
     pub(crate) policy: Option<PolicyName>,
-    /// A scheduling class beside mainline's, for all executors: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    /// Out-of-tree scheduling class of all executors: litmus:PLUGIN, evl or cobalt; needs a kernel
+    /// and library with it.
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
     /// Priority under fifo and rr.
     #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
-    /// Let each executor run on all measured CPUs; else each has one of them, by turns.
+    /// Let each executor run on all measured CPUs, instead of one CPU each, assigned round-robin.
     #[arg(long)]
     pub(crate) free: bool,
-    /// How many copies of the graph run side by side.
+    /// Copies of the graph to run in parallel.
     #[arg(long, short = 'n', default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) copies: u32,
-    /// Whether copies share executable and files, or have inodes of their own [default: as the graph says].
+    /// Executable and files of the copies: shared, or inodes of their own [default: as the graph
+    /// declares].
     #[arg(long = "files", value_name = "WHOSE", id = "whose")]
     pub(crate) whose: Option<WhoseFiles>,
-    /// Timer slack of threads that are not real-time; the kernel's default is 50us.
+    /// Timer slack of threads that are not real-time (kernel default: 50us).
     #[arg(long, default_value = "1ns", value_name = "TIME", value_parser = duration)]
     pub(crate) timer_slack: Duration,
-    /// A target file of ros2-performance: exit 2 where a limit is exceeded.
+    /// Target file of ros2-performance; exit 2 if a limit is exceeded.
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<PathBuf>,
-    /// A message is late above this share of its period, percent.
+    /// Late messages: latency above this share of the period, percent.
     #[arg(long, default_value_t = 20, value_name = "PERCENT")]
     pub(crate) late_percentage: u32,
-    /// A message is late above this latency, us.
+    /// Late messages: latency above this value, us.
     #[arg(long, default_value_t = 5_000, value_name = "US")]
     pub(crate) late_absolute: u32,
-    /// A message is too late above this share of its period, percent.
+    /// Too late messages: latency above this share of the period, percent.
     #[arg(long, default_value_t = 100, value_name = "PERCENT")]
     pub(crate) too_late_percentage: u32,
-    /// A message is too late above this latency, us.
+    /// Too late messages: latency above this value, us.
     #[arg(long, default_value_t = 50_000, value_name = "US")]
     pub(crate) too_late_absolute: u32,
-    /// Headers of the result files: as ros2-performance writes them now (late_msgs) or wrote them until 2023 (late[#]).
+    /// Headers of the result files: those of ros2-performance today (late_msgs) or until 2023
+    /// (late[#]).
     #[arg(long, default_value = "words", value_name = "WHICH")]
     pub(crate) headers: Headers,
 }
 
-/// The policies that can be asked for; a graph file can ask for SCHED_DEADLINE too.
+/// Scheduling policies; a graph file can also name SCHED_DEADLINE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
     /// SCHED_FIFO.
@@ -111,12 +115,12 @@ pub(crate) enum PolicyName {
     Other,
 }
 
-/// Whose files.
+/// Files of the copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhoseFiles {
-    /// One set for all.
+    /// One set for all copies.
     Shared,
-    /// One each.
+    /// One set per copy.
     Own,
 }
 

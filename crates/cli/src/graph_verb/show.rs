@@ -13,7 +13,8 @@ use std::fmt::Write;
 /// Arguments of `graph show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in graph.
+    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in
+    /// graph.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Print one JSON object instead of tables.

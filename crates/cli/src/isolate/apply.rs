@@ -22,10 +22,10 @@ pub(crate) struct ApplyArgs {
     /// What to isolate.
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
-    /// Print one JSON object instead of a line a change.
+    /// Print one JSON object instead of one line per change.
     #[arg(long)]
     pub(crate) json: bool,
     /// End the process before (2k) or after (2k+1) the k-th write: for tests.

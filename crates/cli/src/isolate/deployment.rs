@@ -15,20 +15,21 @@ use std::path::Path;
 /// Arguments of `isolate deployment`.
 #[derive(Debug, Args)]
 pub(crate) struct DeploymentArgs {
-    /// CHM, HM, HMI, M, MI or Single: what is on of C-states, Hyper-threading, Multicore, Isolated CPUs.
+    /// CHM, HM, HMI, M, MI or Single; letters name what is enabled: C-states, Hyper-threading,
+    /// Multicore, Isolated CPUs.
     #[arg(value_parser = named)]
     pub(crate) name: Deployment,
-    /// Only print what would be changed.
+    /// Only print the changes.
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Leave this where it is, as in apply: a PID, a task's name, /CONTROL/GROUP, irq:NUMBER,
-    /// irq:NAME, policy:fifo.
+    /// Do not move this, as in apply: a PID, a task's name, /CONTROL/GROUP, irq:NUMBER, irq:NAME,
+    /// policy:fifo.
     #[arg(long, value_name = "WHAT")]
     pub(crate) keep: Vec<Keep>,
-    /// Also move real-time tasks and tasks that somebody has pinned to the isolated CPUs.
+    /// Also move real-time tasks and tasks explicitly pinned to the isolated CPUs.
     #[arg(long)]
     pub(crate) move_pinned: bool,
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
     /// Print one JSON object.
@@ -40,7 +41,7 @@ fn named(text: &str) -> Result<Deployment, String> {
     let found = ALL.iter().find(|deployment| deployment.name.eq_ignore_ascii_case(text));
     found
         .copied()
-        .ok_or_else(|| format!("{text:?} is no deployment; there are CHM, HM, HMI, M, MI and Single"))
+        .ok_or_else(|| format!("invalid deployment {text:?}: expected CHM, HM, HMI, M, MI or Single"))
 }
 
 /// Plans and, unless only the plan is wanted, applies.

@@ -20,25 +20,25 @@ use std::path::PathBuf;
 /// Verbs under `isolate`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum IsolateVerb {
-    /// Print what apply would change, in order, and what it cannot; nothing is written.
+    /// Print what apply would change, in order, and what it cannot; write nothing.
     Plan(plan::PlanArgs),
-    /// Carry the plan out; every change is written down first, and undone by undo.
+    /// Apply the plan; record every change first, so that undo can restore it.
     Apply(apply::ApplyArgs),
-    /// Compare the machine with what was applied, once or for as long as it is watched.
+    /// Compare the machine with the applied settings, once or continuously.
     Verify(verify::VerifyArgs),
     /// Run a command on the isolated CPUs.
     Run(run::RunArgs),
-    /// Give every changed value back.
+    /// Restore every changed value.
     Undo(undo::UndoArgs),
-    /// Tell what is applied.
+    /// Print what is applied.
     Status(status::StatusArgs),
-    /// Write files of stillcore's own that bring the isolation back after a boot.
+    /// Write stillcore's own files that restore the isolation after a boot.
     Persist(persist::PersistArgs),
-    /// Put the machine into one of the IEEE Access paper's six multicore deployments; undo ends it.
+    /// Apply one of the IEEE Access paper's six multicore deployments; undo reverts it.
     Deployment(deployment::DeploymentArgs),
 }
 
-/// Where the journal is.
+/// Location of the journal.
 #[derive(Debug, Args)]
 pub(crate) struct State {
     /// Directory of the journal [default: /var/lib/stillcore].

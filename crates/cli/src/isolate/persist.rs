@@ -19,25 +19,25 @@ pub(crate) struct PersistArgs {
     /// What to isolate.
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Undo: restore the boot loader's files and remove the others.
+    /// Restore the boot loader's files and remove the others.
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Only print what would be written.
+    /// Only print the files.
     #[arg(long, conflicts_with = "remove")]
     pub(crate) print: bool,
-    /// Write below this directory, the root of an image; settings and CPUs are still planned for
-    /// this machine.
+    /// Root directory of an image to write into; settings and CPUs are still planned for this
+    /// machine.
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Program that the systemd unit starts [default: this one, with --root the one installed in
+    /// Program that the systemd unit starts [default: this one; with --root, the one installed in
     /// the image].
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
-    /// Compute the boot line for this kernel release, such as 6.12 [default: the one that runs,
-    /// with --root the one installed].
+    /// Kernel release to compute the boot line for, such as 6.12 [default: the running one; with
+    /// --root, the installed one].
     #[arg(long, value_name = "RELEASE")]
     pub(crate) for_kernel: Option<String>,
-    /// Try the boot line in the next boot alone: an entry of its own, which the boot loader takes
+    /// Try the boot line in the next boot only, with a separate entry that the boot loader uses
     /// once.
     #[arg(long, conflicts_with = "remove")]
     pub(crate) once: bool,

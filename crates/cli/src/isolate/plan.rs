@@ -15,13 +15,13 @@ pub(crate) struct PlanArgs {
     /// What to isolate.
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Where the journal of what stands is.
+    /// Location of the journal of applied changes.
     #[command(flatten)]
     pub(crate) state: State,
-    /// Plan for a captured machine: a directory or tar archive of `stillcore snapshot`.
+    /// Plan for a snapshot: directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
-    /// Compute the boot line for this kernel release, such as 6.12 [default: the one that runs].
+    /// Kernel release to compute the boot line for, such as 6.12 [default: the running one].
     #[arg(long, value_name = "RELEASE")]
     pub(crate) for_kernel: Option<String>,
     /// Print one JSON object instead of the list.

@@ -16,13 +16,13 @@ use std::process::Command;
 /// Arguments of `isolate run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// CPUs to run on [default: all that are isolated].
+    /// CPUs to run on [default: all isolated CPUs].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
-    /// The command.
+    /// Command to run.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<String>,
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Arguments of `isolate status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
     /// Print one JSON object.

@@ -10,49 +10,52 @@ use model::plan::{Fate, Placement, Plan, Resident, ResidentKind};
 use model::{Cpus, Machine};
 use std::path::PathBuf;
 
-/// Arguments that say what to isolate.
+/// Arguments that select what to isolate.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
-    /// CPUs to isolate, as a list such as 2,3 or 4-7 [default: those the kernel was booted to isolate].
+    /// CPUs to isolate, as a list such as 2,3 or 4-7 [default: those isolated on the kernel command
+    /// line].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Isolate CPU 0 too, and CPUs that belong to somebody else: a partition, the kubelet, tuned.
+    /// Also isolate CPU 0, and CPUs that belong to a partition, the kubelet or tuned.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Isolate some threads of a core and leave its others to everything else.
+    /// Isolate some hardware threads of a core and leave its siblings for other work.
     #[arg(long)]
     pub(crate) allow_split: bool,
-    /// Also change these mechanisms, which are choices, risks or contested, and not changed by default.
+    /// Also change these mechanisms, which are choices, risks or contested, and by default
+    /// unchanged.
     #[arg(long = "with", value_delimiter = ',', value_name = "IDS")]
     pub(crate) with: Vec<String>,
-    /// Leave these mechanisms as they are.
+    /// Do not change these mechanisms.
     #[arg(long, value_delimiter = ',', value_name = "IDS")]
     pub(crate) without: Vec<String>,
-    /// Leave this where it is: a PID, a task's name, a control group such as /rt.slice, irq:NUMBER,
-    /// irq:NAME, policy:fifo (or rr, deadline, realtime). May be given several times.
+    /// Do not move this: a PID, a task's name, a control group such as /rt.slice, irq:NUMBER,
+    /// irq:NAME, policy:fifo (or rr, deadline, realtime). Repeatable.
     #[arg(long, value_name = "WHAT")]
     pub(crate) keep: Vec<Keep>,
-    /// Also move real-time tasks and tasks that somebody has pinned to these CPUs.
+    /// Also move real-time tasks and tasks explicitly pinned to these CPUs.
     #[arg(long)]
     pub(crate) move_pinned: bool,
-    /// How to keep the scheduler off [default: the best that the kernel and its mounts allow].
+    /// How to keep the scheduler off these CPUs [default: the best that the kernel and its mounts
+    /// allow].
     #[arg(long, value_name = "HOW")]
     pub(crate) placement: Option<How>,
-    /// Read the mechanisms from this directory instead of the built-in catalogue.
+    /// Directory of mechanisms to use instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
 }
 
-/// How the scheduler is kept off.
+/// How to keep the scheduler off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum How {
-    /// The kernel was booted with these CPUs outside its scheduling domains.
+    /// CPUs outside the kernel's scheduling domains since boot.
     Boot,
-    /// An isolated partition of cgroup version 2.
+    /// Isolated partition of cgroup v2.
     Partition,
-    /// Cpusets of cgroup version 1.
+    /// Cpusets of cgroup v1.
     Cpuset,
-    /// Affinities alone.
+    /// Affinities only.
     Affinity,
 }
 

@@ -12,10 +12,11 @@ use linux::settings::Live;
 /// Arguments of `isolate undo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
-    /// Give up what cannot be given back, such as the setting of a device that is gone, and keep its journal under another name.
+    /// Give up settings that cannot be restored, such as those of a removed device; keep their
+    /// journal under another name.
     #[arg(long)]
     pub(crate) forget: bool,
     /// Print one JSON object.

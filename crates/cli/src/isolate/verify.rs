@@ -18,19 +18,19 @@ const SCHEMA: &str = "stillcore.isolate-verify/1";
 /// Arguments of `isolate verify`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Where the journal is.
+    /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
-    /// Go on looking until stopped, and print what drifts, with the time since the start.
+    /// Check repeatedly until stopped; print what drifts, with the time since the start.
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Distance of the looks.
+    /// Interval between checks.
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration, requires = "watch")]
     pub(crate) interval: Duration,
     /// Stop watching after this time.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "watch")]
     pub(crate) duration: Option<Duration>,
-    /// Print one JSON object a look.
+    /// Print one JSON object per check.
     #[arg(long)]
     pub(crate) json: bool,
 }

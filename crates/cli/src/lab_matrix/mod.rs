@@ -40,28 +40,29 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// Arguments of `stillcore lab matrix`.
 #[derive(Debug, Args)]
 pub(crate) struct MatrixArgs {
-    /// Kernels: names or paths as for lab run [default: all six].
+    /// Kernels, by name or path as for lab run [default: all six].
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     kernels: Vec<String>,
-    /// Ways of isolating.
+    /// Isolation profiles.
     #[arg(long, value_delimiter = ',', value_name = "LIST", default_value = "none,runtime,partition,boot")]
     profiles: Vec<Profile>,
-    /// Stressors of these suites; the controls are always run [default: every stressor that does no harm].
+    /// Suites whose stressors to run; the controls always run [default: every harmless stressor].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     suite: Vec<String>,
-    /// These stressors, besides those of --suite.
+    /// Stressors to run besides those of --suite.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     stressors: Vec<String>,
     /// Length of each idle control and of each disturbance, in the guest's time.
     #[arg(long, short = 'D', default_value = "2s", value_name = "TIME", value_parser = duration)]
     duration: Duration,
-    /// Guests at a time [default: one a spare CPU, at most 3].
+    /// Parallel guests [default: one per spare CPU, at most 3].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Guest architecture [default: this machine's].
     #[arg(long, value_name = "x86_64|aarch64")]
     arch: Option<Arch>,
-    /// Cores of a guest, or cores and threads as in 4x2; those from the third on are measured, at most two.
+    /// Cores of a guest, or cores and threads such as 4x2; measures at most two CPUs, from the
+    /// third on.
     #[arg(long, default_value = "3")]
     smp: Smp,
     /// Guest memory, MiB.
@@ -70,16 +71,17 @@ pub(crate) struct MatrixArgs {
     /// Static program that runs in the guest [default: this program].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// tcg emulates; kvm is faster where it works; auto tries kvm first.
+    /// Accelerator: tcg emulates; kvm is faster where available; auto tries kvm first.
     #[arg(long, default_value = "tcg")]
     accel: Accel,
-    /// When a guest is killed [default: 180 s, and 30 s and six windows for each stressor].
+    /// Kill a guest after this time [default: 180 s, plus 30 s and six windows per stressor].
     #[arg(long, value_parser = parse_duration, value_name = "TIME")]
     timeout: Option<Duration>,
-    /// Directory of the matrix: new, empty, or of one under the same conditions, which is then gone on with.
+    /// Directory of the matrix: new, empty, or of a matrix under the same conditions, to resume it.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// A matrix.json of the same kernels and conditions, in which the stressors named here are put in place of its rows.
+    /// A matrix.json of the same kernels and conditions; replace its rows of the stressors named
+    /// here.
     #[arg(long, value_name = "FILE")]
     onto: Option<PathBuf>,
     /// Print one JSON object instead of the table.

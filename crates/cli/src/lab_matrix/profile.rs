@@ -5,16 +5,16 @@ use clap::ValueEnum;
 /// Takes the lab's own isolation off the command line: a key without a value only removes.
 const PLAIN_BOOT: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
 
-/// One way of isolating.
+/// An isolation profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Profile {
-    /// Nothing.
+    /// No isolation.
     None,
-    /// What can be done at run time without a partition: affinities, settings.
+    /// Isolation at run time without a partition: affinities, settings.
     Runtime,
-    /// The same, and an isolated cpuset partition; absent on kernels that hold none.
+    /// runtime, and an isolated cpuset partition; absent where unsupported.
     Partition,
-    /// The kernel was booted to isolate: isolcpus, nohz_full, rcu_nocbs, irqaffinity.
+    /// Kernel command line: isolcpus, nohz_full, rcu_nocbs, irqaffinity.
     Boot,
 }
 

@@ -31,13 +31,13 @@ const PHASE: &str = "measured";
 /// Arguments of `measure clocks`.
 #[derive(Debug, Args)]
 pub(crate) struct ClocksArgs {
-    /// What all measurements take. Clocks are read on one CPU: the first of --cpus.
+    /// Options common to all measurements. Clocks are read on one CPU: the first of --cpus.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// How long to read the clocks; the error of a rate falls with its power of 1.5.
+    /// How long to read the clocks; the error of a rate falls as 1/duration^1.5.
     #[arg(long, short = 'D', default_value = "5s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Distance of two readings.
+    /// Interval between readings.
     #[arg(long, default_value = "10ms", value_name = "TIME", value_parser = duration)]
     pub(crate) step: Duration,
 }

@@ -22,10 +22,11 @@ const SLACK: Duration = Duration::from_secs(120);
 /// Options of measurements that can be disturbed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Disturbing {
-    /// Measure while these stressors run, or those of suite:NAME (`stillcore disturb --list` tells both).
+    /// Run these stressors while measuring, or those of suite:NAME (`stillcore disturb --list`
+    /// prints both).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) disturb: Vec<String>,
-    /// With --disturb, load the measured CPUs too, as some papers did.
+    /// With --disturb, also load the measured CPUs, as some papers did.
     #[arg(long, requires = "disturb")]
     pub(crate) colocated: bool,
 }

@@ -27,13 +27,13 @@ const WARM_UP: u32 = 5;
 /// Arguments of `measure ipi`.
 #[derive(Debug, Args)]
 pub(crate) struct IpiArgs {
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Pairs FROM:TO to measure, such as 0:2,1:3 [default: all pairs of --cpus; without that, of all CPUs].
+    /// Pairs FROM:TO to measure, such as 0:2,1:3 [default: all pairs of --cpus, else of all CPUs].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = pair, conflicts_with = "cpus")]
     pub(crate) pairs: Vec<(u32, u32)>,
-    /// Ways to wake, such as futex,spin.
+    /// Wake-up methods, such as futex,spin.
     #[arg(
         long,
         value_name = "LIST",
@@ -41,30 +41,30 @@ pub(crate) struct IpiArgs {
         default_value = "futex,eventfd,pipe,signal,spin"
     )]
     pub(crate) methods: Vec<MethodName>,
-    /// Wake-ups of each pair by each method.
+    /// Wake-ups per pair and method.
     #[arg(long, short = 'n', default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
     pub(crate) count: u32,
-    /// Distance of wake-ups: so long may the target sleep.
+    /// Interval between wake-ups; upper limit of the target's sleep.
     #[arg(long, short, default_value = "1ms", value_name = "TIME", value_parser = duration)]
     pub(crate) interval: Duration,
-    /// What the CPUs do otherwise: idle, or busy with an ordinary task.
+    /// State of the target CPUs between wake-ups: idle, or busy with an ordinary task.
     #[arg(long, default_value = "idle", value_name = "HOW")]
     pub(crate) target: Target,
-    /// How threads are scheduled.
+    /// Scheduling of the threads.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
 }
 
-/// What a target CPU does otherwise.
+/// State of a target CPU between wake-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
-    /// Nothing.
+    /// Idle.
     Idle,
-    /// A SCHED_OTHER task spins on it.
+    /// Runs a SCHED_OTHER task that spins.
     Busy,
 }
 
-/// The methods that can be asked for.
+/// Wake-up methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodName {
     /// A futex.
@@ -73,9 +73,9 @@ pub(crate) enum MethodName {
     Eventfd,
     /// A pipe.
     Pipe,
-    /// A signal that is waited for.
+    /// A signal that the target waits for.
     Signal,
-    /// Shared memory that the target reads all the time: the floor.
+    /// Shared memory that the target polls: the lower bound.
     Spin,
 }
 
@@ -92,7 +92,7 @@ impl MethodName {
 }
 
 fn pair(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("{text:?} is no pair; expected FROM:TO, two different CPUs, such as 0:2");
+    let wrong = || format!("invalid pair {text:?}: expected FROM:TO, two different CPUs, such as 0:2");
     let (from, to) = text.split_once(':').ok_or_else(wrong)?;
     let (from, to) = (from.parse().map_err(|_| wrong())?, to.parse().map_err(|_| wrong())?);
     if from == to || from > model::cpus::MAX_CPU || to > model::cpus::MAX_CPU {

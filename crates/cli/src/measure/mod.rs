@@ -27,24 +27,25 @@ use std::path::PathBuf;
 pub(crate) enum MeasureVerb {
     /// Wake-up latency of periodic tasks, every release accounted for.
     Wakeup(wakeup::WakeupArgs),
-    /// Noise: time stolen from a busy loop, every gap with its time.
+    /// Noise: time stolen from a busy loop, with a timestamp for every gap.
     Spin(spin::SpinArgs),
-    /// Wake-ups of one CPU by another, every pair and several ways.
+    /// Wake-up latency from one CPU to another, for every pair and several methods.
     Ipi(ipi::IpiArgs),
-    /// What the kernel's own work costs, as schedulability analysis takes it.
+    /// Kernel overheads, as input to schedulability analysis.
     Overheads(overheads::OverheadsArgs),
-    /// Rates of the clocks against one another, the scheduler's above all, and what reading them costs.
+    /// Relative rates of the clocks, above all the scheduler's, and their read costs.
     Clocks(clocks::ClocksArgs),
-    /// A periodic job that computes: execution and response times, event counters, wake-up drift.
+    /// Periodic computing job: execution and response times, counters, wake-up drift.
     Periodic(periodic::PeriodicArgs),
-    /// Response times of a task set on one core, beside the calculated ones.
+    /// Measured and calculated response times of a task set on one core.
     Taskset(taskset::TasksetArgs),
 }
 
-/// What all of them take.
+/// Options common to all measurements.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// CPUs to measure, as a list such as 2,3 or 4-7 [default: the isolated CPUs, else the highest one].
+    /// CPUs to measure, as a list such as 2,3 or 4-7 [default: the isolated CPUs, else the highest
+    /// one].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
@@ -53,19 +54,21 @@ pub(crate) struct Common {
     /// Print one JSON object instead of the summary.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show nothing while it measures.
+    /// Show no progress while measuring.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore
+    /// in the home directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Leave idle states to the machine. Else /dev/cpu_dma_latency is held at 0 us meanwhile, as cyclictest does.
+    /// Leave idle states enabled. By default, hold /dev/cpu_dma_latency at 0 us while measuring, as
+    /// cyclictest does.
     #[arg(long)]
     pub(crate) no_dma_latency: bool,
-    /// The limit where it is held, us.
+    /// Limit held in /dev/cpu_dma_latency, us.
     #[arg(skip)]
     pub(crate) dma_latency_us: i32,
-    /// What disturbs meanwhile.
+    /// Stressors during the measurement.
     #[command(flatten)]
     pub(crate) disturbing: disturbing::Disturbing,
 }

@@ -31,33 +31,34 @@ const LONGEST_NS: i64 = 60_000_000_000;
 /// Arguments of `measure overheads`.
 #[derive(Debug, Args)]
 pub(crate) struct OverheadsArgs {
-    /// What all measurements take. Exactly one CPU is measured: the first of --cpus.
+    /// Options common to all measurements. Exactly one CPU is measured: the first of --cpus.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Samples of each term.
+    /// Samples per overhead term.
     #[arg(long, short = 'n', default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=100_000))]
     pub(crate) count: u32,
-    /// Samples of the cache terms for each working set.
+    /// Samples of the cache terms per working set.
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub(crate) cache_count: u32,
-    /// Working sets for the cache terms: bytes, K or M; rounded up to a power of two.
+    /// Working sets for the cache terms, rounded up to a power of two; bytes, K or M.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "4K,16K,32K,64K,256K,1M,4M", value_parser = size)]
     pub(crate) sizes: Vec<u64>,
-    /// The other CPU for interprocessor interrupts and migration [default: the highest housekeeping CPU].
+    /// Second CPU, for inter-processor interrupts and migration [default: the highest housekeeping
+    /// CPU].
     #[arg(long, value_name = "CPU")]
     pub(crate) partner: Option<u32>,
-    /// What stands for a distribution in the object for schedulability analysis.
+    /// Statistic of each distribution for schedulability analysis.
     #[arg(long, default_value = "max", value_name = "WHAT")]
     pub(crate) take: TakeName,
-    /// Whether to record events afterwards, for the same terms by the kernel's own tracepoints.
+    /// Record events afterwards, to measure the same terms with the kernel's tracepoints.
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub(crate) trace: TraceMode,
-    /// How threads are scheduled.
+    /// Scheduling of the threads.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
 }
 
-/// The statistics that can be asked for.
+/// Statistics of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TakeName {
     /// The median.
@@ -89,7 +90,7 @@ impl TakeName {
 fn size(text: &str) -> Result<u64, String> {
     let size = bytes(text).and_then(|bytes| bytes.max(1).checked_next_power_of_two());
     size.filter(|size| (64..=64 << 20).contains(size))
-        .ok_or_else(|| format!("{text:?} is no size; expected 64 bytes to 64M, such as 256K"))
+        .ok_or_else(|| format!("invalid size {text:?}: expected 64 bytes to 64M, such as 256K"))
 }
 
 /// Measures and prints.

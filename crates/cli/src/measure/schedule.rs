@@ -14,24 +14,25 @@ pub(crate) struct Schedule {
     /// Scheduling policy of the measuring threads.
     #[arg(long, default_value = "fifo", value_name = "NAME")]
     pub(crate) policy: PolicyName,
-    /// A scheduling class beside mainline's: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    /// Out-of-tree scheduling class: litmus:PLUGIN, evl or cobalt; needs a kernel and library with
+    /// it.
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
-    /// Priority under fifo and rr [default: that of the probe].
+    /// Priority under fifo and rr [default: the probe's].
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: Option<u32>,
-    /// CPU time that deadline, or a class, reserves for a job [default: a tenth of the period].
+    /// CPU time reserved per job under deadline or a class [default: a tenth of the period].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) runtime: Option<Duration>,
     /// Relative deadline of a job under deadline [default: the period].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Option<Duration>,
-    /// Timer slack of threads that are not real-time; the kernel's default is 50us.
+    /// Timer slack of threads that are not real-time (kernel default: 50us).
     #[arg(long, default_value = "1ns", value_name = "TIME", value_parser = duration)]
     pub(crate) timer_slack: Duration,
 }
 
-/// The policies that can be asked for.
+/// Scheduling policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyName {
     /// SCHED_FIFO.

@@ -23,53 +23,58 @@ const PRIORITY: u32 = 80;
 /// Arguments of `measure spin`.
 #[derive(Debug, Args)]
 pub(crate) struct SpinArgs {
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Which events to record.
+    /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Shortest gap that is stored [default: five turns of the loop, at least 500 ns].
+    /// Shortest gap to store [default: five loop iterations, at least 500 ns].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
-    /// How long the loop runs at a stretch.
+    /// How long the loop runs without a pause.
     #[arg(long, default_value = "800ms", value_name = "TIME", value_parser = duration)]
     pub(crate) stretch: Duration,
-    /// How long it pauses then, so that neither throttling nor the fair server has to end it.
+    /// Pause after each --stretch, so that neither RT throttling nor the fair server interrupts the
+    /// loop.
     #[arg(long, default_value = "200ms", value_name = "TIME", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// How long the loop runs before what it finds counts; what it finds then is stored, flagged as warm-up.
+    /// Warm-up of the loop; its gaps are stored, flagged as warm-up, and excluded from the
+    /// statistics.
     #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
     pub(crate) preheat: Duration,
-    /// Subtract the smallest turn of the loop, measured before the window, from every gap; samples are stored as they were.
+    /// Subtract the shortest loop iteration, measured before the window, from every gap. Stored
+    /// samples are unchanged.
     #[arg(long)]
     pub(crate) bias: bool,
-    /// Also count gaps in buckets of this width [default with --buckets: 1us].
+    /// Also count gaps in a histogram with this bucket width [default with --buckets: 1us].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) bucket_width: Option<Duration>,
-    /// How many buckets [default with --bucket-width: 32]; longer gaps are counted apart.
+    /// Number of buckets; longer gaps are counted separately [default with --bucket-width: 32].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) buckets: Option<u32>,
-    /// Gap from which on it is told, with what the kernel counted around it; exit 2 where there is one. The measurement goes on.
+    /// Report gaps at or above this length, with the kernel's counters around them; exit 2 if any.
+    /// Does not stop the run.
     #[arg(long, short = 'T', value_name = "TIME", value_parser = duration)]
     pub(crate) over: Option<Duration>,
-    /// CPUs for the command's main thread, which stores the samples [default: the housekeeping CPUs].
+    /// CPUs of the main thread, which stores the samples [default: the housekeeping CPUs].
     #[arg(long, short = 'C', value_name = "LIST")]
     pub(crate) main_cpus: Option<Cpus>,
-    /// What a turn does besides reading the counter: none, or memmove:SIZE with SIZE in bytes, K or M.
+    /// Work per loop iteration besides reading the counter: none, or memmove:SIZE with SIZE in
+    /// bytes, K or M.
     #[arg(long, default_value = "none", value_name = "WHAT", value_parser = workload)]
     pub(crate) workload: u64,
-    /// How threads are scheduled.
+    /// Scheduling of the threads.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
 }
 
 /// Bytes that a turn copies.
 fn workload(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no workload; expected none or memmove:SIZE, such as memmove:4K");
+    let wrong = || format!("invalid workload {text:?}: expected none or memmove:SIZE, such as memmove:4K");
     if text == "none" {
         return Ok(0);
     }

@@ -30,36 +30,36 @@ const TIMER_SLACK_NS: u64 = 1;
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("set").required(true).args(["tasks", "file"])))]
 pub(crate) struct TasksetArgs {
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Which events to record.
+    /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
-    /// The tasks as T:C:PRIORITY in milliseconds, such as 10:3:99,20:5:80,40:10:50; without priorities the
-    /// shortest period has the highest.
+    /// Tasks as T:C:PRIORITY, such as 10:3:99,20:5:80,40:10:50; without priorities, rate monotonic.
+    /// T and C in milliseconds.
     #[arg(long, value_name = "T:C:P,...")]
     pub(crate) tasks: Option<String>,
-    /// Read the tasks from a TOML or JSON file, which can also give names, deadlines and offsets.
+    /// TOML or JSON file of tasks, which can also set names, deadlines and offsets.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// What an execution time is burnt by.
+    /// Measure of a job's execution time.
     #[arg(long, default_value = "cputime", value_name = "HOW")]
     pub(crate) burn: BurnName,
-    /// Length of a slot of wall-clock time.
+    /// Length of a slot of wall-clock time, for --burn slots.
     #[arg(long, default_value = "1ms", value_name = "TIME", value_parser = duration)]
     pub(crate) slot: Duration,
 }
 
-/// The ways to burn.
+/// Measures of execution time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BurnName {
-    /// CPU time of the task: a job that was preempted has executed all the same.
+    /// CPU time of the task: preemption does not shorten a job's execution.
     Cputime,
-    /// Slots of wall-clock time, as the paper does: a job that is preempted inside a slot executes less.
+    /// Slots of wall-clock time, as in the paper: a job preempted inside a slot executes less.
     Slots,
 }
 

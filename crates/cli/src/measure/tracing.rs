@@ -23,29 +23,32 @@ const MOST_BEFORE_NS: i64 = 10_000_000_000;
 /// Options of measurements that can be traced.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Tracing {
-    /// Record the kernel's events meanwhile, and tell who took the time; --trace alone fails where that cannot be done [default: off].
+    /// Record kernel events while measuring, and report who took the time; --trace alone = on
+    /// [default: off].
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub(crate) trace: Option<TraceMode>,
-    /// With a trace, probe the kernel for senders of IPIs that it has no event for; this patches kernel text before the window.
+    /// With a trace, find senders of IPIs without an event by kprobes; this patches kernel text
+    /// before the window.
     #[arg(long)]
     pub(crate) kprobes: bool,
-    /// With a trace, record the kernel's stack on the measured CPUs too, where an ordinary task
-    /// gives one to a real-time task: tells kernel code that could not be preempted, and adds
-    /// microseconds to each wake-up of a busy CPU.
+    /// With a trace, also record the kernel stack on the measured CPUs when a real-time task
+    /// replaces an ordinary task. Shows kernel code that could not be preempted. Adds microseconds
+    /// to each wake-up of a busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
-    /// microseconds for each event.
+    /// Also record the user-space stacks of senders, for functions with frame pointers. Costs them
+    /// some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
-    /// Record into a ring, and keep only what is around samples that reach this value: for measurements of days on a constant amount of
-    /// disk.
+    /// Record into a ring buffer; keep the trace only around samples at or above this value. Lets
+    /// runs of days use constant disk space.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) trace_over: Option<Duration>,
-    /// With --trace-over, the most samples to keep the trace around: the largest.
+    /// With --trace-over, most samples to keep the trace around; keeps the largest.
     #[arg(long, default_value_t = 10, value_name = "N", requires = "trace_over", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) keep: u64,
-    /// With --trace-over, how much to keep before such a sample [default: two periods, at least 50ms].
+    /// With --trace-over, length of trace to keep before each sample [default: two periods, at
+    /// least 50ms].
     #[arg(long, value_name = "TIME", requires = "trace_over", value_parser = duration)]
     pub(crate) keep_before: Option<Duration>,
 }

@@ -27,50 +27,51 @@ const CROWDED_PRIORITY: u32 = 49;
 /// Arguments of `measure wakeup`.
 #[derive(Debug, Args)]
 pub(crate) struct WakeupArgs {
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Which events to record.
+    /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// End after so many releases of each thread, if that is earlier.
+    /// Stop after this many releases per thread, if earlier than --duration.
     #[arg(long, short, value_name = "N")]
     pub(crate) loops: Option<u64>,
-    /// Distance of a thread's releases.
+    /// Release interval of each thread.
     #[arg(long, short = 'i', default_value = "1ms", value_name = "TIME", value_parser = duration)]
     pub(crate) period: Duration,
-    /// What each further thread's period is longer by.
+    /// Added to the interval of each further thread.
     #[arg(long, short, default_value = "0s", value_name = "TIME", value_parser = duration)]
     pub(crate) distance: Duration,
-    /// How much later each further thread's first release is; 0s releases all at the same instant.
+    /// Added to the first release of each further thread; 0s releases all at the same time.
     #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
     pub(crate) stagger: Duration,
-    /// Number of threads; more than CPUs share them in turn [default: one a CPU].
+    /// Number of threads; more threads than CPUs share them round-robin [default: one per CPU].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
-    /// Where each thread may run.
+    /// Affinity of each thread.
     #[arg(long, short, default_value = "each", value_name = "HOW")]
     pub(crate) affinity: Affinity,
-    /// How threads are scheduled.
+    /// Scheduling of the threads.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
-    /// Clock that the releases are set in.
+    /// Clock of the releases.
     #[arg(long, default_value = "monotonic", value_name = "NAME")]
     pub(crate) clock: ClockName,
-    /// Samples at the start that no figure counts; they are stored.
+    /// Warm-up samples, stored but excluded from the statistics.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) warm_up: u32,
-    /// Latency from which on a sample is told, with what the kernel counted around it; exit 2 where there is one. The measurement goes
-    /// on.
+    /// Report samples at or above this latency, with the kernel's counters around them; exit 2 if
+    /// any. Does not stop the run.
     #[arg(long, short = 'b', value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
-    /// CPUs for the command's main thread, which stores the samples [default: the housekeeping CPUs].
+    /// CPUs of the main thread, which stores the samples [default: the housekeeping CPUs].
     #[arg(long, value_name = "LIST")]
     pub(crate) main_cpus: Option<Cpus>,
-    /// Take cyclictest's own options, behind a --, and print what cyclictest prints, for scripts that read it.
+    /// Accept cyclictest's own options after a --, and print cyclictest's output, for scripts that
+    /// parse it.
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
@@ -82,18 +83,18 @@ pub(crate) struct WakeupArgs {
     pub(crate) cyclictest: Vec<OsString>,
 }
 
-/// Where threads may run.
+/// Affinity of the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Affinity {
-    /// Each on one CPU of the list, in turn.
+    /// Each thread on one CPU of the list, round-robin.
     Each,
-    /// Each on all CPUs of the list.
+    /// Each thread on all CPUs of the list.
     Set,
-    /// Each on all CPUs of the machine.
+    /// Each thread on all CPUs of the machine.
     None,
 }
 
-/// The clocks that can be asked for.
+/// Clocks of the releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClockName {
     /// CLOCK_MONOTONIC.

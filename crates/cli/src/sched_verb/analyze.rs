@@ -23,67 +23,70 @@ use std::path::{Path, PathBuf};
 /// Arguments of `sched analyze`.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Task sets, a JSON object a line; - is standard input.
+    /// Task sets, one JSON object per line; - = standard input.
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
-    /// The test.
+    /// Schedulability test.
     #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = PossibleValuesParser::new(Test::ALL.map(Test::name)))]
     pub(crate) test: String,
-    /// Assign cores first, by bin packing: first, worst, best or next fit, with d by decreasing utilization.
+    /// Assign tasks to cores first, by bin packing: first, worst, best or next fit; d = decreasing
+    /// utilization.
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
     pub(crate) partition: Option<String>,
-    /// Tasks spin for shared resources under this locking protocol.
+    /// Spin-lock protocol for shared resources.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
-    /// Resources that one core alone uses are held at their ceiling (PTHREAD_PRIO_PROTECT), not
-    /// without preemption; msrp-* has ceilings by itself.
+    /// Hold resources of a single core at their priority ceiling (PTHREAD_PRIO_PROTECT) instead of
+    /// non-preemptively; msrp-* always does.
     #[arg(long, requires = "locks")]
     pub(crate) ceilings: bool,
-    /// One pass of blocking from the response times given, no verdict.
+    /// Bound blocking once, from the given response times; no verdict.
     #[arg(long, requires = "locks", conflicts_with = "overheads")]
     pub(crate) blocking_only: bool,
-    /// Whose counting that pass follows; verdicts are always sound.
+    /// Counting rules of --blocking-only; verdicts are always sound.
     #[arg(long, value_name = "WHOSE", default_value = "schedcat", requires = "blocking_only", value_parser = PossibleValuesParser::new(Semantics::ALL.map(Semantics::name)))]
     pub(crate) semantics: String,
     #[command(flatten)]
     pub(crate) jitter: JitterArgs,
     #[command(flatten)]
     pub(crate) probabilistic: ProbabilisticArgs,
-    /// How release jitter counts under edf-qpa.
+    /// Effect of release jitter under edf-qpa.
     #[arg(long, value_name = "HOW", value_enum, default_value = "d")]
     pub(crate) edf_jitter: EdfJitter,
     #[command(flatten)]
     pub(crate) overheads: OverheadsArgs,
-    /// What real-time tasks may take of each core, us in every --rt-period, -1 all (sched-deadline; kernel.sched_rt_runtime_us).
+    /// CPU time for real-time tasks per core and --rt-period, us; -1 = unlimited (sched-deadline;
+    /// kernel.sched_rt_runtime_us).
     #[arg(long, value_name = "US", default_value_t = 950_000, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-1..=1 << 40))]
     pub(crate) rt_runtime: i64,
-    /// See --rt-runtime (kernel.sched_rt_period_us).
+    /// Period of --rt-runtime, us (kernel.sched_rt_period_us).
     #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub(crate) rt_period: u64,
-    /// What each core's fair server has reserved, RUNTIME/PERIOD in us, or none, or here: that of
-    /// this machine (sched-deadline).
+    /// Reservation of each core's fair server: RUNTIME/PERIOD in us, none, or here = this machine's
+    /// (sched-deadline).
     #[arg(long, value_name = "WHAT", default_value = "50000/1000000", value_parser = fair_server)]
     pub(crate) fair_server: FairServer,
-    /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
+    /// Add a certificate that proves each answer (fp-rta, edf-qpa), for check-certificate; with
+    /// --json.
     #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
     pub(crate) certificate: bool,
-    /// Threads [default: as many as there are CPUs].
+    /// Number of threads [default: one per CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Go on after a line that is no task set, and tell it.
+    /// Report a line that is not a task set, and continue.
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Print a JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How release jitter counts under EDF.
+/// Effect of release jitter under EDF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EdfJitter {
-    /// Deadlines shorter by it, D - J: exact
+    /// Shorten deadlines, D - J: exact
     D,
-    /// Periods as well, T - J and D - J: as SchedCAT accounts for it, pessimistic
+    /// Shorten periods and deadlines, T - J and D - J: as SchedCAT does, pessimistic
     Td,
 }
 
@@ -255,7 +258,10 @@ fn fair_server(text: &str) -> Result<FairServer, String> {
                 {
                     Ok(FairServer { runtime_us, period_us })
                 }
-                _ => Err("expected RUNTIME/PERIOD in us, such as 50000/1000000, or none, or here".to_owned()),
+                _ => {
+                    let expected = "RUNTIME/PERIOD in us, such as 50000/1000000, or none, or here";
+                    Err(format!("invalid reservation {text:?}: expected {expected}"))
+                }
             }
         }
     }

@@ -23,36 +23,38 @@ const MOST_TASKS: usize = 1_000;
 /// Arguments of `sched budget`.
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
-    /// Task sets, a JSON object a line; - is standard input.
+    /// Task sets, one JSON object per line; - = standard input.
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
-    /// What may grow: the jitter of all tasks, the cost of all and of each, or the utilization of each core.
+    /// Quantity to increase: the jitter of all tasks, the cost of all and of each, or the
+    /// utilization of each core.
     #[arg(long, value_name = "WHAT", default_value = "jitter")]
     pub(crate) of: Of,
-    /// The test that has to hold.
+    /// Schedulability test that must still pass.
     #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = ["fp-rta", "edf-qpa"])]
     pub(crate) test: String,
-    /// Assign cores first, by bin packing: first, worst, best or next fit, with d by decreasing utilization.
+    /// Assign tasks to cores first, by bin packing: first, worst, best or next fit; d = decreasing
+    /// utilization.
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
     pub(crate) partition: Option<String>,
     #[command(flatten)]
     pub(crate) overheads: OverheadsArgs,
-    /// Go on after a line that is no task set, and tell it.
+    /// Report a line that is not a task set, and continue.
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Print a JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What may grow.
+/// Quantity to increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Of {
     /// Release jitter.
     Jitter,
-    /// Costs, by a factor.
+    /// Costs, as a factor.
     Cost,
-    /// The same, told as the load of each core.
+    /// The same, reported as the utilization of each core.
     Utilization,
 }
 

@@ -17,14 +17,14 @@ const SCHEMA: &str = "stillcore.sched-check-certificate/1";
 /// Arguments of `sched check-certificate`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Answers of analyze --certificate --json, or bare certificates, a line each; - is standard input.
+    /// Answers of analyze --certificate --json, or bare certificates, one per line; - = standard
+    /// input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Task sets, a line each: every certificate has to be of its line, in numbers, order and
-    /// cores.
+    /// Task sets, one per line; each certificate must match its line in numbers, order and cores.
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) question: Option<PathBuf>,
-    /// Print a JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }

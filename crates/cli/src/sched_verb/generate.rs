@@ -14,13 +14,13 @@ use std::io::{self, Write};
 /// Arguments of `sched generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// How many sets.
+    /// Number of sets.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Number of the first set: set I of a seed is always the same.
+    /// Number of the first set; set I of a seed is always the same.
     #[arg(long, default_value_t = 0, value_name = "I")]
     first: u64,
-    /// What all numbers follow from.
+    /// Random seed.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
     #[command(flatten)]
@@ -32,37 +32,38 @@ pub(crate) struct GenerateArgs {
     from: JitterArgs,
 }
 
-/// What a set is like.
+/// Properties of a set.
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// Tasks of a set.
+    /// Tasks per set.
     #[arg(long = "n", default_value_t = 40, value_name = "N")]
     tasks: usize,
     /// Sum of the tasks' utilizations.
     #[arg(long, default_value_t = 0.8, value_name = "U", allow_negative_numbers = true)]
     utilization: f64,
-    /// How it is divided [default: uunifast, above 1 randfixedsum].
+    /// Method that divides --utilization [default: uunifast, above 1 randfixedsum].
     #[arg(long, value_name = "HOW")]
     utilizations: Option<Division>,
-    /// Periods: uniform:LOW:HIGH[:STEP], log-uniform:LOW:HIGH[:STEP], harmonic:LOW:HIGH[:FACTOR], list:T,T.
+    /// Distribution of periods: uniform:LOW:HIGH[:STEP], log-uniform:LOW:HIGH[:STEP],
+    /// harmonic:LOW:HIGH[:FACTOR], list:T,T.
     #[arg(long, default_value = "uniform:10ms:100ms", value_name = "LAW", value_parser = periods)]
     periods: Periods,
-    /// Deadlines as shares of the period, uniformly between the two.
+    /// Range of deadlines as shares of the period, uniformly distributed.
     #[arg(long, default_value = "1:1", value_name = "LOW:HIGH", value_parser = shares, allow_hyphen_values = true)]
     deadlines: [f64; 2],
     /// Cores of the system.
     #[arg(long, default_value_t = 1, value_name = "M")]
     cores: u32,
-    /// Give each core tasks and utilization of its own.
+    /// Draw --n tasks with --utilization for each core.
     #[arg(long)]
     per_core: bool,
-    /// Shared resources.
+    /// Number of shared resources.
     #[arg(long, default_value_t = 0, value_name = "N")]
     resources: u32,
     /// Probability that a task requests a resource.
     #[arg(long, default_value_t = 1.0, value_name = "P", requires = "resources")]
     access: f64,
-    /// Most requests of a job for one resource.
+    /// Most requests of a job per resource.
     #[arg(long, default_value_t = 1, value_name = "N", requires = "resources")]
     requests: u64,
     /// Shortest and longest critical section.
@@ -73,7 +74,7 @@ struct SetArgs {
     readers: f64,
 }
 
-/// How a utilization is divided.
+/// Method that divides a utilization.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Division {
     Uunifast,
@@ -89,7 +90,7 @@ fn periods(text: &str) -> Result<Periods, String> {
 }
 
 fn pair(text: &str) -> Result<(&str, &str), String> {
-    text.split_once(':').ok_or_else(|| format!("{text:?}; expected two values, as in LOW:HIGH"))
+    text.split_once(':').ok_or_else(|| format!("invalid range {text:?}: expected two values, as in LOW:HIGH"))
 }
 
 fn times(text: &str) -> Result<[u64; 2], String> {
@@ -99,7 +100,8 @@ fn times(text: &str) -> Result<[u64; 2], String> {
 
 fn shares(text: &str) -> Result<[f64; 2], String> {
     let (low, high) = pair(text)?;
-    let number = |text: &str| text.parse::<f64>().map_err(|_| format!("{text:?}; expected a number"));
+    let number =
+        |text: &str| text.parse::<f64>().map_err(|_| format!("invalid share {text:?}: expected a number"));
     Ok([number(low)?, number(high)?])
 }
 

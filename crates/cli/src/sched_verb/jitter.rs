@@ -11,13 +11,13 @@ use model::sample::ProbeKind;
 use report::{distribution, format};
 use std::path::{Path, PathBuf};
 
-/// Where jitter comes from.
+/// Source of jitter.
 #[derive(Debug, Args)]
 pub(crate) struct JitterArgs {
-    /// Add to every task's release jitter the latest wake-up of a measured run.
+    /// Add the latest wake-up of a measured run to every task's release jitter.
     #[arg(long, value_name = "RUN")]
     pub(crate) jitter_from: Option<PathBuf>,
-    /// What of the run to take: max, the observed maximum, or a quantile such as 0.999, of the worst window.
+    /// Statistic of the run's worst window: max = observed maximum, or a quantile such as 0.999.
     #[arg(long, value_name = "max|P", default_value = "max", requires = "jitter_from", value_parser = read_at)]
     pub(crate) jitter_at: At,
 }
@@ -46,7 +46,9 @@ pub(crate) fn read_at(text: &str) -> Result<At, String> {
         return Ok(At::Max);
     }
     let known = text.parse().ok().filter(|p: &f64| *p > 0.0 && *p < 1.0);
-    known.map(At::Quantile).ok_or_else(|| format!("{text:?}; expected max, or a probability such as 0.999"))
+    known
+        .map(At::Quantile)
+        .ok_or_else(|| format!("invalid statistic {text:?}: expected max, or a quantile such as 0.999"))
 }
 
 /// A jitter and the sentence that belongs to it.

@@ -18,15 +18,15 @@ use clap::Subcommand;
 /// What to ask.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedVerb {
-    /// Test task sets, a set a line of JSON: response times, blocking, verdicts.
+    /// Test task sets, one JSON object per line: response times, blocking, verdicts.
     Analyze(analyze::AnalyzeArgs),
-    /// Draw random task sets, a set a line of JSON: what `sched analyze` reads.
+    /// Generate random task sets for `sched analyze`, one JSON object per line.
     Generate(generate::GenerateArgs),
-    /// Run a declared study: the share of random sets that tests accept, over utilization or cores.
+    /// Run a declared study: share of random sets accepted, over utilization or cores.
     Study(study::StudyArgs),
-    /// How much more release jitter, or cost, task sets tolerate.
+    /// Compute how much more release jitter, or cost, task sets tolerate.
     Budget(budget::BudgetArgs),
-    /// Check the numbers that prove the verdicts of analyze --certificate.
+    /// Check the certificates that prove verdicts of analyze --certificate.
     CheckCertificate(check_certificate::CheckArgs),
 }
 

@@ -13,22 +13,24 @@ use sched::overheads::Overheads;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where overheads come from.
+/// Source of overheads.
 #[derive(Debug, Args)]
 pub(crate) struct OverheadsArgs {
-    /// Count what the kernel costs (fp-rta, edf-qpa): a JSON object of overheads in ns, or a run of measure overheads.
+    /// Include kernel overheads (fp-rta, edf-qpa): a JSON object in ns, or a run of measure
+    /// overheads.
     #[arg(long, value_name = "FILE.json|RUN")]
     pub(crate) overheads: Option<PathBuf>,
-    /// What of a run's distributions to take.
+    /// Statistic of a run's distributions.
     #[arg(long, default_value = "max", value_name = "WHAT", requires = "overheads")]
     pub(crate) overheads_take: TakeName,
-    /// Largest working set of a task: bytes, K or M; takes the cache delay that a run has for it [default: the largest delay].
+    /// Largest working set of a task, to select the run's cache delay; bytes, K or M [default: the
+    /// largest delay].
     #[arg(long, value_name = "SIZE", requires = "overheads", value_parser = size)]
     pub(crate) working_set: Option<u64>,
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    bytes(text).ok_or_else(|| format!("{text:?} is no size; expected bytes, such as 256K"))
+    bytes(text).ok_or_else(|| format!("invalid size {text:?}: expected bytes, such as 256K"))
 }
 
 impl OverheadsArgs {

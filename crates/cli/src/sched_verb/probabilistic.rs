@@ -25,23 +25,25 @@ const SCHEMA: &str = "stillcore.sched-probabilistic/1";
 /// Probabilities of one job for which response times are printed.
 const LEVELS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 
-/// How probable a late job may be.
+/// Acceptable probability of late jobs.
 #[derive(Debug, Args)]
 pub(crate) struct ProbabilisticArgs {
-    /// How probable a late job is, from all wake-ups of --jitter-from instead of the latest (fp-rta).
+    /// Compute the probability of a late job, from all wake-ups of --jitter-from instead of the
+    /// maximum (fp-rta).
     #[arg(long, requires = "jitter_from", conflicts_with_all = ["jitter_at", "edf_jitter", "locks", "overheads", "certificate"])]
     pub(crate) probabilistic: bool,
-    /// Probability at which a job may be late.
+    /// Highest acceptable probability of a late job.
     #[arg(long, value_name = "P", default_value_t = 0.001, requires = "probabilistic", value_parser = probability)]
     pub(crate) late_at_most: f64,
-    /// No release ever is later than this, measured or not [default: the shortest period of its core].
+    /// Assumed upper limit of release lateness, measured or not [default: the shortest period of
+    /// the task's core].
     #[arg(long, value_name = "TIME", requires = "probabilistic", value_parser = crate::args::duration)]
     pub(crate) latest: Option<Duration>,
 }
 
 fn probability(text: &str) -> Result<f64, String> {
     let known = text.parse().ok().filter(|p: &f64| *p > 0.0 && *p < 1.0);
-    known.ok_or_else(|| format!("{text:?} is no probability; expected a number between 0 and 1"))
+    known.ok_or_else(|| format!("invalid probability {text:?}: expected a number between 0 and 1"))
 }
 
 /// What a run says of releases.

@@ -21,16 +21,16 @@ use study::{Shard, Study};
 /// Verbs under `study`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyVerb {
-    /// Run a study, or go on with one that was interrupted.
+    /// Run a study, or resume an interrupted one.
     Run(Box<RunArgs>),
-    /// Put the parts of an experiment together, and conclude from all of them.
+    /// Merge the parts of an experiment and conclude from all of them.
     Merge(experiment::merge::MergeArgs),
-    /// End the call that works on an experiment, wherever it was made, and give back what its cells have changed.
+    /// Stop the call that runs an experiment, and undo what its cells changed.
     Stop {
         /// Directory of the study.
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// How long it may take to end by itself.
+        /// Time to end by itself before it is killed.
         #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
         within: Duration,
     },
@@ -45,19 +45,20 @@ pub(crate) enum StudyVerb {
 /// Arguments of `study run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A built-in study, or a file that declares one.
+    /// Name of a built-in study, or a file that declares one.
     #[arg(value_name = "NAME|FILE")]
     study: String,
-    /// Directory of the study: new, empty, or of the same study, which is then gone on with [default: study-NAME].
+    /// Directory of the study: new, empty, or of the same study, to resume it [default:
+    /// study-NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Stressors, instead of those declared; the controls are always run.
+    /// Stressors, instead of those declared; the controls always run.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with = "suite")]
     stressors: Vec<String>,
     /// The stressors of a suite, instead of those declared.
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
-    /// How often each cell is run [default: as declared; 1 for built-in studies].
+    /// Runs of each cell [default: as declared; 1 for built-in studies].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: Option<u32>,
     /// Length of each idle control and of each disturbance [default: 2s].
@@ -66,62 +67,65 @@ pub(crate) struct RunArgs {
     /// CPUs to measure [default: the isolated CPUs, else the highest one].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
-    /// SCHED_FIFO priority of the loop that keeps the measured CPUs busy; 0 is SCHED_OTHER.
+    /// SCHED_FIFO priority of the loop that keeps the measured CPUs busy; 0 = SCHED_OTHER.
     #[arg(long, default_value_t = 0, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
     priority: u32,
-    /// Where this kernel has no events for the senders of IPIs (before 6.4), probe its functions for them.
+    /// If the kernel has no events for senders of IPIs (before 6.4), find them with kprobes.
     #[arg(long)]
     kprobes: bool,
-    /// Run the i-th of n parts of the cells; the controls are in every part.
+    /// Run part I of N of the cells; every part includes the controls.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Experiments: of these cells only those whose ids this file has, one a line.
+    /// Experiments: only those of these cells whose IDs this file lists, one per line.
     #[arg(long, value_name = "FILE")]
     cells: Option<PathBuf>,
-    /// Keep the run directory of every cell, in DIR/runs.
+    /// Keep the run directory of every cell in DIR/runs.
     #[arg(long)]
     keep: bool,
-    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore
+    /// in the home directory].
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Experiments: on this machine as it stands, also where the file names kernels.
+    /// Experiments: run on this machine as it is, even if the file names kernels.
     #[arg(long, conflicts_with = "lab")]
     here: bool,
-    /// Experiments: make cells without the running kernel in their ids, as --hosts does.
+    /// Experiments: omit the running kernel from the cells' IDs, as --hosts does.
     #[arg(long, hide = true, requires = "here")]
     any_kernel: bool,
-    /// Experiments: in guests with these kernels [default: those of the file].
+    /// Experiments: run in guests with these kernels [default: those of the file].
     #[arg(long, value_delimiter = ',', value_name = "KERNELS", num_args = 0..)]
     lab: Option<Vec<String>>,
-    /// Experiments: on the machines of this inventory of Ansible, a part of the cells each.
+    /// Experiments: run on the machines of this Ansible inventory, a part of the cells on each.
     #[arg(long, value_name = "INVENTORY", conflicts_with_all = ["lab", "here"])]
     hosts: Option<PathBuf>,
-    /// Experiments: durations and counts of the file by this much, never below its floors [default: 1].
+    /// Experiments: scale factor of the file's durations and counts, never below its minimums
+    /// [default: 1].
     #[arg(long, value_name = "F", value_parser = scale)]
     scale: Option<f64>,
-    /// Experiments: print cells, boots and the expected duration, and run nothing.
+    /// Experiments: print cells, boots and the expected duration; run nothing.
     #[arg(long)]
     plan: bool,
-    /// Experiments: only go on with what was begun.
+    /// Experiments: only resume one that was begun.
     #[arg(long)]
     resume: bool,
-    /// Experiments: run cells that have failed before, or were not applicable, again.
+    /// Experiments: rerun cells that failed or were not applicable.
     #[arg(long)]
     retry: bool,
-    /// Experiments: guests at a time [default: one a spare CPU, at most 3].
+    /// Experiments: parallel guests [default: one per spare CPU, at most 3].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Experiments: static program that runs in guests and on the machines of --hosts [default: this program].
+    /// Experiments: static program that runs in guests and on the machines of --hosts [default:
+    /// this program].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }
 
 fn scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().ok().filter(|scale| *scale > 0.0 && *scale <= 1000.0);
-    scale.ok_or_else(|| format!("{text:?} is no scale; expected a number above 0, such as 0.01"))
+    scale.ok_or_else(|| format!("invalid scale {text:?}: expected a number above 0, such as 0.01"))
 }
 
 impl RunArgs {

@@ -110,8 +110,8 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
     if args.sample.is_none() {
         if analysis.watch.is_some() {
             text.push_str(
-                "This run is of a watched program: `stillcore trace watch --from RUN` tells it again, and `stillcore trace explain RUN/trace.dat` \
-                 what its trace says of any thread.\n",
+                "This run is of a watched program: `stillcore trace watch --from RUN` prints it again, and `stillcore trace explain RUN/trace.dat` \
+                 prints what its trace shows of any thread.\n",
             );
         } else if analysis.attribution.is_empty() {
             text.push_str("There is no trace in this run, so nobody can be named.\n");

@@ -44,30 +44,34 @@ const PATIENCE_NS: i64 = 5 * clock::SECOND_NS;
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["pid", "comm", "from", "command"])))]
 pub(crate) struct WatchArgs {
-    /// Watch this process, its children, and what they start meanwhile.
+    /// Watch this process, its children, and whatever they start while watched.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Option<i32>,
-    /// Watch the threads of this name, all threads of processes of this name, and what they start meanwhile.
+    /// Watch threads with this name, all threads of processes with this name, and whatever they
+    /// start while watched.
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
-    /// Tell again what a run directory of this verb holds.
+    /// Report an earlier run directory of trace watch again.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "stacks", "user_stacks"])]
     pub(crate) from: Option<PathBuf>,
-    /// How long to record; a command is then ended [default: until the program ends, or Ctrl-C].
+    /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// CPUs to record in full, as a list such as 2,3 or 4-7 [default: those that the program may use].
+    /// CPUs to record in full, as a list such as 2,3 or 4-7 [default: those allowed to the
+    /// program].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Do not record system calls: less cost, but what a thread waited for is known of timers and signals alone.
+    /// Do not record system calls. Costs less, but finds only timers and signals as reasons for
+    /// waiting.
     #[arg(long)]
     pub(crate) no_syscalls: bool,
-    /// Record on the program's CPUs, too, the kernel's stacks that tell what was in the way of a real-time thread: kernel code that
-    /// could not be preempted, and its system call. At most two stacks in the way of a wake-up.
+    /// Also record kernel stacks on the program's CPUs. Shows what delayed a real-time thread:
+    /// kernel code that could not be preempted, and its system call. Delays a wake-up by at most
+    /// two stacks.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
-    /// microseconds for each event.
+    /// Also record the user-space stacks of senders, for functions with frame pointers. Costs them
+    /// some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
@@ -79,7 +83,7 @@ pub(crate) struct WatchArgs {
     /// Directory for the journal [default: /var/lib/stillcore].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// A program to start and watch, with its arguments.
+    /// Program to start and watch, with its arguments.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }

@@ -107,7 +107,7 @@ fn states(audit: &Value) -> BTreeMap<String, (String, String)> {
 /// Whether the interrupts that the audit's reason begins with (`8 rtc0, 24 virtio0-config …`) are
 /// those that `verify` waits for.
 fn are_pending(reason: &str, pending: &[&str]) -> bool {
-    let Some((names, _)) = reason.split_once(" has been told") else { return false };
+    let Some((names, _)) = reason.split_once(" is set to leave") else { return false };
     let names = names.split(" and ").next().unwrap_or_default();
     let of = |name: &str| pending.iter().any(|one| one.contains(&format!("interrupt {name} is handled on")));
     !pending.is_empty() && names.split(", ").all(of)

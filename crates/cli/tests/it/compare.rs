@@ -218,7 +218,7 @@ fn the_best_is_named_with_those_that_cannot_be_distinguished_from_it() {
     let total: f64 = groups.iter().map(|one| one["p_best"].as_f64().unwrap()).sum();
     assert!((total - 1.0).abs() < 1e-9 && groups[2]["p_best"].as_f64().unwrap() < 0.01);
     let said = String::from_utf8(compare(&arguments).stdout).unwrap();
-    assert!(said.contains("cannot be told apart"), "{said}");
+    assert!(said.contains("cannot be distinguished"), "{said}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
     fs::write(&file, good).unwrap();
     for (arguments, expected) in [
         (["--resume", "--json"], "does not exist"),
-        (["--scale", "0"], "\"0\" is no scale"),
+        (["--scale", "0"], "invalid scale \"0\""),
         (["--duration", "1s"], "--duration"),
         (["--lab", "--plan"], "the file names none"),
     ] {

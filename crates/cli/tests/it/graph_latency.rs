@@ -64,10 +64,10 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     for (words, said) in [
         (&["--transport", "udp", "--size", "64K"][..], "udp carries at most 65467 bytes a message"),
         (&["--transport", "zenoh"], "no transport `zenoh`; expected one of queue, mq-pointer"),
-        (&["--size", "17M"], "is no size; expected 0 to 16M"),
+        (&["--size", "17M"], "invalid size \"17M\": expected 0 to 16M"),
         (&["--transport", "pipe", "--depth", "0"], "a depth of 0; expected 1 to 4096"),
         (&["--period", "1us"], "expected 10us to 10s"),
-        (&["--cpus", "1"], "is no pair; expected two CPUs"),
+        (&["--cpus", "1"], "invalid pair \"1\": expected two CPUs"),
         (&["--cpus", "0,1023"], "this machine has no CPU 1023; expected CPUs among 0"),
     ] {
         let output = latency(words).output().unwrap();

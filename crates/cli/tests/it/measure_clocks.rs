@@ -52,7 +52,7 @@ fn a_measurement_is_concluded_again_with_its_own_heading_and_exit_status() {
     for heading in ["CONDITIONS", "CLOCKS AGAINST CLOCK_MONOTONIC", "LOSSES", "NEXT"] {
         assert!(report.contains(heading), "{heading}");
     }
-    for heading in ["WAKE-UP LATENCY", "GUARANTEED", "TOLD APART"] {
+    for heading in ["WAKE-UP LATENCY", "GUARANTEED", "DISTINGUISHED"] {
         assert!(!report.contains(heading), "{heading}");
     }
     assert_eq!(std::fs::read(place.path("run/report.html")).unwrap(), before, "the same run, the same page");

@@ -96,7 +96,7 @@ impl NicPair {
         let cards = [&self.client.card, &self.server.card];
         let lines: BTreeSet<u32> = cards.iter().flat_map(|card| interrupt_lines(&card.device)).collect();
         if lines.is_empty() {
-            return Err(Error::absent(format!("the interrupts of {} are not told in sysfs", self.names())));
+            return Err(Error::absent(format!("sysfs does not show the interrupts of {}", self.names())));
         }
         let (all, on_measured) = (rows_of(&lines, None)?, rows_of(&lines, Some(measured))?);
         Ok(Interrupts { names: self.names(), lines, measured: measured.clone(), all, on_measured })

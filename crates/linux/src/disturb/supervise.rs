@@ -401,7 +401,7 @@ impl Stressor {
         if self.stuck {
             record.state = StressorState::Stuck;
             let end = if self.ended { "was killed" } else { "survived SIGKILL" };
-            record.reason = Some(format!("it did not end when told to and {end}"));
+            record.reason = Some(format!("it did not end on request and {end}"));
         }
         if let Some(leak) = self.sightings.complaint() {
             record.state = if record.state == StressorState::Ok { StressorState::Void } else { record.state };
@@ -412,7 +412,7 @@ impl Stressor {
     }
 
     fn why_no_record(&self) -> String {
-        let when = if self.ready { "before it told what it did" } else { "before it began" };
+        let when = if self.ready { "before it reported what it did" } else { "before it began" };
         match (&self.outcome, self.status) {
             (Some(Line::Failed { reason } | Line::Absent { reason }), _) => reason.clone(),
             _ if !self.ended => "it is still there".to_owned(),

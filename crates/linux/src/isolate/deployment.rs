@@ -104,7 +104,7 @@ fn kept(machine: &Machine, deployment: Deployment, not_applicable: &mut Vec<Stri
     let cores = smt::firsts(machine);
     if cores == topology.online {
         let reason = if deployment.smt {
-            "this machine has no SMT siblings online: H cannot be told from its absence"
+            "this machine has no SMT siblings online: H cannot be distinguished from its absence"
         } else {
             "this machine has no SMT siblings online: nothing to switch off"
         };

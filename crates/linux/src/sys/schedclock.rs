@@ -244,7 +244,7 @@ impl DeadlineReader {
         let path = "/proc/thread-self/sched";
         let file = std::fs::File::open(path).map_err(|error| format!("{path}: {error}"))?;
         if read_deadline(&file).is_none() {
-            return Err(format!("{path} tells no dl.deadline"));
+            return Err(format!("{path} shows no dl.deadline"));
         }
         let clock = SchedClock::open()
             .map_err(|error| format!("the scheduler's clock cannot be read by perf: {error}"))?;

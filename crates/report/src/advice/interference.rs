@@ -154,7 +154,7 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
 fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> String {
     let mut verdicts =
         facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
-    let mark = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", told apart" } else { "" };
+    let mark = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", distinguished" } else { "" };
     let idle = match (cost.idle_per_s > 0.0, unseen[1]) {
         (true, _) => format::rate(cost.idle_per_s),
         (false, true) => "not observable".to_owned(),

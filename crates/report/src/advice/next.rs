@@ -66,7 +66,7 @@ pub fn after_measurement(facts: &Facts) -> NextStep {
         let again = format!("stillcore trace watch --from {}", facts.dir);
         return next(again, "to see thread by thread when the program was to run, and what was in its way");
     }
-    next(assess(facts, ""), "to see who interrupts, told apart from idle, and what removes it")
+    next(assess(facts, ""), "to see who interrupts, distinguished from idle, and what removes it")
 }
 
 fn change(step: &Step, remedy: &str, then: String) -> NextStep {

@@ -115,7 +115,7 @@ fn comparisons(document: &Document, text: &mut String) {
     };
     let rows: Vec<_> = document.analysis.comparisons.iter().filter(differs).map(row).collect();
     let head = ["figure", "CPU", "idle before", "disturbed", "idle after", "verdict"].map(str::to_owned);
-    table(text, "Told apart from idle", "--:", &head, &rows);
+    table(text, "Distinguished from idle", "--:", &head, &rows);
 }
 
 fn findings(document: &Document, text: &mut String) {

@@ -77,6 +77,6 @@ mod tests {
         assert!(!section.contains("NaN"));
         let text = crate::summary(&document, crate::TextOptions::default());
         assert!(text.contains("estimate: once in 1.0e6 releases") && text.contains("refused: "), "{text}");
-        assert!(text.contains("3.0e-4 a release"), "the unseen is told");
+        assert!(text.contains("3.0e-4 a release"), "the unseen is reported");
     }
 }

@@ -131,7 +131,7 @@ fn price(page: &mut Page, first: &str, now: Option<&str>, cost: Option<&str>) {
 }
 
 pub(super) fn comparisons(page: &mut Page, document: &Document) {
-    page.heading("CAN THE DISTURBED PHASE BE TOLD APART FROM IDLE?");
+    page.heading("CAN THE DISTURBED PHASE BE DISTINGUISHED FROM IDLE?");
     let all = &document.analysis.comparisons;
     if all.is_empty() {
         return page.item("  ", "no comparison was possible");
@@ -148,7 +148,7 @@ pub(super) fn comparisons(page: &mut Page, document: &Document) {
     }
     if open.len() > UNDECIDED {
         let more = format::plural((open.len() - UNDECIDED) as u64, "more figure");
-        page.item("  ? ", &format!("{more} that this run cannot tell apart"));
+        page.item("  ? ", &format!("{more} that this run cannot distinguish"));
     }
 }
 

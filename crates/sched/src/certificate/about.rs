@@ -15,10 +15,10 @@ impl Certificate {
     pub fn is_about(&self, question: &Question) -> Result<(), Broken> {
         let system = &question.system;
         if let Some(what) = system.beyond_independent() {
-            return Err(broken(PLACE, format!("it has {what}, of which no certificate can tell")));
+            return Err(broken(PLACE, format!("it has {what}, which no certificate covers")));
         }
         if !question.equals.is_empty() && self.test == Test::FpRta.name() {
-            return Err(broken(PLACE, "it has tasks of equal priority, of which no certificate can tell"));
+            return Err(broken(PLACE, "it has tasks of equal priority, which no certificate covers"));
         }
         if self.system_cores != system.cores {
             let reason = format!("cores: {}; the certificate has {}", system.cores, self.system_cores);

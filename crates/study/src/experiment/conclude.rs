@@ -78,7 +78,7 @@ impl Judgement {
         match self {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
-            Self::Inconclusive => "cannot be told",
+            Self::Inconclusive => "inconclusive",
             Self::NotComparable => "not comparable",
             Self::NotApplicable => "not applicable",
         }

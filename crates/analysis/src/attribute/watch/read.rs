@@ -149,7 +149,7 @@ fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<Str
         .sum();
     (missing > 0).then(|| {
         format!(
-            "{missing} events of the program's system calls are lost: what it waited for may be told wrongly"
+            "{missing} events of the program's system calls are lost: what it waited for may be reported wrongly"
         )
     })
 }

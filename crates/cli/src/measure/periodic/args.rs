@@ -14,64 +14,66 @@ use std::time::Duration;
 /// Arguments of `measure periodic`.
 #[derive(Debug, Args)]
 pub(crate) struct PeriodicArgs {
-    /// What all measurements take.
+    /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Which events to record.
+    /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Jobs a second.
+    /// Jobs per second.
     #[arg(long, default_value = "8", value_name = "HZ", conflicts_with = "period", value_parser = rate)]
     pub(crate) rate: f64,
-    /// Distance of releases, instead of a rate.
+    /// Release interval, instead of --rate.
     #[arg(long, short = 'i', value_name = "TIME", value_parser = duration)]
     pub(crate) period: Option<Duration>,
-    /// What a job computes.
+    /// Computation of each job.
     #[arg(long, default_value = "attitude", value_name = "WHAT")]
     pub(crate) work: WorkName,
-    /// Size of the array, in bytes, K or M.
+    /// Size of the array for --work array; bytes, K or M [default: 64K].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<u64>,
-    /// CPU time of busy work.
+    /// CPU time of each job, for --work busy.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) busy: Option<Duration>,
-    /// Compute nothing: what the measuring itself costs.
+    /// Compute nothing, to measure the cost of measuring.
     #[arg(long, conflicts_with_all = ["work", "size", "busy"])]
     pub(crate) empty: bool,
-    /// Where a job reads its inputs; with a pipe a process fills it, and another one compares the outputs.
+    /// Source of a job's inputs. With pipe, one process fills it and another compares the outputs.
     #[arg(long, default_value = "pipe", value_name = "FROM")]
     pub(crate) input: InputName,
-    /// How many run at once; the first is the victim, the others run anywhere.
+    /// Number of parallel copies; the first is the victim, the others run anywhere.
     #[arg(long, short = 'n', default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) copies: u32,
-    /// Where the victim runs: on the first measured CPU, or on any [default: pinned; under deadline free].
+    /// Affinity of the victim: the first measured CPU, or any [default: pinned; under deadline
+    /// free].
     #[arg(long, value_name = "HOW")]
     pub(crate) victim: Option<Victim>,
     /// CPUs of the processes at the pipes [default: any].
     #[arg(long, value_name = "LIST")]
     pub(crate) io_cpus: Option<Cpus>,
-    /// Whether copies share executable, input and output file, or have inodes of their own.
+    /// Executable, input and output file of the copies: shared, or inodes of their own.
     #[arg(long, default_value = "same", value_name = "WHOSE")]
     pub(crate) files: Files,
-    /// Measure twice, with the same files and then with own ones, and print both.
+    /// Measure twice, with shared files and then with separate ones; print both.
     #[arg(long, conflicts_with = "files")]
     pub(crate) compare_files: bool,
-    /// Directory for these files while it measures [default: that of the journal].
+    /// Directory for these files while measuring [default: that of the journal].
     #[arg(long, value_name = "DIR")]
     pub(crate) files_in: Option<PathBuf>,
-    /// What is counted around each job; a list of names, or NAME=rHEX for a raw event of this CPU.
+    /// Events to count around each job, as a list of names, or NAME=rHEX for a raw event of this
+    /// CPU.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = DEFAULT_COUNTERS)]
     pub(crate) counters: Vec<Event>,
-    /// What begins a job [default: timer; under deadline scheduler].
+    /// Release of a job [default: timer; under deadline scheduler].
     #[arg(long, value_name = "WHAT")]
     pub(crate) wake: Option<WakeName>,
-    /// How jobs are scheduled.
+    /// Scheduling of the jobs.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
-    /// Jobs at the start that no figure counts; they are stored.
+    /// Warm-up jobs, stored but excluded from the statistics.
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) warm_up: u32,
 }
@@ -80,7 +82,7 @@ pub(crate) struct PeriodicArgs {
 const DEFAULT_COUNTERS: &str =
     "l1d_refill,l1i_refill,l2d_refill,ll_refill,bus_access,switches,migrations,faults";
 
-/// What a job computes.
+/// Computation of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorkName {
     /// An attitude-control step.
@@ -91,10 +93,10 @@ pub(crate) enum WorkName {
     Busy,
 }
 
-/// Where inputs come from.
+/// Source of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputName {
-    /// The job's own memory.
+    /// Memory of the job.
     Memory,
     /// A file.
     File,
@@ -102,30 +104,30 @@ pub(crate) enum InputName {
     Pipe,
 }
 
-/// Where the victim runs.
+/// Affinity of the victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Victim {
-    /// On one CPU.
+    /// One CPU.
     Pinned,
-    /// On any.
+    /// Any CPU.
     Free,
 }
 
-/// Whose files.
+/// Files of the copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Files {
-    /// One set for all.
+    /// One set for all copies.
     Same,
-    /// One each.
+    /// One set per copy.
     Own,
 }
 
-/// What begins a job.
+/// Release of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WakeName {
-    /// A timer in CLOCK_MONOTONIC.
+    /// Timer of CLOCK_MONOTONIC.
     Timer,
-    /// SCHED_DEADLINE, in its own clock.
+    /// SCHED_DEADLINE, by the scheduler's clock.
     Scheduler,
 }
 
@@ -142,13 +144,13 @@ impl Files {
 fn rate(text: &str) -> Result<f64, String> {
     let hz = text.strip_suffix("Hz").unwrap_or(text).trim().parse::<f64>().ok();
     hz.filter(|hz| (1e-3..=50_000.0).contains(hz))
-        .ok_or_else(|| format!("{text:?} is no rate; expected 0.001 to 50000 jobs a second"))
+        .ok_or_else(|| format!("invalid rate {text:?}: expected 0.001 to 50000 jobs per second"))
 }
 
 fn size(text: &str) -> Result<u64, String> {
     bytes(text)
         .filter(|bytes| (1..=1 << 30).contains(bytes))
-        .ok_or_else(|| format!("{text:?} is no size; expected 1 to 1024M, such as 64K"))
+        .ok_or_else(|| format!("invalid size {text:?}: expected 1 to 1024M, such as 64K"))
 }
 
 /// What a job computes.

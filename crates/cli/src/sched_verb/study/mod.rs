@@ -35,31 +35,32 @@ const PART: u64 = 256;
 /// Arguments of `sched study`.
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
-    /// A declared study, or the name of one that the program carries.
+    /// File that declares a study, or name of a built-in one.
     #[arg(value_name = "NAME|FILE.toml")]
     pub(crate) file: PathBuf,
-    /// Directory for results: new, empty, or of the same study, which is then gone on with [default: study-NAME].
+    /// Directory for results: new, empty, or of the same study, to resume it [default: study-NAME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Sets a point [default: as declared].
+    /// Sets per point [default: as declared].
     #[arg(long, value_name = "N")]
     pub(crate) sets: Option<u64>,
-    /// What all sets follow from [default: as declared].
+    /// Random seed [default: as declared].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Threads [default: as many as there are CPUs].
+    /// Number of threads [default: one per CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Add a curve with the latest wake-up of a measured run as jitter; test and partition as of the first curve.
+    /// Add a curve with the latest wake-up of a measured run as jitter; test and partition of the
+    /// first curve.
     #[arg(long, value_name = "RUN")]
     pub(crate) jitter_from: Vec<PathBuf>,
-    /// What of the run to take: max, the observed maximum, or a quantile such as 0.999.
+    /// Statistic of the run: max = observed maximum, or a quantile such as 0.999.
     #[arg(long, value_name = "max|P", default_value = "max", requires = "jitter_from", value_parser = read_at)]
     pub(crate) jitter_at: At,
-    /// Run the i-th of n parts of the cells and conclude nothing: for another machine, or another day.
+    /// Run part I of N of the cells without conclusions, to spread a study over machines or days.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
-    /// Take over the cells that parts of this study have left in these directories.
+    /// Merge the cells of parts of this study from this directory; repeatable.
     #[arg(long, value_name = "DIR")]
     pub(crate) merge: Vec<PathBuf>,
     /// Print one JSON object instead of the tables.

@@ -13,13 +13,13 @@ use study::{Shard, Store};
 /// Arguments of `study merge`.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Directories of the parts, each the --out of a `study run --shard I/N`.
+    /// Directories of the parts, each the --out of one `study run --shard I/N`.
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
-    /// Directory for the whole: new, empty, or of the same study [default: study-NAME].
+    /// Directory for the merged study: new, empty, or of the same study [default: study-NAME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Conclude from the cells that are there where some are missing.
+    /// Conclude from the available cells even if some are missing.
     #[arg(long)]
     partial: bool,
     /// Print one JSON object instead of the table.

@@ -33,7 +33,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let before = mounting.changes;
     job.begin()?;
     let done = job.repeat(|| mounting.mount_and_unmount());
-    let name = "/proc/self/mountinfo changes told".to_owned();
+    let name = "/proc/self/mountinfo changes reported".to_owned();
     let witness = Witness { name, expected: done.tally.ok * 2, seen: mounting.changes - before };
     Ok(done.account(job, witness))
 }

@@ -36,7 +36,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "migrate_pages",
         "try_to_migrate",
     ],
-    witness: "pgmigrate_success of /proc/vmstat where there are nodes to move between; on one node what the kernel tells of each page",
+    witness: "pgmigrate_success of /proc/vmstat where there are nodes to move between; on one node what the kernel reports of each page",
     danger: "memory bandwidth between nodes; bounded to 64 pages and the rate",
     default_rate: Some(500.0),
     work,
@@ -59,7 +59,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         Ok(())
     });
     let expected = done.tally.ok * PAGES as u64;
-    let name = "pages of which move_pages has told the node".to_owned();
+    let name = "pages whose node move_pages has reported".to_owned();
     let witness =
         migrated.map_or(Ok(Witness { name, expected, seen: located }), |count| count.grown(expected))?;
     Ok(done.account(job, witness))

@@ -45,7 +45,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     ],
     witness: "growth of rchar in its own /proc/self/io, the bytes of what was read: exact",
     cleanup: "none",
-    danger: "locks of what is told about are held; bounded by one reader",
+    danger: "holds locks of what the files report; bounded by one reader",
     default_rate: Some(200.0),
     peer: Some("--procfs"),
     work,

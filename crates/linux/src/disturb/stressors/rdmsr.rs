@@ -43,7 +43,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let registers = open_all(&job.measured)?;
     for (cpu, file) in &registers {
         read(*cpu, file)
-            .map_err(|error| Error::absent(format!("CPU {cpu} does not tell its TSC_AUX: {error}")))?;
+            .map_err(|error| Error::absent(format!("CPU {cpu} does not report its TSC_AUX: {error}")))?;
     }
     job.begin()?;
     let mut next = registers.iter().cycle();

@@ -198,7 +198,7 @@ fn wait(job: &Job<'_>, child: &mut Child) -> Result<Option<String>, Error> {
     }
     let _ = kill_process(pid, Signal::KILL);
     let _ = child.wait();
-    Ok(Some("stress-ng did not end when told to and was killed".to_owned()))
+    Ok(Some("stress-ng did not end on request and was killed".to_owned()))
 }
 
 /// The sum of `bogo-ops` over the stressors in its results.

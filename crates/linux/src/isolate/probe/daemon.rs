@@ -71,7 +71,7 @@ fn asleep(scene: &Scene, daemons: &[Daemon], stopped: &[Found]) -> Outcome {
     let names = some_of(&daemons.iter().map(|daemon| daemon.process.clone()).collect::<Vec<_>>());
     if let [first, ..] = stopped {
         let process = first.process;
-        let reason = format!("{} is stopped, and does nothing until it is told to go on", process.name);
+        let reason = format!("{} is stopped, and does nothing until it is resumed", process.name);
         return Outcome::ok(reason).having("stopped");
     }
     if scene.processes().kernel.is_empty() {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(
             judged("irqbalance", &with_cpus(&[IRQBALANCE])).0,
             "unknown",
-            "what it is told is not known"
+            "its environment is not known"
         );
         assert_eq!(judged("irqbalance", &with_cpus(&KTHREADD)).0, "ok");
     }

@@ -44,7 +44,7 @@ fn spelled(limit: i32) -> String {
 /// A device has no meaning in a captured tree.
 fn limit(scene: &Scene) -> Result<Option<i32>, String> {
     if !scene.root.is_live() {
-        return Err("a captured machine does not tell which limits processes hold".to_owned());
+        return Err("a captured machine does not show which limits processes hold".to_owned());
     }
     let path = scene.root.at(DEVICE);
     let mut bytes = [0u8; 4];

@@ -68,11 +68,8 @@ fn outcome(
         return Outcome::new(FindingState::Immovable, reason);
     }
     if !late.is_empty() {
-        let reason = format!(
-            "{} has been told to leave {} and will at its next interrupt",
-            names(late),
-            named(scene.cpus)
-        );
+        let reason =
+            format!("{} is set to leave {} and will at its next interrupt", names(late), named(scene.cpus));
         return Outcome::new(FindingState::Fixable, reason)
             .cured_by("let the device interrupt once, then audit again".to_owned());
     }

@@ -72,7 +72,7 @@ fn without_options(scene: &Scene, mechanism: &Mechanism, option: &str, evidence:
     let release = &scene.machine.kernel.release;
     match evidence.path {
         Some(path) if scene.root.has(path) => Outcome::ok(format!(
-            "the kernel does not tell its build options, but /{path} exists only with {option}"
+            "the kernel does not report its build options, but /{path} exists only with {option}"
         )),
         Some(path) if evidence.exact => {
             let reason = format!("there is no /{path}, so {option} is not set: {}", mechanism.harm);

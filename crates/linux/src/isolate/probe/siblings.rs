@@ -13,7 +13,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let own = topology.cpus.iter().filter(|cpu| scene.cpus.contains(cpu.cpu));
     let cores = own.fold(Cpus::default(), |all, cpu| all.or(&cpu.siblings));
     if cores.is_empty() {
-        return Outcome::unknown("the kernel does not tell which CPUs share a core");
+        return Outcome::unknown("the kernel does not report which CPUs share a core");
     }
     let others = cores.minus(scene.cpus).and(&topology.online);
     if others.is_empty() {

@@ -121,9 +121,10 @@ fn why(receives: bool, steers: bool, irq: bool) -> (&'static str, &'static str) 
         (true, true, _) => ("software steers packets of this queue here", id::NET_RPS),
         (true, false, _) => ("what this CPU sends goes through this queue, and its locks", id::NET_XPS),
         (false, _, true) => ("the queue goes where its interrupt goes", id::IRQ),
-        (false, _, false) => {
-            ("which interrupt serves the queue is not known; the driver's names do not tell", id::NET_QUEUES)
-        }
+        (false, _, false) => (
+            "which interrupt serves the queue is not known; the driver's names do not show it",
+            id::NET_QUEUES,
+        ),
     }
 }
 

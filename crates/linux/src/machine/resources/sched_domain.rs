@@ -9,7 +9,7 @@ use model::resource::{Kind, Resource};
 /// A row for each domain, or one that says that there is none.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let Some(all) = domains(scene.root) else {
-        let reason = "this kernel does not tell (CONFIG_SCHEDSTATS)".to_owned();
+        let reason = "this kernel does not report them (CONFIG_SCHEDSTATS)".to_owned();
         return vec![Resource { reason: Some(reason), ..Resource::new(Kind::SchedDomain, "domains") }];
     };
     match all.get(&scene.cpu).map(Vec::as_slice) {

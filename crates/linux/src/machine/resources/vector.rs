@@ -155,7 +155,7 @@ mod tests {
             ]
         );
         assert_eq!(rows[2].mechanism.as_deref(), Some("machinecheck-check_interval"));
-        assert_eq!(rows[3].mechanism.as_deref(), Some("sched-domains"), "arm64 tells by the text");
+        assert_eq!(rows[3].mechanism.as_deref(), Some("sched-domains"), "on arm64 the text decides");
         assert_eq!(rows[6].effective.as_deref(), Some("32-33"));
     }
 

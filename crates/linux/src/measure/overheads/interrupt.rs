@@ -59,7 +59,7 @@ fn note_unseen(bench: &mut Bench<'_>, what: &str, seen: usize) {
     let unseen = (bench.spec.count as usize).saturating_sub(seen);
     if unseen > 0 && !bench.ring.stopped() {
         bench.finished.limits.push(format!(
-            "{unseen} of {} {what} interrupts did not show on CPU {}: taken elsewhere, or shorter than what can be told from a turn of the loop",
+            "{unseen} of {} {what} interrupts did not show on CPU {}: taken elsewhere, or too short to be distinguished from an iteration of the loop",
             bench.spec.count,
             bench.order.cpu()
         ));

@@ -96,9 +96,7 @@ pub(super) fn run(
     Reporter::say(&summary);
     let heard = fleet.play("run.yml", &here, shares.len(), longest, signals)?;
     if heard.interrupted {
-        Reporter::say(
-            "stopped: the machines are told to end, to give back what they have changed, and what they have is collected",
-        );
+        Reporter::say("stopped: the machines end and undo their changes, and their results are collected");
         fleet.play("collect.yml", &here, machines.len(), Duration::ZERO, signals)?;
         ended.interrupted = true;
     }
