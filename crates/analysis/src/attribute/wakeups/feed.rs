@@ -3,7 +3,7 @@
 use super::apart::{Apart, Naming};
 use super::chosen::Chosen;
 use super::layers::Layers;
-use super::steps::{Step, Steps};
+use super::steps::{Rare, Step, Steps};
 use crate::attribute::paths::Keep;
 use crate::beside::Beside;
 use crate::decode::{Decoder, Says};
@@ -12,7 +12,7 @@ use crate::labels::LabelId;
 use crate::records::Record;
 use crate::spans::Known;
 use crate::trace_pass::remarks;
-use crate::view::At;
+use crate::view::{At, KernelEvent};
 use ftrace::{Event, TraceFile};
 
 /// Steps that are handed over together: few enough for the CPU's cache, and enough to make waking
@@ -70,7 +70,10 @@ impl Feed {
     #[inline(always)]
     fn said(&mut self, decoder: &mut Decoder, event: &Event<'_>, said: Option<(At, Says)>) -> bool {
         match said {
-            Some((at, Says::Switch(switch))) => self.step(Step::Switch(at, switch)),
+            Some((at, Says::Switch(switch))) => match Step::of_switch(at, switch) {
+                Some(step) => self.step(step),
+                None => self.large(at.says(switch.what())),
+            },
             Some((at, Says::Wake(wake))) => self.step(Step::Wake(at, wake)),
             None => self.other(decoder, *event),
         }
@@ -88,8 +91,17 @@ impl Feed {
         let new = decoder.sets().since(self.sets);
         self.next.sets.extend_from_slice(new);
         self.sets += new.len();
-        self.next.events.push(said);
+        self.large(said)
+    }
+
+    fn large(&mut self, event: KernelEvent) -> bool {
+        self.next.events.push(event);
         self.step(Step::Other)
+    }
+
+    fn rare(&mut self, rare: Rare) -> bool {
+        self.next.rare.push(rare);
+        self.step(Step::Rare)
     }
 
     #[inline(always)]
@@ -105,18 +117,18 @@ impl Feed {
 
     /// Events are missing.
     pub(crate) fn lost(&mut self, hole: Hole) -> bool {
-        !hole.touches(self.window) || self.step(Step::Lost(hole))
+        !hole.touches(self.window) || self.rare(Rare::Lost(hole))
     }
 
     /// A thread whose wake-ups are not known in advance is to run from then on
     /// ([`crate::attribute::paths::Paths::released`]).
     pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
-        self.step(Step::Released(tid, release_ns))
+        self.rare(Rare::Released(tid, release_ns))
     }
 
     /// It runs, or does not ([`crate::attribute::paths::Paths::ran`]).
     pub(crate) fn ran(&mut self, tid: i32, ran: Option<(u32, i64)>) -> bool {
-        self.step(Step::Ran(tid, ran))
+        self.rare(Rare::Ran(tid, ran))
     }
 
     /// The result for the chosen threads. `t1_ns`: time of the last event, if not known before;

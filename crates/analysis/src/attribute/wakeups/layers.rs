@@ -2,7 +2,7 @@
 
 use super::apart::Naming;
 use super::chosen::{Chosen, Measured};
-use super::steps::{Step, Steps};
+use super::steps::{Rare, Step, Steps};
 use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::table::Table;
 use crate::beside::Work;
@@ -10,6 +10,7 @@ use crate::by_cpu::ByCpu;
 use crate::labels::CpuSets;
 use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
+use crate::view::{At, Switch, Task};
 
 /// Spans and paths of one thread per CPU.
 struct Layer {
@@ -36,34 +37,46 @@ impl Layer {
         Self { builder, paths, tables }
     }
 
-    fn take(&mut self, steps: &Steps, sets: &CpuSets) -> bool {
+    fn take(&mut self, given: &Steps, sets: &CpuSets) -> bool {
         let Self { builder, paths, tables } = self;
-        let mut events = steps.events.iter();
-        for step in &steps.all {
-            match step {
-                Step::Switch(at, switch) => {
-                    paths.switch(*at, *switch);
-                    builder.switch(*at, *switch, &mut |span| give(span, paths, tables));
+        let (mut events, mut rare) = (given.events.iter(), given.rare.iter());
+        for step in &given.all {
+            match *step {
+                Step::Switch { ts_ns, cpu, level, irqs_off, runnable, pids, prios, comms, softirqd } => {
+                    let at = At { ts_ns, cpu, pid: pids[0], level, irqs_off };
+                    let task = |of: usize| Task {
+                        pid: pids[of],
+                        prio: prios[of],
+                        comm: comms[of],
+                        softirqd: softirqd[of],
+                    };
+                    let switch = Switch { prev: task(0), runnable, next: task(1) };
+                    paths.switch(at, switch);
+                    builder.switch(at, switch, &mut |span| give(span, paths, tables));
                 }
                 Step::Wake(at, wake) => {
-                    paths.wake(*at, *wake);
-                    builder.wake(*at, *wake, &mut |span| give(span, paths, tables));
+                    paths.wake(at, wake);
+                    builder.wake(at, wake, &mut |span| give(span, paths, tables));
                 }
                 Step::Other => {
                     let Some(event) = events.next() else { continue };
                     paths.event(event);
                     builder.event(event, sets, &mut |span| give(span, paths, tables));
                 }
-                Step::Lost(hole) => {
-                    paths.lost(*hole);
-                    builder.lost(*hole, &mut |span| give(span, paths, tables));
-                }
-                Step::Released(tid, release_ns) => {
-                    if !paths.released(*tid, *release_ns) {
-                        return false;
+                Step::Rare => match rare.next() {
+                    Some(Rare::Lost(hole)) => {
+                        paths.lost(*hole);
+                        builder.lost(*hole, &mut |span| give(span, paths, tables));
                     }
-                }
-                Step::Ran(tid, ran) => paths.ran(*tid, *ran),
+                    Some(Rare::Released(tid, release_ns)) => {
+                        let is_useful = paths.released(*tid, *release_ns);
+                        if !is_useful {
+                            return false;
+                        }
+                    }
+                    Some(Rare::Ran(tid, ran)) => paths.ran(*tid, *ran),
+                    None => {}
+                },
             }
         }
         true
@@ -122,6 +135,7 @@ impl Work for Layers {
         let useful = all.iter_mut().all(|layer| layer.take(batch, sets));
         batch.all.clear();
         batch.events.clear();
+        batch.rare.clear();
         useful
     }
 }
