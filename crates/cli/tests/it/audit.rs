@@ -103,7 +103,7 @@ fn wrong_input_is_one_sentence_and_exit_1() {
         (vec!["audit", "--json", "--sarif"], "cannot be used with"),
         (vec!["explain", "workqueue"], "perhaps workqueue"),
         (vec!["isolate", "plan", "--root", &root, "--cpus", "0"], "CPU 0 is among them"),
-        (vec!["isolate", "deployment", "XYZ"], "no deployment"),
+        (vec!["isolate", "deployment", "XYZ"], "invalid deployment"),
         (vec!["resources", "--root", &root, "--cpu", "77"], "77"),
     ] {
         let output = run(&arguments);

@@ -68,7 +68,7 @@ fn a_busy_target_under_the_ordinary_policy_loses_nothing() {
 #[test]
 fn pairs_that_cannot_be_are_refused_in_one_sentence() {
     for (order, what) in [
-        (["--pairs", "1:1"], "no pair"),
+        (["--pairs", "1:1"], "invalid pair"),
         (["--pairs", "0:7000"], ""),
         (["--interval", "1us"], "50us"),
         (["--policy", "deadline"], "fifo, rr or other"),
