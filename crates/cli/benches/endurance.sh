@@ -2,7 +2,8 @@
 # noted meanwhile. Runs under any POSIX shell as root. Arguments: the program, a directory, the
 # measured CPU, seconds, seconds between two notes, the stressors, their operations per second (0:
 # as fast as they go, started by the measurement; else by a `disturb` of its own, on the measured
-# CPU too), further words of the measuring command. A line of `notes`: seconds of the boot, process, resident KiB, private KiB, threads, descriptors,
+# CPU too), further words of the measuring command.
+# A line of `notes`: seconds of the boot, process, resident KiB, private KiB, threads, descriptors,
 # its part in the run.
 
 program=$1

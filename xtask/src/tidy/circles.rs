@@ -1,8 +1,8 @@
 //! Rule: modules of a crate use one another in one direction. A circle is allowed between a module
 //! and its own children only.
 //!
-//! Arrows are the paths in a file's tokens: `use` trees, and paths that begin with `crate`, `super`,
-//! `self` or the name of a child module, inside macros too. A path leads to the longest module that
+//! Arrows are the paths in a file's tokens: `use` trees, and paths that begin with `crate`,
+//! `super`, `self` or the name of a child module, inside macros too. A path leads to the longest module that
 //! exists. Unit tests may look anywhere.
 
 use super::Violation;

@@ -1,6 +1,6 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]
-//! [--done DIR]`: rows of each target that is done are kept in that directory, and a target whose
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…]
+//! [--found DIR] [--rows FILE] [--done DIR]`: rows of each target that is done are kept in that directory, and a target whose
 //! rows are there is not run again, so that hours of work can be interrupted.
 //! `--keep EXECUTION` with `--only TARGET`: the input of one execution as a file, without reading it.
 //!

@@ -23,8 +23,8 @@ const MOST_BEFORE_NS: i64 = 10_000_000_000;
 /// Options of measurements that can be traced.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Tracing {
-    /// Record kernel events while measuring, and report who took the time; --trace alone = on, which
-    /// fails if events cannot be recorded [default: off].
+    /// Record kernel events while measuring, and report who took the time; --trace alone = on,
+    /// which fails if events cannot be recorded [default: off].
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub(crate) trace: Option<TraceMode>,
     /// With a trace, find senders of IPIs without an event by kprobes; this patches kernel text

@@ -4,7 +4,7 @@
 //! The maker keeps both ends of every link open, so that a process that is killed, stopped or slow
 //! loses no message uncounted.
 
-use super::children::{Process, said, start};
+use super::children::{Process, Taken, said, start};
 use super::order::TimerReport;
 use super::plan::Plan;
 use super::records::{COLUMNS, Drain};
@@ -30,7 +30,6 @@ use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
 use model::store;
 use serde::{Deserialize, Serialize};
-use std::io::Read;
 use std::path::Path;
 
 /// Polling interval of rings and children, ns.
@@ -354,11 +353,11 @@ impl<'a> Running<'a> {
                 all = false;
                 continue;
             }
-            let mut text = String::new();
-            if let Some(mut stdout) = process.child.stdout.take() {
-                let _ = stdout.read_to_string(&mut text);
-            }
-            process.report = serde_json::from_str(&text).ok();
+            let Taken::Ended(report) = process.take_report() else {
+                all = false;
+                continue;
+            };
+            process.report = report;
             if process.report.is_none() {
                 process.died = Some(format!(
                     "process {} did not come to its end: {}",

@@ -5,7 +5,7 @@ use super::order::{ExecutorOrder, LinkEnd, ProcessOrder, ProcessReport};
 use crate::Error;
 use crate::transport::{Doorbell, Link, Parcel};
 use linux::measure::job::files::Copy;
-use linux::sys::{memory, spawn};
+use linux::sys::{memory, pipes, spawn};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -18,10 +18,38 @@ pub(super) struct Process {
     pub(super) child: Child,
     /// Its executors' numbers.
     pub(super) executors: Vec<usize>,
+    /// The text of its report as far as it has come.
+    text: Vec<u8>,
     /// What it said at its end.
     pub(super) report: Option<ProcessReport>,
     /// Why it ended early.
     pub(super) died: Option<String>,
+}
+
+impl Process {
+    /// Reads what has come of the report, without waiting: the process may be stopped.
+    pub(super) fn take_report(&mut self) -> Taken {
+        let Some(stdout) = &mut self.child.stdout else { return Taken::Ended(None) };
+        if !is_whole(stdout, &mut self.text) {
+            return Taken::NotYet;
+        }
+        self.child.stdout = None;
+        Taken::Ended(serde_json::from_slice(&self.text).ok())
+    }
+}
+
+/// The state of a report.
+pub(super) enum Taken {
+    /// More may come.
+    NotYet,
+    /// The process closed its output, with a valid report or without one.
+    Ended(Option<ProcessReport>),
+}
+
+/// Reads what a pipe holds; returns whether its other end is closed.
+fn is_whole(pipe: &mut impl Read, text: &mut Vec<u8>) -> bool {
+    let read = pipe.read_to_end(text);
+    !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 impl Drop for Process {
@@ -99,7 +127,9 @@ pub(super) fn start(
     spawn::die_with_parent(&mut command);
     spawn::share_all(&mut command, parcel.descriptors());
     let child = command.spawn().map_err(failed)?;
-    Ok(Process { name, child, executors, report: None, died: None })
+    let waits = child.stdout.as_ref().map_or(Ok(()), pipes::never_wait).map_err(failed);
+    let process = Process { name, child, executors, text: Vec::new(), report: None, died: None };
+    waits.map(|()| process)
 }
 
 /// The files of a process: those of its copy of the graph.
@@ -116,4 +146,24 @@ pub(super) fn said(child: &mut Child) -> String {
         let _ = stderr.read_to_string(&mut said);
     }
     if said.trim().is_empty() { status } else { format!("{} ({status})", said.trim()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process may be stopped in the middle of its report.
+    #[test]
+    fn half_a_report_is_not_waited_for() {
+        let (mut from, mut to) = std::io::pipe().unwrap();
+        pipes::never_wait(&from).unwrap();
+        let mut text = Vec::new();
+        assert!(!is_whole(&mut from, &mut text));
+        to.write_all(b"{\"name\":").unwrap();
+        assert!(!is_whole(&mut from, &mut text));
+        to.write_all(b"1}").unwrap();
+        drop(to);
+        assert!(is_whole(&mut from, &mut text));
+        assert_eq!(text, b"{\"name\":1}");
+    }
 }

@@ -10,11 +10,10 @@ use super::rates::Rates;
 use super::watch::Sightings;
 use super::{Error, Options, Order, catalogue};
 use crate::sys::clock::now_ns;
-use crate::sys::{sched, spawn};
+use crate::sys::{pipes, sched, spawn};
 use model::Cpus;
 use model::sample::Policy;
 use model::stressor::{StressorRecord, StressorState, Witness};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -333,9 +332,8 @@ impl Stressor {
             sightings: Sightings::default(),
             rates,
         };
-        let flags = fcntl_getfl(&stressor.pipe)
-            .and_then(|flags| fcntl_setfl(&stressor.pipe, flags | OFlags::NONBLOCK));
-        flags.map_err(Error::refused("read from a child without waiting")).map(|()| stressor)
+        let never_waits = pipes::never_wait(&stressor.pipe);
+        never_waits.map_err(Error::refused("read from a child without waiting")).map(|()| stressor)
     }
 
     /// Sends the word to begin. A child that is gone already is noticed by its end.

@@ -4,6 +4,7 @@
 //! messages stay. A pipe's size counts pages, and each packet takes a page of its own (`fs/pipe.c`).
 
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{read, writev};
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use std::io::{self, IoSlice};
@@ -16,6 +17,11 @@ pub const PAGE: usize = 4096;
 pub fn pipe(packets: bool) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
     Ok(pipe_with(if packets { flags | PipeFlags::DIRECT } else { flags })?)
+}
+
+/// Lets reads and writes of a pipe that another process may hold fail with EAGAIN instead of waiting.
+pub fn never_wait(pipe: &impl AsFd) -> io::Result<()> {
+    Ok(fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK))?)
 }
 
 /// Makes a pipe at least so wide, or as wide as a user without CAP_SYS_RESOURCE may (`fs.pipe-max-size`), or leaves it as it is; returns
