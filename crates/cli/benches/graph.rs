@@ -14,12 +14,12 @@ use common::process::{program, rt_tests};
 use common::turns::{Turns, turns};
 use common::{Failed, median, option, run};
 use graph::transport::Kind;
-use linux::sys::sched;
 use model::Cpus;
 use result::{Row, Sink};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use sys::sched;
 
 const PRIORITY: u32 = 80;
 /// Payloads; a datagram is no longer than 65,467 bytes with our header.

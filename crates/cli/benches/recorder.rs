@@ -13,11 +13,11 @@ use common::load::Load;
 use common::process::{children_cpu_ns, own_cpu_ns};
 use common::turns::{Turns, turns};
 use common::{Failed, option, run};
-use linux::record::recorder::{Place, Recorder};
-use linux::session::Session;
+use journal::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
 use model::run::{TraceCpu, TraceRecord};
+use record::recorder::{Place, Recorder};
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -94,7 +94,7 @@ fn recorded(
     directory: &Path,
     loops: u32,
 ) -> Result<Value, Failed> {
-    let machine = linux::machine::read(&linux::machine::Root::live()).map_err(Failed::because)?;
+    let machine = machine::read(&machine::Root::live()).map_err(Failed::because)?;
     let online = &machine.topology.online;
     let last = online.iter().last().ok_or_else(|| Failed::because("no CPU is online"))?;
     let measured: Cpus = std::iter::once(last).collect();

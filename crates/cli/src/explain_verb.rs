@@ -1,9 +1,9 @@
 //! `stillcore explain`: one mechanism, one event class, or one kernel fix, in the words of the catalogue.
 
+use audit::Catalogue;
+use audit::catalogue::mechanism_section;
+use audit::fixes::{Fix, Fixes, NEWEST};
 use clap::Args;
-use linux::isolate::Catalogue;
-use linux::isolate::catalogue::mechanism_section;
-use linux::isolate::fixes::{Fix, Fixes, NEWEST};
 use model::events::EventCatalogue;
 use model::{Error, EventClass};
 use std::fmt::Write;

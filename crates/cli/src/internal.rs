@@ -1,11 +1,11 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that
 //! a measuring process is small.
 
-use crate::{failure, lab_matrix, lab_verb, study_verb};
-use linux::measure::job::feed;
-use linux::measure::probe;
-use linux::measure::spec::ProbeReport;
-use linux::{disturb, guardian};
+use crate::{failure, lab_matrix, lab_verb, owners, study_verb};
+use journal::guardian;
+use measure::job::feed;
+use measure::probe;
+use measure::spec::ProbeReport;
 use model::sample::Policy;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -30,10 +30,10 @@ pub(crate) fn run() -> Option<ExitCode> {
         "graph" => run_graph(text),
         "graph-latency" => graph::latency::serve(text).map_err(anyhow::Error::from),
         "stress" => run_stress(rest),
-        "hold" => linux::settings::hold(text).map_err(anyhow::Error::from),
-        "occupy" => linux::settings::occupy(text).map_err(anyhow::Error::from),
+        "hold" => journal::settings::hold(text).map_err(anyhow::Error::from),
+        "occupy" => journal::settings::occupy(text).map_err(anyhow::Error::from),
         "real-time" => become_real_time(rest),
-        "held" => return Some(ExitCode::from(linux::sys::held::become_command(rest) as u8)),
+        "held" => return Some(ExitCode::from(sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
         "plant" => crate::provoke::run_plant(rest),
         lab_matrix::inside::VERB => lab_matrix::inside::run(rest),
@@ -42,7 +42,7 @@ pub(crate) fn run() -> Option<ExitCode> {
             Err(study_verb::experiment::hosts::playbook::become_ansible(rest))
         }
         "state" => print_state(),
-        "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
+        "guardian" => guardian::watch(Path::new(text), owners::all()).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),
     }))
 }
@@ -71,8 +71,8 @@ fn become_real_time(words: &[OsString]) -> anyhow::Result<()> {
         anyhow::bail!("a priority and a command are needed")
     };
     let priority = priority.to_str().unwrap_or_default().parse()?;
-    linux::sys::sched::set_policy(&Policy::fifo(priority))?;
-    linux::sys::signals::unblock_end();
+    sys::sched::set_policy(&Policy::fifo(priority))?;
+    sys::signals::unblock_end();
     Err(Command::new(program).args(arguments).exec().into())
 }
 
@@ -97,8 +97,8 @@ fn run_stress(words: &[OsString]) -> anyhow::Result<()> {
 
 /// Prints the machine's settings, to compare before with after.
 fn print_state() -> anyhow::Result<()> {
-    let root = linux::machine::Root::open(Path::new("/"))?;
-    let snapshot = linux::isolate::snapshot(&root, &linux::isolate::Catalogue::embedded()?)?;
+    let root = machine::Root::open(Path::new("/"))?;
+    let snapshot = audit::snapshot(&root, &audit::Catalogue::embedded()?)?;
     println!("{}", serde_json::to_string_pretty(&snapshot.state)?);
     Ok(())
 }

@@ -92,7 +92,7 @@ pub(crate) fn run(args: RunArgs, stop: &Stop) -> anyhow::Result<u8> {
 pub(crate) fn exec_bound(words: &[OsString]) -> anyhow::Error {
     let parent = words.first().and_then(|word| word.to_str()).and_then(|word| word.parse().ok());
     match parent {
-        Some(parent) => anyhow::Error::new(linux::guest::exec_bound(parent, &words[1..])),
+        Some(parent) => anyhow::Error::new(lab::guest::exec_bound(parent, &words[1..])),
         None => anyhow::anyhow!("{EXEC_BOUND} is for this program's own use"),
     }
 }

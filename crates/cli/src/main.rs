@@ -17,12 +17,12 @@ mod explain_verb;
 mod failure;
 mod folded;
 mod graph_verb;
-mod guest_init;
 mod internal;
 mod isolate;
 mod lab_matrix;
 mod lab_verb;
 mod measure;
+mod owners;
 mod provoke;
 mod report_verb;
 mod resources_verb;
@@ -35,8 +35,8 @@ mod trace_verb;
 
 use args::{Cli, LabVerb, Verb};
 use clap::Parser;
-use linux::sys::signals::EndSignals;
 use std::process::ExitCode;
+use sys::signals::EndSignals;
 
 /// musl's allocator takes one lock for all threads, and maps and unmaps memory for each large
 /// block. The measuring loops allocate nothing, with any allocator.
@@ -45,8 +45,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if guest_init::is_wanted() {
-        guest_init::run();
+    if lab::guest::init::is_wanted() {
+        lab::guest::init::run();
     }
     if let Some(code) = internal::run() {
         return code;
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
     };
-    linux::sys::signals::outlive_file_size_limit();
+    sys::signals::outlive_file_size_limit();
     let json = cli.verb.json();
     match dispatch(cli.verb) {
         Ok(code) => ExitCode::from(code),
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 /// again and reports what cannot be undone.
 fn restore_what_was_left() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
-    if let Some(state) = linux::session::default_state(home.as_deref()) {
+    if let Some(state) = journal::session::default_state(home.as_deref()) {
         restore_what_was_left_in(&state)?;
     }
     Ok(())
@@ -75,7 +75,7 @@ fn restore_what_was_left() -> anyhow::Result<()> {
 
 /// The same for one state directory; returns what could not be undone.
 pub(crate) fn restore_what_was_left_in(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let restored = linux::guardian::recover(state)?;
+    let restored = journal::guardian::recover(state, owners::all())?;
     if !restored.undone.is_empty() {
         eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
     }
@@ -101,8 +101,8 @@ fn end_at_once_on(signals: EndSignals) {
     std::thread::spawn(move || {
         loop {
             if let Some(signal) = signals.arrived() {
-                linux::machine::remove_unpacked();
-                linux::sys::signals::end_by(signal);
+                machine::remove_unpacked();
+                sys::signals::end_by(signal);
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }

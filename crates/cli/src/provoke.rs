@@ -2,13 +2,13 @@
 //! TIMES STACKS`: known causes, and known holdups, on a measured CPU with a trace of them, for
 //! tests of attribution.
 
+use journal::session::Session;
 use lab::guest_config::CONFIG_PATH;
-use linux::record::plant::plant;
-use linux::record::provoke::provoke;
-use linux::record::recorder::{Place, Recorder};
-use linux::session::Session;
 use model::Cpus;
 use model::events::Stacks;
+use record::plant::plant;
+use record::provoke::provoke;
+use record::recorder::{Place, Recorder};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,14 +63,14 @@ fn recorded<T: Serialize>(
     order: &Order,
     stacks: Stacks,
     kprobes: bool,
-    work: impl FnOnce() -> Result<T, linux::error::Error>,
+    work: impl FnOnce() -> Result<T, sys::Error>,
 ) -> anyhow::Result<()> {
     let dir = &order.dir;
     let scratch = dir.join("pages");
     std::fs::create_dir_all(&scratch)?;
     let mut session = Session::open(&std::env::current_exe()?, &dir.join("state"))?;
     let measured = Cpus::one(order.cpu);
-    let machine = linux::machine::read(&linux::machine::Root::live())?;
+    let machine = machine::read(&machine::Root::live())?;
     let others = machine.topology.online.minus(&measured);
     let name = "stillcore-provoke";
     let (measured, others, scratch) = (&measured, &others, &scratch);

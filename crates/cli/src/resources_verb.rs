@@ -3,8 +3,8 @@
 mod text;
 
 use clap::Args;
-use linux::machine::Root;
-use linux::machine::resources::resources;
+use machine::Root;
+use machine::resources::resources;
 use model::Resource;
 use model::resource::Kind;
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! `stillcore snapshot`: takes what an audit reads, so that the machine can be audited elsewhere.
 
+use audit::Catalogue;
+use audit::fixes::Fixes;
 use clap::Args;
-use linux::isolate::Catalogue;
-use linux::isolate::fixes::Fixes;
-use linux::machine::{self, Root, Selection};
+use machine::{Root, Selection};
 use model::Error;
 use std::path::{Path, PathBuf};
 

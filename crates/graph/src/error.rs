@@ -8,7 +8,7 @@ pub enum Error {
     Data(#[from] model::Error),
     /// The machine did not do as asked.
     #[error(transparent)]
-    Machine(#[from] linux::Error),
+    Machine(#[from] sys::Error),
     /// A link could not be made or used.
     #[error(transparent)]
     Transport(#[from] crate::transport::Error),
@@ -17,6 +17,6 @@ pub enum Error {
 impl Error {
     /// The operating system refused something.
     pub(crate) fn os(action: &'static str, object: impl std::fmt::Display, source: std::io::Error) -> Self {
-        Self::Machine(linux::Error::os(action, object, source))
+        Self::Machine(sys::Error::os(action, object, source))
     }
 }

@@ -8,11 +8,11 @@ use graph::transport::{
     WhenFull,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
-use linux::sys::spawn;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use sys::spawn;
 
 /// What another process is to do.
 #[derive(Serialize, Deserialize)]

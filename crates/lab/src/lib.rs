@@ -16,6 +16,7 @@ pub mod cpio;
 pub mod elf;
 pub mod error;
 pub mod frame;
+pub mod guest;
 pub mod guest_config;
 pub mod initramfs;
 pub mod kernels;

@@ -2,21 +2,9 @@
 //! command that looks around there.
 //!
 //! So it has to be static: `cargo test -p stillcore-lab --target x86_64-unknown-linux-musl --test boot`. It needs
-//! QEMU, and apt to fetch kernel 6.1 the first time. The guest's side is the code that ships (`linux::guest` and the
-//! cli's `guest_init`), taken in by path: as a dependency it would turn the crate arrows round.
+//! QEMU, and apt to fetch kernel 6.1 the first time. The guest's side is the code that ships, `lab::guest`.
 
 #![allow(clippy::unwrap_used, reason = "a test without the harness; the allowance for tests does not see it")]
-
-extern crate self as linux;
-
-#[allow(
-    unused_imports,
-    reason = "a target without the harness is compiled with its unit tests, but not their functions"
-)]
-#[path = "../../linux/src/guest/mod.rs"]
-pub mod guest;
-#[path = "../../cli/src/guest_init.rs"]
-mod guest_init;
 
 use lab::{Accel, Addition, Arch, Error, Event, Outcome, Spec, Stop};
 use libtest_mimic::{Arguments, Trial};
@@ -41,8 +29,8 @@ const TESTS: [Test; 4] = [
 ];
 
 fn main() -> ExitCode {
-    if guest_init::is_wanted() {
-        guest_init::run();
+    if lab::guest::init::is_wanted() {
+        lab::guest::init::run();
     }
     match std::env::args().nth(1).as_deref() {
         Some(LOOK) => look_around(),

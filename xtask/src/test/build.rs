@@ -43,13 +43,32 @@ pub(crate) struct Program {
 
 /// How far libraries are optimised for their own tests, where less than for the command is enough.
 /// A test build compiles the library again: it takes three times as long with optimisation.
-const FOR_THEIR_TESTS: [(&str, u8); 4] =
-    [("stillcore-analysis", 1), ("stillcore-linux", 0), ("stillcore-model", 0), ("stillcore-sched", 0)];
+const FOR_THEIR_TESTS: [(&str, u8); 10] = [
+    ("stillcore-analysis", 1),
+    ("stillcore-audit", 0),
+    ("stillcore-disturb", 0),
+    ("stillcore-isolate", 0),
+    ("stillcore-journal", 0),
+    ("stillcore-machine", 0),
+    ("stillcore-measure", 0),
+    ("stillcore-model", 0),
+    ("stillcore-record", 0),
+    ("stillcore-sched", 0),
+];
 
 /// The same for the arm64 guest of the fast tier: recording takes little of its time, scheduling
 /// tests none.
-const FOR_ARM64: [(&str, u8); 3] =
-    [("stillcore-analysis", 1), ("stillcore-linux", 0), ("stillcore-sched", 0)];
+const FOR_ARM64: [(&str, u8); 9] = [
+    ("stillcore-analysis", 1),
+    ("stillcore-audit", 0),
+    ("stillcore-disturb", 0),
+    ("stillcore-isolate", 0),
+    ("stillcore-journal", 0),
+    ("stillcore-machine", 0),
+    ("stillcore-measure", 0),
+    ("stillcore-record", 0),
+    ("stillcore-sched", 0),
+];
 
 /// Everything that the tests need, and the list of test programs. Three calls of cargo share what
 /// they build: dependencies have the same features where all packages but the wheel's are named

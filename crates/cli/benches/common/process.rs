@@ -69,7 +69,7 @@ pub(crate) fn children_cpu_ns() -> u64 {
 
 /// CPU time of this process with all its threads, ns.
 pub(crate) fn own_cpu_ns() -> u64 {
-    linux::sys::clock::process_cpu_ns().unsigned_abs()
+    sys::clock::process_cpu_ns().unsigned_abs()
 }
 
 /// Fields of `/proc/self/stat` behind the name, counted from nought, in ticks of 10 ms (proc(5)).

@@ -5,12 +5,12 @@
 use super::common::process::{rt_tests, stillcore};
 use super::common::{Failed, histogram, median, quantile};
 use super::{PRIORITY, Plan};
-use linux::sys::clock::{SECOND_NS, now_ns, sleep_until};
-use linux::sys::sched;
 use model::sample::Policy;
 use model::{Cpus, Sample};
 use result::{Limit, Of, Row, Sink};
 use std::sync::atomic::{AtomicBool, Ordering};
+use sys::clock::{SECOND_NS, now_ns, sleep_until};
+use sys::sched;
 
 const HOG_NS: i64 = 40_000_000;
 /// How many there are: one a second, from the first on.

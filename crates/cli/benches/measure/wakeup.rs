@@ -8,15 +8,16 @@ use super::common::process::{children_cpu_ns, own_cpu_ns, program, rt_tests};
 use super::common::turns::turns;
 use super::common::{Failed, histogram, quantile};
 use super::{PRIORITY, Plan};
-use linux::measure::handle::{ProbeHandle, StoreIn};
-use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
-use linux::sys::clock::{self, ClockId};
-use linux::sys::sched;
+use measure::handle::{ProbeHandle, StoreIn};
+use measure::spec::{ProbeSpec, Task, WakeupSpec};
 use model::Cpus;
 use model::sample::Policy;
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::path::Path;
+use sys::clock;
+use sys::clock::ClockId;
+use sys::sched;
 
 const PERIOD_US: u64 = 200;
 /// cyclictest counts in bins of 1 ns with -N; what lies above is in its overflow count.

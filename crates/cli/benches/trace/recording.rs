@@ -9,10 +9,10 @@
 
 use crate::common::Failed;
 use crate::common::load::Load;
-use linux::record::recorder::{Place, Recorder};
-use linux::session::Session;
+use journal::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
+use record::recorder::{Place, Recorder};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -92,7 +92,7 @@ fn pages(
     bytes: u64,
     load: &[&[&str]],
 ) -> Result<(), Failed> {
-    let machine = linux::machine::read(&linux::machine::Root::live()).map_err(Failed::because)?;
+    let machine = machine::read(&machine::Root::live()).map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
     let (name, kprobes) = ("stillcore-bench", false);
     let place_of =

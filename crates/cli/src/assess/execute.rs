@@ -11,16 +11,17 @@ use crate::run::interrupted::Interrupted;
 use crate::run::output::RunOutput;
 use crate::run::progress::Reporter;
 use crate::run::recording;
-use linux::record::recorder::Recorder;
-use linux::session::Session;
-use linux::sys::clock;
-use linux::sys::signals::EndSignals;
-use linux::window::{self, Go, Order, Progress};
+use journal::session::Session;
+use measure::window;
+use measure::window::{Go, Order, Progress};
 use model::run::{ObserverCost, Phase, ProbeRecord};
 use model::sample::ProbeKind;
 use model::store;
+use record::recorder::Recorder;
 use std::cell::Cell;
 use std::time::Duration;
+use sys::clock;
+use sys::signals::EndSignals;
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
 

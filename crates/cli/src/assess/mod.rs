@@ -11,11 +11,11 @@ use crate::args::AssessArgs;
 use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::{conclude, failure};
-use linux::session::Session;
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use journal::session::Session;
 use plan::Plan;
 use std::path::Path;
+use sys::sched;
+use sys::signals::EndSignals;
 
 /// Carries out `assess`.
 pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8> {

@@ -4,14 +4,14 @@
 use crate::args::{AssessArgs, TraceMode};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::recording;
-use linux::disturb::{self, Order, suite};
-use linux::measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
-use linux::sys::clock::ClockId;
+use disturb::{Order, suite};
+use measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use model::events::{EventCatalogue, Stacks};
 use model::sample::{Policy, ProbeKind};
 use model::{Cpus, Error};
 use std::path::PathBuf;
 use std::time::Duration;
+use sys::clock::ClockId;
 
 /// Half of the shortest phase must hold at least this many releases.
 const LEAST_RELEASES: u128 = 20;

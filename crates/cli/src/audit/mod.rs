@@ -5,11 +5,11 @@ mod sarif;
 mod text;
 
 use anyhow::Context;
+use audit::Count;
+use audit::fixes::Fixes;
+use audit::{Audit, Catalogue, audit_with_line};
 use clap::Args;
-use linux::isolate::Count;
-use linux::isolate::fixes::Fixes;
-use linux::isolate::{Audit, Catalogue, audit_with_line};
-use linux::machine::{self, Root};
+use machine::Root;
 use model::boot::BootLine;
 use model::fix::FixFinding;
 use model::{Cpus, Finding, Machine};

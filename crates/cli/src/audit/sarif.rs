@@ -2,7 +2,7 @@
 //! systems show beside a change.
 
 use super::Audited;
-use linux::isolate::Catalogue;
+use audit::Catalogue;
 use model::{Finding, FindingState};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! `stillcore disturb`: workloads that provoke interference, confined, counted, and proven to have worked.
 //!
-//! `text` renders the output; `linux::disturb::suite` places the stressors, `crate::run::disturbed`
+//! `text` renders the output; `disturb::suite` places the stressors, `crate::run::disturbed`
 //! runs them.
 
 pub(crate) mod text;
@@ -10,15 +10,16 @@ use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::{Asked, Place};
 use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
-use linux::disturb::suite::{self, Member, Placing, Suite};
-use linux::disturb::{Order, StressorSpec, catalogue};
-use linux::session::Session;
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use disturb::suite;
+use disturb::suite::{Member, Placing, Suite};
+use disturb::{Order, StressorSpec, catalogue};
+use journal::session::Session;
 use model::stressor::{StressorRecord, StressorState};
 use model::{Cpus, Error};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use sys::sched;
+use sys::signals::EndSignals;
 
 const SCHEMA: &str = "stillcore.disturb/1";
 /// Poll interval.
@@ -210,7 +211,7 @@ fn cpus(args: &DisturbArgs, suite: &Suite, place: &Place) -> anyhow::Result<Cpus
             .chain(colocated.then_some(&place.measured).into_iter().flat_map(Cpus::iter));
         return Ok(all.collect());
     };
-    linux::machine::check_online(&place.machine, cpus)?;
+    machine::check_online(&place.machine, cpus)?;
     let shared = cpus.and(&place.measured);
     if !shared.is_empty() && !colocated {
         let found = format!("CPU {shared} is measured");

@@ -1,8 +1,8 @@
 //! What `disturb` prints: what each stressor did and who says so; the lists.
 
 use crate::measure::table::table;
-use linux::disturb::suite::Suite;
-use linux::disturb::{Status, StressorSpec};
+use disturb::suite::Suite;
+use disturb::{Status, StressorSpec};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
 use report::{Page, TextOptions, format};

@@ -7,11 +7,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use graph::latency::{Heard, Outcome, Plan, measure};
 use graph::transport::Kind;
-use linux::class::Class;
-use linux::machine::{self, Root};
-use linux::session::{Session, default_state};
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use journal::session::{Session, default_state};
+use machine::Root;
+use measure::class::Class;
 use model::Error;
 use model::sample::Policy;
 use report::format;
@@ -20,6 +18,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use sys::sched;
+use sys::signals::EndSignals;
 
 const SCHEMA: &str = "stillcore.graph-latency/1";
 /// First messages that are sent and not counted.

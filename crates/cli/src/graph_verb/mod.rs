@@ -11,7 +11,7 @@ pub(crate) mod show;
 mod text;
 
 use clap::Subcommand;
-use linux::sys::signals::EndSignals;
+use sys::signals::EndSignals;
 
 /// Verbs under `graph`.
 #[derive(Debug, Subcommand)]

@@ -4,17 +4,19 @@ use super::State;
 use super::crash::Crashing;
 use super::target::{Target, leaves_residents, resident};
 use crate::stdout;
+use audit::Catalogue;
 use clap::Args;
-use linux::isolate::apply::{Applied, Change, Observer, apply};
-use linux::isolate::revert::revert_since;
-use linux::isolate::standing::{Head, Standing};
-use linux::isolate::{Catalogue, unknown_group, watch};
-use linux::machine::Root;
-use linux::settings::Live;
-use linux::sys::signals::EndSignals;
+use isolate::apply::{Applied, Change, Observer, apply};
+use isolate::revert::revert_since;
+use isolate::standing::{Head, Standing};
+use isolate::unknown_group;
+use isolate::watch;
+use journal::settings::Live;
+use machine::Root;
 use model::plan::{Fate, Placement, Plan};
 use std::fmt::Write as _;
 use std::path::Path;
+use sys::signals::EndSignals;
 
 /// Arguments of `isolate apply`.
 #[derive(Debug, Args)]
@@ -138,7 +140,7 @@ fn may_go_on(standing: &mut Standing, head: &Head) -> anyhow::Result<bool> {
 
 /// Refuses to go on without root.
 pub(crate) fn need_root() -> anyhow::Result<()> {
-    if linux::sys::process::is_root() {
+    if sys::process::is_root() {
         return Ok(());
     }
     anyhow::bail!("changing a machine needs root; stillcore isolate plan works without")

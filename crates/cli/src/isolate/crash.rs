@@ -1,6 +1,6 @@
 //! For tests of what a killed call leaves: the process ends itself, as SIGKILL would, right before or right after a write.
 
-use linux::settings::{Occupied, Settings};
+use journal::settings::{Occupied, Settings};
 use model::Cpus;
 use model::plan::StepKind;
 
@@ -26,11 +26,11 @@ impl<'a> Crashing<'a> {
 }
 
 impl Settings for Crashing<'_> {
-    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, linux::Error> {
+    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, sys::Error> {
         self.inner.read(kind, target)
     }
 
-    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), linux::Error> {
+    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), sys::Error> {
         self.pass();
         let written = self.inner.write(kind, target, value);
         self.pass();

@@ -4,13 +4,13 @@ use super::State;
 use super::apply::{Order, answer, carry_out, exit_code, need_root, summary};
 use super::plan::text;
 use super::target::{leaves_residents, purpose};
+use audit::Catalogue;
+use audit::deployment::{ALL, Deployed, Deployment, deploy};
+use audit::keep::Keep;
 use clap::Args;
-use linux::isolate::Catalogue;
-use linux::isolate::deployment::{ALL, Deployed, Deployment, deploy};
-use linux::isolate::keep::Keep;
-use linux::machine::{self, Root};
-use linux::sys::signals::EndSignals;
+use machine::Root;
 use std::path::Path;
+use sys::signals::EndSignals;
 
 /// Arguments of `isolate deployment`.
 #[derive(Debug, Args)]

@@ -13,9 +13,10 @@ pub(crate) mod undo;
 pub(crate) mod verify;
 
 use clap::{Args, Subcommand};
-use linux::isolate::standing::{self, Found};
-use linux::sys::signals::EndSignals;
+use isolate::standing;
+use isolate::standing::Found;
 use std::path::PathBuf;
+use sys::signals::EndSignals;
 
 /// Verbs under `isolate`.
 #[derive(Debug, Subcommand)]
@@ -51,7 +52,7 @@ impl State {
     /// isolated anything.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let default = || linux::session::states_to_read(home.as_deref());
+        let default = || journal::session::states_to_read(home.as_deref());
         self.dir.clone().map_or_else(default, |dir| vec![dir])
     }
 
@@ -75,7 +76,7 @@ impl State {
     /// The directory to write to.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let default = || linux::session::default_state(home.as_deref());
+        let default = || journal::session::default_state(home.as_deref());
         self.dir
             .clone()
             .or_else(default)

@@ -4,11 +4,11 @@
 use super::target::Target;
 use super::{State, boot_line};
 use anyhow::Context;
+use audit::program;
+use boot::Writing;
 use clap::{Args, ValueEnum};
-use linux::boot::{self, Writing};
-use linux::isolate::persist::{Persistence, after_removal, install, persistence, remove};
-use linux::isolate::program;
-use linux::machine::Root;
+use isolate::persist::{Persistence, after_removal, install, persistence, remove};
+use machine::Root;
 use model::plan::Plan;
 use std::path::{Path, PathBuf};
 use std::process::Command;

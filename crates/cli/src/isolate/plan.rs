@@ -3,7 +3,7 @@
 use super::target::{Target, resident};
 use super::{State, boot_line};
 use clap::Args;
-use linux::machine::Root;
+use machine::Root;
 use model::plan::{BootStep, Fate, Plan, Step, StepKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -3,15 +3,15 @@
 use super::State;
 use anyhow::Context;
 use clap::Args;
-use linux::enter;
-use linux::isolate::placed;
-use linux::isolate::standing::Found;
-use linux::sys::process::Owner;
+use isolate::placed;
+use isolate::standing::Found;
+use journal::enter;
 use model::Cpus;
 use model::plan::Placement;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use sys::process::Owner;
 
 /// Arguments of `isolate run`.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some((journal, found)) = &standing {
         note_placed(journal, found);
     }
-    linux::sys::signals::unblock_end();
+    sys::signals::unblock_end();
     let error = Command::new(&args.command[0]).args(&args.command[1..]).exec();
     Err(anyhow::Error::from(error).context(format!("cannot run {}", args.command[0])))
 }

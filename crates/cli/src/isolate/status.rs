@@ -2,7 +2,7 @@
 
 use super::State;
 use clap::Args;
-use linux::isolate::standing::Found;
+use isolate::standing::Found;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! What is to be isolated, as all verbs that plan take it, and the plan it comes to.
 
 use super::State;
+use audit::keep::Keep;
+use audit::{Catalogue, Purpose, Request};
 use clap::{Args, ValueEnum};
-use linux::isolate::keep::Keep;
-use linux::isolate::{Catalogue, Purpose, Request};
-use linux::machine::{self, Root};
+use machine::Root;
 use model::foreign::in_a_line;
 use model::plan::{Fate, Placement, Plan, Resident, ResidentKind};
 use model::{Cpus, Machine};
@@ -166,7 +166,7 @@ impl Target {
             kernel,
             image,
         };
-        Ok(linux::isolate::plan(root, &machine, &catalogue, &request)?)
+        Ok(audit::plan(root, &machine, &catalogue, &request)?)
     }
 
     fn cpus_of(&self, machine: &Machine) -> anyhow::Result<Cpus> {

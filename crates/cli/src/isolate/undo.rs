@@ -5,9 +5,10 @@ use super::State;
 use super::apply::need_root;
 use super::crash::Crashing;
 use clap::Args;
-use linux::isolate::revert::{Reverted, forget, revert};
-use linux::isolate::standing::{self, Standing};
-use linux::settings::Live;
+use isolate::revert::{Reverted, forget, revert};
+use isolate::standing;
+use isolate::standing::Standing;
+use journal::settings::Live;
 
 /// Arguments of `isolate undo`.
 #[derive(Debug, Args)]

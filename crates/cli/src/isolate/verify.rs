@@ -2,16 +2,16 @@
 
 use super::State;
 use crate::args::duration;
+use audit::Catalogue;
 use clap::Args;
-use linux::isolate::Catalogue;
-use linux::isolate::standing::Found;
-use linux::isolate::verify::{Verified, verify};
-use linux::machine::Root;
-use linux::settings::Live;
-use linux::sys::signals::EndSignals;
+use isolate::standing::Found;
+use isolate::verify::{Verified, verify};
+use journal::settings::Live;
+use machine::Root;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use sys::signals::EndSignals;
 
 const SCHEMA: &str = "stillcore.isolate-verify/1";
 

@@ -174,7 +174,7 @@ fn spec(asking: &Asking<'_>, kernel: &str, profile: Profile, out: PathBuf) -> an
     let found = asking.kernels.get(kernel).context("the kernel was not fetched")?;
     let mut loaded = Vec::new();
     for name in &asking.stressors {
-        for module in linux::disturb::catalogue::find(name)?.modules {
+        for module in disturb::catalogue::find(name)?.modules {
             // A module that this kernel lacks makes its stressor absent, not failed.
             if !loaded.iter().any(|one| one == module) && modules::has(found, module)? {
                 loaded.push((*module).to_owned());

@@ -13,10 +13,8 @@ use crate::run::progress::Reporter;
 use analysis::drift::frequency_hz;
 use anyhow::Context;
 use clap::Args;
-use linux::measure::clocks::{self, Reading};
-use linux::sys::counter::{self, Counter};
-use linux::sys::signals::EndSignals;
-use linux::sys::{clock, sched};
+use measure::clocks;
+use measure::clocks::Reading;
 use model::clocks::ClocksRecord;
 use model::run::{Phase, ProbeRecord};
 use model::sample::{ProbeKind, SampleMeta};
@@ -24,6 +22,10 @@ use model::{Cpus, Error, store};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+use sys::counter;
+use sys::counter::Counter;
+use sys::signals::EndSignals;
+use sys::{clock, sched};
 
 /// Name of the only phase.
 const PHASE: &str = "measured";

@@ -5,14 +5,15 @@
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::Place;
 use clap::Args;
-use linux::disturb::Order;
-use linux::disturb::catalogue;
-use linux::disturb::suite::{self, Expect, Member, Placing, Suite};
-use linux::session::Session;
-use linux::sys::signals::EndSignals;
+use disturb::Order;
+use disturb::catalogue;
+use disturb::suite;
+use disturb::suite::{Expect, Member, Placing, Suite};
+use journal::session::Session;
 use model::stressor::StressorRecord;
 use model::{Cpus, Error};
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// What distinguishes a suite from a stressor on the command line.
 const SUITE: &str = "suite:";

@@ -8,14 +8,14 @@ use super::tracing::Tracing;
 use crate::args::duration;
 use crate::run::place::{Asked, Place};
 use clap::{Args, ValueEnum};
-use linux::measure::ipi::{IpiSpec, Method};
-use linux::measure::spec::{ProbeSpec, Task};
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use measure::ipi::{IpiSpec, Method};
+use measure::spec::{ProbeSpec, Task};
 use model::run::Run;
 use model::{Cpus, Error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use sys::sched;
+use sys::signals::EndSignals;
 
 /// As `measure wakeup`, so that the two can be compared.
 const PRIORITY: u32 = 99;

@@ -18,9 +18,9 @@ pub(crate) mod tracing;
 pub(crate) mod wakeup;
 
 use clap::{Args, Subcommand};
-use linux::sys::signals::EndSignals;
 use model::Cpus;
 use std::path::PathBuf;
+use sys::signals::EndSignals;
 
 /// Verbs under `measure`.
 #[derive(Debug, Subcommand)]

@@ -11,12 +11,12 @@ use crate::run::place::Place;
 use analysis::overheads::{Accounting, Take, accounting};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use linux::measure::overheads::OverheadsSpec;
-use linux::measure::spec::{ProbeSpec, Task};
-use linux::sys::signals::EndSignals;
+use measure::overheads::OverheadsSpec;
+use measure::spec::{ProbeSpec, Task};
 use model::{Cpus, Error};
 use serde_json::json;
 use std::time::Duration;
+use sys::signals::EndSignals;
 use traced::Traced;
 
 /// Above most real-time threads, below what must not wait for a busy loop.

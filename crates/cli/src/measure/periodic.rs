@@ -12,14 +12,14 @@ use super::schedule::PolicyName;
 use super::table::json;
 use crate::run::place::{Place, default_out};
 use args::{Files, InputName, Victim, WakeName, check, period, work};
-use linux::measure::job::files::{Copy, JobFiles};
-use linux::measure::spec::{PeriodicSpec, ProbeSpec, ReadFrom, Task, Wake};
-use linux::sys::perf::{Chosen, MOST, usable};
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use measure::job::files::{Copy, JobFiles};
+use measure::spec::{PeriodicSpec, ProbeSpec, ReadFrom, Task, Wake};
 use model::{Cpus, Error};
 use serde_json::json;
 use std::time::Duration;
+use sys::perf::{Chosen, MOST, usable};
+use sys::sched;
+use sys::signals::EndSignals;
 
 /// Above ordinary interrupt threads, below the kernel's own watchdogs.
 const PRIORITY: u32 = 80;

@@ -2,8 +2,8 @@
 
 use crate::args::duration;
 use clap::{Args, ValueEnum};
-use linux::class::Class;
-use linux::machine::Root;
+use machine::Root;
+use measure::class::Class;
 use model::Error;
 use model::sample::{Policy, Reservation};
 use std::time::Duration;

@@ -9,13 +9,13 @@ use super::{contexts, spin_text};
 use crate::args::duration;
 use analysis::buckets::Buckets;
 use clap::Args;
-use linux::measure::spec::{NoiseSpec, ProbeSpec, Task};
-use linux::measure::watch::Watch;
-use linux::sys::signals::EndSignals;
+use measure::spec::{NoiseSpec, ProbeSpec, Task};
+use measure::watch::Watch;
 use model::run::ProbeRecord;
 use model::{Cpus, Error, samples_file};
 use serde_json::{Value, json};
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// Above most real-time threads, below what must not wait for a busy loop.
 const PRIORITY: u32 = 80;

@@ -13,13 +13,13 @@ use crate::args::duration;
 use crate::run::place::Place;
 use analysis::taskset::MeasuredTask;
 use clap::{Args, ValueEnum};
-use linux::measure::spec::{Burn, ProbeSpec, Task, TasksetSpec};
-use linux::sys::signals::EndSignals;
+use measure::spec::{Burn, ProbeSpec, Task, TasksetSpec};
 use model::sample::Policy;
 use model::{Cpus, Error, store};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// File of the run directory with the set and its results.
 const FILE: &str = "taskset.json";

@@ -8,12 +8,12 @@ use crate::run::output::RunOutput;
 use crate::run::place::Place;
 use crate::run::recording;
 use clap::Args;
-use linux::measure::spec::ProbeSpec;
-use linux::record::recorder::Recorder;
-use linux::record::snapshots::SnapshotOrder;
-use linux::session::Session;
+use journal::session::Session;
+use measure::spec::ProbeSpec;
 use model::Error;
 use model::events::Stacks;
+use record::recorder::Recorder;
+use record::snapshots::SnapshotOrder;
 use std::time::Duration;
 
 /// What is kept before a sample at least, ns, and at most where nothing was said.

@@ -10,14 +10,14 @@ use super::tracing::Tracing;
 use crate::args::duration;
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
-use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
-use linux::measure::watch::Watch;
-use linux::sys::clock::ClockId;
-use linux::sys::signals::EndSignals;
+use measure::spec::{ProbeSpec, Task, WakeupSpec};
+use measure::watch::Watch;
 use model::{Cpus, Error};
 use report::format;
 use std::ffi::OsString;
 use std::time::Duration;
+use sys::clock::ClockId;
+use sys::signals::EndSignals;
 
 /// The priority of the papers' cyclictest runs.
 const PRIORITY: u32 = 99;

@@ -4,16 +4,17 @@
 //! measurement makes the groups before the first idle control and removes them after the last.
 
 use super::interrupted::Interrupted;
-use linux::disturb::changes::Cgroup;
-use linux::disturb::leaving::{self, Leaving};
-use linux::disturb::{self, Disturbance, Order, Status, available, catalogue, confine};
-use linux::session::{Session, Ticket};
-use linux::sys::signals::EndSignals;
+use disturb::changes::Cgroup;
+use disturb::leaving;
+use disturb::leaving::Leaving;
+use disturb::{Disturbance, Order, Status, available, catalogue, confine};
+use journal::session::{Session, Ticket};
 use model::Cpus;
 use model::stressor::StressorRecord;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// How long stressors get to begin, and to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,13 +1,13 @@
 //! Facts of every run that are no samples: the machine before and after, what the audit finds, what reading a clock costs.
 
 use super::place::Place;
-use linux::isolate::{audit, values};
-use linux::machine::{self, Root};
-use linux::sys::counter::Counter;
+use audit::{audit, values};
+use machine::Root;
 use model::machine::{SCHEMA, Snapshot};
 use model::run::ObserverCost;
 use model::store;
 use std::path::Path;
+use sys::counter::Counter;
 
 /// Writes the machine as it is now.
 pub(crate) fn write_snapshot(place: &Place, dir: &Path, name: &str) -> anyhow::Result<()> {

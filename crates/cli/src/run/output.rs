@@ -3,7 +3,7 @@
 
 use super::place::Place;
 use anyhow::Context;
-use linux::measure::latency_limit::LatencyLimit;
+use measure::latency_limit::LatencyLimit;
 use model::run::{CUT_OFF, Losses, ObserverCost, Run, SCHEMA, TraceCpu};
 use model::{Error, samples_tail, store};
 use std::collections::BTreeMap;

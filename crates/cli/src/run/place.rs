@@ -2,15 +2,16 @@
 //! refuses what can be refused before anything is written or changed.
 
 use super::progress::Reporter;
+use crate::owners;
 use anyhow::Context;
-use linux::enter;
-use linux::guardian;
-use linux::isolate::Catalogue;
-use linux::machine::{self, Root};
-use linux::session;
-use linux::sys::sched;
+use audit::Catalogue;
+use journal::enter;
+use journal::guardian;
+use journal::session;
+use machine::Root;
 use model::{Cpus, Error, Machine};
 use std::path::{Path, PathBuf};
+use sys::sched;
 
 /// This machine and the parts of it that a measurement uses.
 pub(crate) struct Place {
@@ -48,7 +49,7 @@ impl Place {
     pub(crate) fn resolve(asked: &Asked) -> anyhow::Result<Self> {
         let state = state(asked.state)?;
         let mut limits = Vec::new();
-        let restored = guardian::recover(&state)?;
+        let restored = guardian::recover(&state, owners::all())?;
         if !restored.undone.is_empty() {
             Reporter::say(&format!(
                 "note: took back what a killed run had left: {}",

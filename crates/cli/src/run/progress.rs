@@ -2,7 +2,7 @@
 //! stderr.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use linux::window::Progress;
+use measure::window::Progress;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Step {
 /// What was stored so far: of the probe with the largest value, its median, 99th percentile and maximum.
 fn figures(progress: Progress<'_>) -> String {
     let worst = progress.probes.iter().max_by_key(|probe| probe.live().max_ns);
-    let Some(live) = worst.map(linux::measure::handle::ProbeDrain::live).filter(|live| live.count > 0) else {
+    let Some(live) = worst.map(measure::handle::ProbeDrain::live).filter(|live| live.count > 0) else {
         return String::new();
     };
     let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| report::format::ns(ns as i64));

@@ -2,17 +2,18 @@
 
 use super::output::RunOutput;
 use super::place::Place;
-use linux::machine::Root;
-use linux::record::changes::TraceInstance;
-use linux::record::cost;
-use linux::record::instance::Instance;
-use linux::record::recorder::{self, Recorder};
-use linux::record::snapshots::SnapshotOrder;
-use linux::session::Session;
+use journal::session::Session;
+use machine::Root;
 use model::Error;
 use model::events::{EventCatalogue, Stacks, USER_STACK};
 use model::frequency;
 use model::idle::{self, IdleExits};
+use record::changes::TraceInstance;
+use record::cost;
+use record::instance::Instance;
+use record::recorder;
+use record::recorder::Recorder;
+use record::snapshots::SnapshotOrder;
 
 /// Refuses options of a trace where none is recorded; `expected`: what to do instead.
 pub(crate) fn only_with_a_trace(stacks: Stacks, kprobes: bool, expected: &str) -> Result<(), Error> {
@@ -44,7 +45,7 @@ pub(crate) fn prepare(
     kprobes: bool,
     tids: &[i32],
     snapshots: Option<SnapshotOrder>,
-) -> Result<Recorder, linux::Error> {
+) -> Result<Recorder, sys::Error> {
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
@@ -55,8 +56,8 @@ pub(crate) fn prepare(
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
     let users = events.get(USER_STACK).and(cost);
     output.run.observer.trace_user_stack_ns = users.and_then(|cost| cost.user_stack_ns);
-    output.run.idle_states = linux::machine::idle_states(&Root::live(), &place.measured);
-    output.run.frequency_change_ns = linux::machine::frequency_changes(&Root::live(), &place.measured);
+    output.run.idle_states = machine::idle_states(&Root::live(), &place.measured);
+    output.run.frequency_change_ns = machine::frequency_changes(&Root::live(), &place.measured);
     // Without these values from the drivers, the events say nothing.
     let mut events = events.clone();
     if IdleExits::of(&output.run) != IdleExits::Known {
@@ -66,7 +67,7 @@ pub(crate) fn prepare(
         events = events.without(frequency::EVENT);
     }
     let scratch = output.dir.join(TRACE_PAGES);
-    std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
+    std::fs::create_dir(&scratch).map_err(|source| sys::Error::os("create", scratch.display(), source))?;
     let others = place.machine.topology.online.minus(&place.measured);
     let wanted = recorder::Place {
         name: &name,
@@ -85,7 +86,7 @@ pub(crate) fn finish(
     recorder: Recorder,
     session: &mut Session,
     output: &mut RunOutput,
-) -> Result<(), linux::Error> {
+) -> Result<(), sys::Error> {
     match recorder.finish(session, &output.dir) {
         Ok(record) => {
             output.run.trace = Some(record);

@@ -9,7 +9,7 @@ use crate::stdout;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use linux::machine::Root;
+use machine::Root;
 use model::Error;
 use rayon::prelude::*;
 use sched::certificate::Certificate;
@@ -242,14 +242,12 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
 fn fair_server(text: &str) -> Result<FairServer, String> {
     match text {
         "none" => Ok(FairServer::NONE),
-        "here" => {
-            Ok(linux::measure::budgets::largest_fair_server(&Root::live()).map_or(FairServer::NONE, |one| {
-                FairServer {
-                    runtime_us: one.runtime_ns.div_ceil(1_000),
-                    period_us: (one.period_ns / 1_000).max(1),
-                }
-            }))
-        }
+        "here" => Ok(measure::budgets::largest_fair_server(&Root::live()).map_or(FairServer::NONE, |one| {
+            FairServer {
+                runtime_us: one.runtime_ns.div_ceil(1_000),
+                period_us: (one.period_ns / 1_000).max(1),
+            }
+        })),
         _ => {
             let parts = text.split_once('/').map(|(runtime, period)| (runtime.parse(), period.parse()));
             match parts {

@@ -10,13 +10,13 @@ use crate::args::duration;
 use crate::sched_verb::{jitter::At, study as curves};
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use linux::sys::signals::EndSignals;
 use model::{Cpus, Error};
 use serde_json::json;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::{Shard, Study};
+use sys::signals::EndSignals;
 
 /// Verbs under `study`.
 #[derive(Debug, Subcommand)]

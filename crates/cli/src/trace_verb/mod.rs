@@ -14,7 +14,7 @@ mod watch;
 mod watch_text;
 
 use crate::args::TraceVerb;
-use linux::sys::signals::EndSignals;
+use sys::signals::EndSignals;
 pub(crate) use watch::WatchArgs;
 
 /// Carries out one verb.

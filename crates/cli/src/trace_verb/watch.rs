@@ -13,23 +13,23 @@ use crate::run::recording;
 use analysis::Analysis;
 use anyhow::Context;
 use clap::Args;
-use linux::record::recorder::Recorder;
-use linux::record::tasks::Tasks;
-use linux::session::Session;
-use linux::sys::clock;
-use linux::sys::held::{Held, code_and_signal};
-use linux::sys::process::is_root;
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks};
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
+use record::recorder::Recorder;
+use record::tasks::Tasks;
 use serde_json::json;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use sys::clock;
+use sys::held::{Held, code_and_signal};
+use sys::process::is_root;
+use sys::sched;
+use sys::signals::EndSignals;
 
 /// Name of the only phase.
 const PHASE: &str = "watched";
@@ -183,7 +183,7 @@ fn words(args: &WatchArgs) -> Vec<String> {
 fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
     anyhow::ensure!(is_root(), "watching a program records kernel events, for which it must be root");
     let mut target = target(args)?;
-    let online = linux::machine::read(&linux::machine::Root::live())?.topology.online;
+    let online = machine::read(&machine::Root::live())?.topology.online;
     let cpus = args.cpus.clone().unwrap_or_else(|| target.tasks.cpus().and(&online));
     let asked = Asked { cpus: Some(&cpus), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
     let mut place = Place::resolve(&asked)?;

@@ -2,7 +2,7 @@
 //! what the kernel itself reports.
 
 use crate::machine::{Case, Guest, Machine};
-use linux::boot::{Effects, Kernel, Lines, Wanted, effects, merge};
+use boot::{Effects, Kernel, Lines, Wanted, effects, merge};
 use model::Cpus;
 use model::boot::BootLine;
 

@@ -11,8 +11,8 @@ use analysis::prio::Prio;
 use analysis::spans::MeasuredCpu;
 use analysis::view::Task;
 use ftrace::TraceFile;
-use linux::record::plant::{KINDS, Kind, Truth};
 use model::EventClass;
+use record::plant::{KINDS, Kind, Truth};
 use result::{Limit, Of, Row};
 use std::fs;
 

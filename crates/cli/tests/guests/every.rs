@@ -4,7 +4,7 @@
 use crate::machine::{Case, Guest};
 use crate::state::the_same;
 use crate::support::read_json;
-use linux::isolate::catalogue::{Catalogue, Change, Mechanism, Probe, Want};
+use audit::catalogue::{Catalogue, Change, Mechanism, Probe, Want};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

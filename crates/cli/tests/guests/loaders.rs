@@ -3,7 +3,7 @@
 
 use crate::boot_line::kernel;
 use crate::machine::Guest;
-use linux::boot::{Effects, effects};
+use boot::{Effects, effects};
 use model::Cpus;
 
 /// The files that each program makes, what a kernel command line stands behind there, and what of

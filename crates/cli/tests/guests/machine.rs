@@ -4,7 +4,7 @@
 //! what is unfinished then is run again in a second boot, and the account says so.
 
 use crate::support::text;
-use linux::record::plant::stopped::{LENGTH, REQUEST};
+use record::plant::stopped::{LENGTH, REQUEST};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

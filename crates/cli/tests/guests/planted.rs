@@ -8,7 +8,7 @@ mod rows;
 
 use crate::machine::{Case, Guest};
 use crate::support::read_json;
-use linux::isolate::catalogue::{Catalogue, Probe};
+use audit::catalogue::{Catalogue, Probe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;

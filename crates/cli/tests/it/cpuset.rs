@@ -2,7 +2,7 @@
 //! unavailable ones are reported.
 
 use crate::support::{Place, is_root, text};
-use linux::machine::{self, Root, mounts};
+use machine::{Root, mounts};
 use model::{Cpus, store};
 use std::fs;
 use std::path::PathBuf;

@@ -4,13 +4,13 @@
 //! in `cyclictest/text.rs`, and the test says so.
 
 use crate::support::{Place, assert_refused, is_root, stillcore, text};
-use linux::sys::sched;
 use model::Cpus;
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use sys::sched;
 
 /// This program, called by cyclictest's name.
 fn ours(place: &Place, options: &str) -> Output {

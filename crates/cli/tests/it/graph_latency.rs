@@ -1,8 +1,8 @@
 //! `stillcore graph latency` on this machine: structure and accounts, never times.
 
-use linux::sys::sched;
 use serde_json::Value;
 use std::process::Command;
+use sys::sched;
 
 fn latency(words: &[&str]) -> Command {
     let cpus: Vec<u32> = sched::affinity().unwrap().iter().collect();
@@ -85,7 +85,7 @@ fn limits_are_raised_for_the_measurement_and_restored() {
         println!("skipped: this kernel has no POSIX message queues");
         return;
     };
-    if !linux::sys::process::is_root() {
+    if !sys::process::is_root() {
         println!("skipped: only root may raise {LIMIT}");
         return;
     }

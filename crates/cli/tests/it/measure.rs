@@ -3,14 +3,14 @@
 use crate::support::{
     Place, answer, answer_of, measure, probe_of, releases_balance, signal, start, stillcore, window_open,
 };
-use linux::sys::clock::{now_ns, sleep_until};
-use linux::sys::sched;
 use model::Cpus;
 use model::growth::ReadBy;
 use model::sample::{Policy, flag};
 use model::{Sample, samples_file};
 use serde_json::Value;
 use std::time::Duration;
+use sys::clock::{now_ns, sleep_until};
+use sys::sched;
 
 /// Every thread's releases are accounted for, and it took no page fault.
 fn accounts_balance(place: &Place, answer: &Value) {

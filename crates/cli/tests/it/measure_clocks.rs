@@ -108,7 +108,7 @@ fn releases_of_the_kernel_are_accounted_for() {
 #[test]
 fn a_refused_deadline_thread_names_what_it_needs() {
     let place = Place::alone();
-    let cpu = linux::sys::sched::affinity().unwrap().iter().last().unwrap().to_string();
+    let cpu = sys::sched::affinity().unwrap().iter().last().unwrap().to_string();
     let answer = deadline(&place, &["--cpus", &cpu]);
     let record = &answer["threads"][0]["record"];
     let limits = answer["limits"].to_string();

@@ -1,9 +1,9 @@
 //! `stillcore measure ipi` and `measure overheads` on this machine: structure and accounts, never times.
 
 use crate::support::{Place, answer, measure, read_json, text};
-use linux::sys::sched;
 use model::samples_file;
 use serde_json::Value;
+use sys::sched;
 
 /// Two CPUs that this process may use; none on a machine of one.
 fn two_cpus() -> Option<(u32, u32)> {

@@ -5,14 +5,14 @@ use crate::support::{
     Place, answer, answer_of, eventually, is_root, measure, measure_in_words, read_json, signal, start,
     stillcore, text, traces_of, window_open,
 };
-use linux::sys::clock::{now_ns, sleep_until};
-use linux::sys::sched;
 use model::Cpus;
 use model::sample::Policy;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use sys::clock::{now_ns, sleep_until};
+use sys::sched;
 
 const NOTHING: Vec<String> = Vec::new();
 /// A name that no other program of this machine has, as the kernel knows tasks by.

@@ -2,7 +2,7 @@
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bytes, in_scratch};
-use linux::machine::Root;
+use machine::Root;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,13 +3,18 @@
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, fixture, in_scratch, words};
-use linux::journal::{Change, Entry, Phase, encode, read as read_journal};
-use linux::machine::{Root, mounts};
-use linux::owners;
+use journal::{Change, Entry, Phase, encode, read as read_journal};
+use machine::{Root, mounts};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path};
+
+/// Every owner, as the command has them.
+fn owners() -> Vec<journal::Owner> {
+    [journal::session::changes::OWNERS, record::changes::OWNERS, disturb::changes::OWNERS, isolate::owners()]
+        .concat()
+}
 
 const SUM: &str = ",\"crc\":";
 
@@ -127,7 +132,7 @@ fn signed(line: &str) -> String {
     format!("{body}{SUM}{}}}\n", crc32fast::hash(body.as_bytes()))
 }
 
-/// The checksum of a line of the earlier schema (`linux::journal::earlier`).
+/// The checksum of a line of the earlier schema (`journal::earlier`).
 fn earlier(line: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(line).ok()?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -157,11 +162,11 @@ fn earlier(line: &str) -> Option<String> {
     Some(format!("{value}\n"))
 }
 
-fn parsed(bytes: &[u8]) -> linux::journal::Contents {
+fn parsed(bytes: &[u8]) -> journal::Contents {
     in_scratch(|scratch| {
         let path = scratch.at("journal.jsonl");
         fs::write(&path, bytes).unwrap();
-        read_journal(&path, owners::all()).unwrap()
+        read_journal(&path, &owners()).unwrap()
     })
 }
 

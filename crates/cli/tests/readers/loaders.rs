@@ -2,8 +2,8 @@
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bundle, in_scratch, text};
-use linux::boot::{self, Kernel, Wanted};
-use linux::machine::Root;
+use boot::{Kernel, Wanted};
+use machine::Root;
 use model::Cpus;
 use std::collections::BTreeMap;
 use std::fs;
@@ -184,7 +184,7 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Command lines, as a kernel reads them.
 pub(crate) fn lines() -> Reader {
-    let text_of = super::fixture("crates/linux/tests/data/boot-lines.txt");
+    let text_of = super::fixture("crates/boot/tests/data/boot-lines.txt");
     let text_of = String::from_utf8_lossy(&text_of).into_owned();
     let lines = text_of.lines().filter(|line| !line.starts_with('#') && line.contains('='));
     let seeds = lines.filter_map(|line| Some(line.split_once(" |")?.0.as_bytes().to_vec()));

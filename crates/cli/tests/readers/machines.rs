@@ -3,8 +3,8 @@
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bundle, fixtures, in_scratch, text, whole};
-use linux::isolate::{Catalogue, audit_with_line};
-use linux::machine::{self, Root, resources};
+use audit::{Catalogue, audit_with_line};
+use machine::{Root, resources};
 use model::resource::Kind;
 use std::fs;
 use std::path::Path;

@@ -3,7 +3,6 @@
 
 #![allow(dead_code, reason = "the bench and the test use each their part")]
 
-use linux::sys::clock::now_ns;
 use model::store;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use sys::clock::now_ns;
 
 /// Measurements that together start every kind of process.
 pub(crate) const VERBS: [&[&str]; 5] = [

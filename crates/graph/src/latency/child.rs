@@ -5,11 +5,11 @@
 
 use super::{ChildReport, Heard, Order, Plan, READY, Role};
 use crate::transport::{Doorbell, EndOrder, Parcel, Receiver, Sender, Take, Waiter};
-use linux::enter;
-use linux::sys::{clock, memory, sched};
+use journal::enter;
 use model::Cpus;
 use model::sample::Policy;
 use std::io::{self, Write};
+use sys::{clock, memory, sched};
 
 /// Executes the order, talking over standard input and output. Only the hidden verb calls it.
 pub fn serve(order: &str) -> io::Result<()> {

@@ -12,7 +12,6 @@ pub use child::serve;
 use crate::transport::{
     Balance, BellOrder, Doorbell, EndOrder, Error as LinkError, Facts, Kind, Link, LinkSpec, Parcel, WhenFull,
 };
-use linux::sys::{clock, spawn};
 use model::sample::Policy;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,6 +19,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use sys::{clock, spawn};
 
 /// Between the start order and the first release: long enough for both processes to read it.
 const LEAD_NS: i64 = 50_000_000;

@@ -5,7 +5,7 @@
 //! runs from the release (G. Tene's "coordinated omission"). The hop, from just before the send to
 //! the receipt, stands beside it.
 
-use linux::measure::live::Live;
+use measure::live::Live;
 use model::Sample;
 use serde::{Deserialize, Serialize};
 

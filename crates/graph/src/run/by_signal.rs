@@ -9,10 +9,10 @@
 use super::executor::{GRACE_NS, LONGEST_SLEEP_NS};
 use super::node::Node;
 use crate::transport::Error;
-use linux::measure::ring::Ring;
-use linux::sys::clock;
-use linux::sys::timersignal::SignalTimer;
+use measure::ring::Ring;
 use std::io;
+use sys::clock;
+use sys::timersignal::SignalTimer;
 
 /// Serves the timer `at` of a node until `end_ns`, or until it is stopped.
 pub(super) fn serve(
@@ -40,9 +40,9 @@ pub(super) fn serve(
 mod tests {
     use super::super::order::{ActionOrder, NodeOrder, TimerOrder};
     use super::*;
-    use linux::measure::job::Work;
-    use linux::measure::ring::BYTES;
-    use linux::sys::memory::shared_file;
+    use measure::job::Work;
+    use measure::ring::BYTES;
+    use sys::memory::shared_file;
 
     const MS: i64 = 1_000_000;
 

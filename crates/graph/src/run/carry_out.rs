@@ -17,20 +17,20 @@ use crate::results::honest::Latencies;
 use crate::results::resources::Used;
 use crate::results::tracker::{Bounds, Tracker};
 use crate::transport::{Doorbell, Link};
-use linux::measure::counters::Counters;
-use linux::measure::job::files::JobFiles;
-use linux::measure::ring::{BYTES, Ring, State};
-use linux::record::recorder::Recorder;
-use linux::session::{Session, Ticket};
-use linux::sys::{clock, memory, process};
+use journal::session::{Session, Ticket};
+use measure::counters::Counters;
+use measure::job::files::JobFiles;
+use measure::ring::{BYTES, Ring, State};
 use model::run::{ProbeRecord, Window};
 use model::sample::{Policy, ProbeKind, SampleMeta};
 use model::samples_store::SampleStore;
 use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
 use model::store;
+use record::recorder::Recorder;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use sys::{clock, memory, process};
 
 /// Polling interval of rings and children, ns.
 const POLL_NS: i64 = 10_000_000;
@@ -276,7 +276,7 @@ impl<'a> Running<'a> {
         for process in &mut self.processes {
             while !process.executors.iter().all(|&at| self.stores[at].ring.reached(State::Ready)) {
                 if !matches!(process.child.try_wait(), Ok(None)) {
-                    return Err(linux::Error::failed(
+                    return Err(sys::Error::failed(
                         format!("process {}", process.name),
                         said(&mut process.child),
                     )
@@ -284,7 +284,7 @@ impl<'a> Running<'a> {
                 }
                 if clock::now_ns() > give_up {
                     let what = "it was not ready within 30 s";
-                    return Err(linux::Error::failed(format!("process {}", process.name), what).into());
+                    return Err(sys::Error::failed(format!("process {}", process.name), what).into());
                 }
                 clock::sleep_until(clock::now_ns() + 1_000_000);
             }

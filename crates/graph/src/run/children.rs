@@ -4,13 +4,13 @@ use super::carry_out::Order;
 use super::order::{ExecutorOrder, LinkEnd, ProcessOrder, ProcessReport};
 use crate::Error;
 use crate::transport::{Doorbell, Link, Parcel};
-use linux::measure::job::files::Copy;
-use linux::sys::{memory, pipes, spawn};
+use measure::job::files::Copy;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use sys::{memory, pipes, spawn};
 
 /// A process of the graph.
 pub(super) struct Process {

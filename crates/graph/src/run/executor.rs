@@ -11,10 +11,10 @@ use super::node::{Node, Served};
 use super::order::ExecutorOrder;
 use super::records;
 use crate::transport::{Doorbell, Error, Waiter};
-use linux::measure::ring::Ring;
-use linux::sys::clock;
-use linux::sys::timersignal::SignalTimer;
+use measure::ring::Ring;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use sys::clock;
+use sys::timersignal::SignalTimer;
 
 /// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
 pub(super) const GRACE_NS: i64 = 250_000_000;

@@ -4,11 +4,11 @@
 use super::order::{ActionOrder, NodeOrder, TimerReport};
 use crate::results::honest::Arrival;
 use crate::transport::{Receiver, Sender, Take};
-use linux::measure::job::files::Pair;
-use linux::measure::job::{INPUT_BYTES, Job, OUTPUT_BYTES, bytes_of, words_of};
-use linux::sys::clock;
+use measure::job::files::Pair;
+use measure::job::{INPUT_BYTES, Job, OUTPUT_BYTES, bytes_of, words_of};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use sys::clock;
 
 /// A node with all that it needs.
 pub(super) struct Node {

@@ -1,8 +1,8 @@
 //! The order for a process of a graph, and its report afterwards.
 
 use crate::transport::{BellOrder, EndOrder};
-use linux::measure::job::Work;
-use linux::measure::job::files::Pair;
+use measure::job::Work;
+use measure::job::files::Pair;
 use model::Cpus;
 use model::sample::Policy;
 use serde::{Deserialize, Serialize};

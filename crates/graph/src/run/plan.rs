@@ -242,7 +242,7 @@ impl Ordering<'_> {
     }
 
     /// A request port for each client, whose action answers that client.
-    fn serve(&mut self, port: usize, bytes: u64, computes: Option<linux::measure::job::Work>) {
+    fn serve(&mut self, port: usize, bytes: u64, computes: Option<measure::job::Work>) {
         let edges = &self.plan.edges;
         let here = End { node: self.node, port };
         let asked =

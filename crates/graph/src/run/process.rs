@@ -7,16 +7,16 @@ use super::node::Node;
 use super::order::{ExecutorOrder, ExecutorReport, LinkEnd, ProcessOrder, ProcessReport};
 use crate::Error;
 use crate::transport::{Doorbell, Parcel, Receiver, Sender};
-use linux::enter;
-use linux::measure::ring::{Ring, State};
-use linux::sys::timersignal::SignalTimer;
-use linux::sys::{clock, memory, sched};
+use journal::enter;
+use measure::ring::{Ring, State};
 use model::sample::Policy;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::Barrier;
 use std::thread;
+use sys::timersignal::SignalTimer;
+use sys::{clock, memory, sched};
 
 /// Polling interval of the ring while waiting for the start, ns.
 const WAIT_STEP_NS: i64 = 2_000_000;
@@ -50,9 +50,7 @@ pub fn run(descriptors: usize) -> Result<ProcessReport, Error> {
 }
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(linux::Error::failed("a thread of an executor", "it panicked").into()))
+    thread.join().unwrap_or_else(|_| Err(sys::Error::failed("a thread of an executor", "it panicked").into()))
 }
 
 fn read_order(mut file: File) -> Result<ProcessOrder, Error> {
@@ -223,7 +221,7 @@ fn wait_for_start(ring: &Ring) -> Result<i64, Error> {
         }
         let now_ns = clock::now_ns();
         if ring.stopped() || now_ns > give_up {
-            return Err(linux::Error::failed("a process of the graph", "its run never began").into());
+            return Err(sys::Error::failed("a process of the graph", "its run never began").into());
         }
         clock::sleep_until(now_ns + WAIT_STEP_NS);
     }

@@ -1,7 +1,7 @@
 //! A received message as records of the shared ring, and back as a sample.
 
 use crate::results::honest::Arrival;
-use linux::measure::ring::{Packed, Record, Ring};
+use measure::ring::{Packed, Record, Ring};
 use model::sample::{Sample, flag};
 
 /// First record of a message: stamp = intended release, CLOCK_MONOTONIC ns; value = edge.
@@ -90,8 +90,8 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux::measure::ring::{BYTES, CAPACITY};
-    use linux::sys::memory::shared_file;
+    use measure::ring::{BYTES, CAPACITY};
+    use sys::memory::shared_file;
 
     fn arrival(number: u64) -> Arrival {
         let release_ns = 5 + number as i64 * 1_000;

@@ -2,7 +2,7 @@
 //! make sense.
 
 use super::{Action, By, Graph, Node};
-use linux::measure::job::{INPUT_BYTES, OUTPUT_BYTES, Work};
+use measure::job::{INPUT_BYTES, OUTPUT_BYTES, Work};
 use model::Error;
 
 /// The shortest release interval, ns.

@@ -18,7 +18,7 @@ mod spelling;
 pub use messages::bytes_of_type;
 pub use qos::Qos;
 
-use linux::measure::job::Work;
+use measure::job::Work;
 use model::Cpus;
 use model::sample::Policy;
 use serde::{Deserialize, Serialize};

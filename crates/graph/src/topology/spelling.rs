@@ -3,7 +3,7 @@
 #![expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls functions so")]
 
 use super::{PassBy, messages};
-use linux::measure::job::Work;
+use measure::job::Work;
 use model::quantity::{bytes, duration, spelled};
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -56,7 +56,7 @@ pub(super) mod maybe_time {
 
 /// A computation such as `busy:50us`.
 pub(super) mod work {
-    use linux::measure::job::Work;
+    use measure::job::Work;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(in super::super) fn serialize<S: Serializer>(work: &Option<Work>, to: S) -> Result<S::Ok, S::Error> {

@@ -5,10 +5,10 @@
 //! process that is killed in between leaves one `vanished` message (a sender that replaces: perhaps
 //! also the one it took out), never one that is not counted.
 
-use linux::sys::memory::Mapping;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::memory::Mapping;
 
 /// Bytes at the beginning of a link's shared memory that the account takes.
 pub(super) const BYTES: usize = 256;

@@ -4,14 +4,14 @@ use super::account::Account;
 use super::ring::{Put, Ring, Shared};
 use super::spec::{Kind, WhenFull};
 use super::{HEADER_BYTES, Header};
-use linux::sys::doorbell::Bell;
-use linux::sys::mqueue::MessageQueue;
-use linux::sys::slots::Slots;
-use linux::sys::{clock, datagram, pipes};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use sys::doorbell::Bell;
+use sys::mqueue::MessageQueue;
+use sys::slots::Slots;
+use sys::{clock, datagram, pipes};
 
 /// How long the rest of a partly arrived message may take.
 const PATIENCE_NS: i64 = clock::SECOND_NS;

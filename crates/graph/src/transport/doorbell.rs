@@ -2,9 +2,9 @@
 
 use super::spec::Kind;
 use super::{Error, Parcel, Receiver};
-use linux::sys::doorbell::{Bell, Manner, Waiter};
 use serde::{Deserialize, Serialize};
 use std::io;
+use sys::doorbell::{Bell, Manner, Waiter};
 
 /// The bell of an executor.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use super::carrier::{Carrier, Handed};
 use super::error::PATIENCE_S;
 use super::spec::{Facts, LinkSpec};
 use super::{Error, HEADER_BYTES, Header};
-use linux::sys::clock;
-use linux::sys::doorbell::Bell;
 use std::io;
 use std::os::fd::BorrowedFd;
+use sys::clock;
+use sys::doorbell::Bell;
 
 /// How long sent messages may take to arrive when the sender ends.
 const ARRIVAL_NS: i64 = clock::SECOND_NS;

@@ -10,16 +10,16 @@ use super::making::{Ends, Made, make};
 use super::ring::{Ring, Shared};
 use super::spec::{Facts, Kind, LinkSpec, MOST_BYTES, MOST_DEPTH};
 use super::{Error, HEADER_BYTES, Parcel, Receiver, Sender};
-use linux::sys::doorbell::Bell;
-use linux::sys::memory::{Mapping, shared_file};
-use linux::sys::mqueue::MessageQueue;
-use linux::sys::slots::Slots;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use sys::doorbell::Bell;
+use sys::memory::{Mapping, shared_file};
+use sys::mqueue::MessageQueue;
+use sys::slots::Slots;
 
 /// Slots beyond the depth: one that is being filled, one that is being read.
 const IN_HANDS: usize = 2;
@@ -302,7 +302,7 @@ fn meeting() -> String {
 
 /// Whether messages of a pipe are packets.
 pub(super) fn in_packets(spec: &LinkSpec) -> bool {
-    spec.message_bytes + HEADER_BYTES <= linux::sys::pipes::PAGE
+    spec.message_bytes + HEADER_BYTES <= sys::pipes::PAGE
 }
 
 fn check(spec: &LinkSpec) -> Result<(), Error> {

@@ -11,12 +11,14 @@ use super::carrier::POINTER_BYTES;
 use super::error::Error;
 use super::link::{in_packets, refused};
 use super::spec::{Facts, Kind, LinkSpec, WhenFull};
-use linux::sys::datagram::{self, Side, UDP_MOST};
-use linux::sys::mqueue::{self, MessageQueue};
-use linux::sys::pipes;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
+use sys::datagram;
+use sys::datagram::{Side, UDP_MOST};
+use sys::mqueue;
+use sys::mqueue::MessageQueue;
+use sys::pipes;
 
 /// What the kernel keeps with each message of a socket, at most: its description, headers, and the rounding up of its memory to a power
 /// of two (`alloc_skb_with_frags`, `kmalloc`).

@@ -12,7 +12,7 @@
 //! let link = Link::new(&spec, &bell)?;                  // link.facts(): the depth it got, and why less than was asked
 //! let mut parcel = Parcel::default();
 //! let order = link.sender_order(&mut parcel)?;          // serialisable; receiver_order, pair_order, bell.order likewise
-//! linux::sys::spawn::share_all(&mut command, parcel.descriptors());
+//! sys::spawn::share_all(&mut command, parcel.descriptors());
 //! // in the child
 //! let mut parcel = Parcel::inherited(count)?;
 //! let mut sender = Sender::adopt(&order, &mut parcel)?;
@@ -57,6 +57,6 @@ pub use error::Error;
 pub use header::{HEADER_BYTES, Header};
 pub use limits::{Setting, too_small};
 pub use link::{EndOrder, Link};
-pub use linux::sys::doorbell::{Manner, Waiter, Woken};
 pub use parcel::Parcel;
 pub use spec::{Facts, Kind, LinkSpec, MOST_BYTES, MOST_DEPTH, WhenFull};
+pub use sys::doorbell::{Manner, Waiter, Woken};

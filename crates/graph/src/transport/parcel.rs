@@ -1,9 +1,9 @@
 //! Descriptors on their way from the process that makes links to the processes that use them.
 
 use super::Error;
-use linux::sys::spawn;
 use std::io;
 use std::os::fd::OwnedFd;
+use sys::spawn;
 
 /// Descriptors in the order in which they are handed over. Orders say which of them are theirs.
 #[derive(Debug, Default)]

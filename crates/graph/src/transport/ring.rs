@@ -7,9 +7,9 @@
 //! to take. Entries are written with release and read with acquire: a consumer that reads an entry of the next round also sees that the
 //! tail has moved, and its exchange fails. After Lamport, "Specifying Concurrent Program Modules" (1983), with a second owner of the tail.
 
-use linux::sys::memory::Mapping;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use sys::memory::Mapping;
 
 /// A word of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use super::account::Account;
 use super::link::End;
 use super::{HEADER_BYTES, Header};
 use crate::ros2::{Error, PerformanceHeader, Publisher, Qos, StampedVector, Subscriber, Time};
-use linux::sys::doorbell::Bell;
 use std::env;
 use std::fmt;
 use std::io;
+use sys::doorbell::Bell;
 
 /// One end of a topic.
 pub(super) enum Port {

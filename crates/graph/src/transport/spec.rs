@@ -1,9 +1,9 @@
 //! What a link is asked to be, and what it became.
 
-use linux::sys::doorbell::Manner;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use sys::doorbell::Manner;
 
 /// The longest message of any transport, bytes.
 pub const MOST_BYTES: usize = 16 << 20;

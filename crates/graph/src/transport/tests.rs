@@ -30,13 +30,13 @@ fn joined(link: &Link) -> (Sender, Receiver) {
 /// The next message: its number, how many were missed before it, and its bytes. Where one is
 /// expected, waits for it as long as it may be on its way.
 fn take(receiver: &mut Receiver, expected: bool) -> Option<(Header, u64, Vec<u8>)> {
-    let give_up_ns = linux::sys::clock::now_ns() + 10_000_000_000;
+    let give_up_ns = sys::clock::now_ns() + 10_000_000_000;
     loop {
         if let Take::Message(message) = receiver.take().unwrap() {
             return Some((message.header, message.missed, message.payload.to_vec()));
         }
         let on_its_way = expected && receiver.spec().kind.arrives_later();
-        if !on_its_way || linux::sys::clock::now_ns() > give_up_ns {
+        if !on_its_way || sys::clock::now_ns() > give_up_ns {
             return None;
         }
         std::thread::yield_now();
@@ -140,9 +140,9 @@ fn one_executor_hears_all_its_receivers_and_its_time() {
         });
         assert_eq!(sent, Sent::Taken);
     }
-    let until_ns = linux::sys::clock::now_ns() + 2_000_000;
+    let until_ns = sys::clock::now_ns() + 2_000_000;
     while waiter.wait(waiter.look(), Some(until_ns)).unwrap() == Woken::Rung {}
-    assert!(linux::sys::clock::now_ns() >= until_ns);
+    assert!(sys::clock::now_ns() >= until_ns);
 }
 
 /// A sender at full speed, and a receiver that waits: messages arrive whole and in order, and all

@@ -4,7 +4,7 @@
 
 use super::figures::Figures;
 use super::plan::Plan;
-use linux::machine::Root;
+use machine::Root;
 use model::Machine;
 use serde_json::{Map, Value, json};
 use std::path::Path;

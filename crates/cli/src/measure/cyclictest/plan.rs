@@ -3,9 +3,9 @@
 //! warns of a contradiction, so does this.
 
 use super::options::Options;
-use linux::sys::clock::ClockId;
 use model::sample::Policy;
 use model::{Cpus, Error};
+use sys::clock::ClockId;
 
 /// The shortest interval, us: a real-time thread that is released more often leaves nothing of its CPU.
 const LEAST_INTERVAL_US: u32 = 20;

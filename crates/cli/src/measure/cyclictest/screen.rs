@@ -3,9 +3,9 @@
 
 use super::plan::Plan;
 use super::text::{self, Line};
-use linux::machine::Root;
-use linux::measure::handle::ProbeDrain;
-use linux::window::Progress;
+use machine::Root;
+use measure::handle::ProbeDrain;
+use measure::window::Progress;
 use std::io::{self, Write};
 
 /// Polls of the probes per frame, which makes ten frames per second.

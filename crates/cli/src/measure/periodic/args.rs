@@ -5,11 +5,11 @@ use crate::measure::Common;
 use crate::measure::schedule::{PolicyName, Schedule};
 use crate::measure::tracing::Tracing;
 use clap::{Args, ValueEnum};
-use linux::measure::job::Work;
-use linux::sys::perf::Event;
+use measure::job::Work;
 use model::{Cpus, Error};
 use std::path::PathBuf;
 use std::time::Duration;
+use sys::perf::Event;
 
 /// Arguments of `measure periodic`.
 #[derive(Debug, Args)]

@@ -8,8 +8,6 @@ use crate::failure;
 use crate::lab_verb;
 use crate::run::interrupted::Interrupted;
 use anyhow::Context;
-use linux::sys::process::Owner;
-use linux::sys::signals::EndSignals;
 use model::{Error, store};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,6 +20,8 @@ use study::experiment::{
     CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
     rows, taken, undone_in,
 };
+use sys::process::Owner;
+use sys::signals::EndSignals;
 use toml::Spanned;
 
 /// `place` of a cell that was run where the program is, before the kernel's release.

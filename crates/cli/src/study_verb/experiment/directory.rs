@@ -3,14 +3,14 @@
 
 use super::cell;
 use anyhow::Context;
-use linux::journal::trust;
-use linux::sys::process::Owner;
+use journal::trust;
 use model::{Error, store};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use study::experiment::{PART_SCHEMA, Part};
+use sys::process::Owner;
 
 /// What the directory says of itself.
 pub(super) const PLAN: &str = "plan.json";

@@ -1,9 +1,9 @@
 //! This machine as cells find it: what it is, how it booted, and which of its CPUs are measured.
 
 use anyhow::Context;
-use linux::enter;
-use linux::isolate::booted;
-use linux::machine::{self, Root};
+use audit::booted;
+use journal::enter;
+use machine::Root;
 use model::{Cpus, Machine};
 use study::experiment::Ground;
 

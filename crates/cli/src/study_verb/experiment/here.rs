@@ -7,10 +7,10 @@ use super::pace::Pace;
 use crate::run::interrupted::Interrupted;
 use crate::run::place::{Asked, Place};
 use crate::run::progress::Reporter;
-use linux::sys::signals::EndSignals;
 use std::path::Path;
 use study::Store;
 use study::experiment::{Experiment, Part, Planned};
+use sys::signals::EndSignals;
 
 /// Runs them; whether a signal ended it.
 pub(super) fn run(

@@ -4,12 +4,12 @@
 use super::cell::Room;
 use super::{files, ground};
 use anyhow::Context;
-use linux::sys::signals::EndSignals;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use study::experiment::CellResult;
 use study::{Cell, Store};
+use sys::signals::EndSignals;
 
 /// Second word of the hidden verb.
 pub(crate) const VERB: &str = "study-cells";
@@ -43,7 +43,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let order: Order = serde_json::from_str(&text).context("the order of the cells")?;
     let experiment = files::read(&order.experiment)?.map_err(anyhow::Error::new)?;
-    let machine = linux::machine::read(&linux::machine::Root::live())?;
+    let machine = machine::read(&machine::Root::live())?;
     let room = Room {
         ground: ground::of(machine, order.cpus.parse()?, order.housekeeping.parse()?),
         cpus: order.cpus,

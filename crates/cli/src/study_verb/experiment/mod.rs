@@ -29,7 +29,6 @@ use crate::stop_on;
 use answer::AnswerOptions;
 use anyhow::Context;
 use lab::Arch;
-use linux::sys::signals::EndSignals;
 use model::Error;
 use on::On;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +38,7 @@ use study::experiment::{
     CellResult, CellState, Experiment, Ground, KERNEL, PART_SCHEMA, Part, Plan, Planned,
 };
 use study::{Cell, Found, Shard, Store};
+use sys::signals::EndSignals;
 
 /// Whether a text declares an experiment.
 pub(super) fn is_one(text: &str) -> bool {

@@ -1,8 +1,8 @@
 //! Which machine a cell has changed: several may see the directory of a study, as nodes of a cluster
 //! do, and `isolate undo` on another one than that would undo nothing and forget the rest.
 
-use linux::journal::boot_id;
-use linux::machine::Root;
+use journal::boot_id;
+use machine::Root;
 use model::{Error, store};
 use std::fs;
 use std::path::Path;

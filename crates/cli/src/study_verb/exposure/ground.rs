@@ -6,7 +6,7 @@
 //! with what that thread does, unless the machine is back in its first state.
 
 use analysis::exposure::{self, CellFacts};
-use linux::journal;
+
 use model::machine::{MachineState, Snapshot};
 use model::store;
 use serde::{Deserialize, Serialize};

@@ -15,16 +15,17 @@ use crate::run::progress::Reporter;
 use analysis::exposure::{self, CellFacts, Expectation};
 use anyhow::Context;
 use cell::Asking;
-use linux::disturb::suite::{self, Expect};
-use linux::disturb::{Order, catalogue};
-use linux::sys::sched;
-use linux::sys::signals::EndSignals;
+use disturb::suite;
+use disturb::suite::Expect;
+use disturb::{Order, catalogue};
 use model::{Error, store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::{Cell, Store, Study};
+use sys::sched;
+use sys::signals::EndSignals;
 
 /// The runner, and the built-in study.
 pub(super) const NAME: &str = "exposure";

@@ -2,7 +2,7 @@
 //! kernel.
 
 use super::{Compared, Kind, Verdict};
-use linux::isolate::catalogue::{Catalogue, Mechanism, Probe, Want};
+use audit::catalogue::{Catalogue, Mechanism, Probe, Want};
 use result::{Limit, Of, Row};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

@@ -12,7 +12,6 @@ use super::super::RunArgs;
 use super::cell;
 use crate::run::progress::Reporter;
 use anyhow::Context;
-use linux::sys::signals::EndSignals;
 use model::{Error, store};
 use playbook::{Heard, Playbook, ansible};
 use serde_json::{Value, json};
@@ -22,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::experiment::{CellResult, CellState, Planned, expected};
 use study::{Cell, Entry, Found, Shard, Store, digest};
+use sys::signals::EndSignals;
 
 /// A machine beside others takes this much longer than expected, at most; and this besides.
 const SLOWER: u32 = 6;

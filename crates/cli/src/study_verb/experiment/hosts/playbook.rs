@@ -2,8 +2,6 @@
 
 use crate::run::progress::Reporter;
 use anyhow::Context;
-use linux::sys::process::Owner;
-use linux::sys::signals::{EndSignals, unblock_end};
 use model::Error;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -14,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use sys::process::Owner;
+use sys::signals::{EndSignals, unblock_end};
 
 /// Second word of the hidden verb that a playbook is started through.
 pub(crate) const VERB: &str = "study-hosts";

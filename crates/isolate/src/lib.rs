@@ -1,0 +1,28 @@
+//! Isolation applied as planned, verified, made to last over boots, and undone. What stands is in a
+//! journal that outlives the call (`standing`).
+
+#![forbid(unsafe_code)]
+
+pub mod apply;
+mod heirs;
+pub mod notes;
+pub mod persist;
+pub mod placed;
+pub mod revert;
+pub mod setting;
+pub mod standing;
+mod unknown;
+pub mod verify;
+pub mod watch;
+
+pub use unknown::unknown_group;
+
+use journal::Owner;
+use std::sync::LazyLock;
+
+/// How each kind of line in a journal of standing isolation is read.
+pub fn owners() -> &'static [Owner] {
+    static ALL: LazyLock<Vec<Owner>> =
+        LazyLock::new(|| [notes::OWNERS, journal::affinities::OWNERS, setting::OWNERS].concat());
+    &ALL
+}

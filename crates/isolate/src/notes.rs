@@ -1,0 +1,77 @@
+//! Entries of the standing journal that change nothing and say what the rest is about: what was
+//! asked, what is kept, what cannot be moved, what was right in the end.
+
+use super::standing::Head;
+use super::watch::Watched;
+use journal::{Form, Kind, Note, Owner, earlier};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What an earlier line of this id has as its value.
+fn value<T: DeserializeOwned>(entry: &earlier::Entry, id: &str) -> Option<Result<T, String>> {
+    let read = || {
+        let text = entry.new.as_deref().ok_or("it has no value")?;
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    };
+    earlier::transient(entry, id).then(read)
+}
+
+/// How each note is read.
+pub const OWNERS: &[Owner] =
+    &[Owner::of::<Head>(), Owner::of::<Keeping>(), Owner::of::<Immovable>(), Owner::of::<Watched>()];
+
+impl Kind for Head {
+    const FORM: Form = Form { kind: "isolation", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        value(entry, "isolation")
+    }
+}
+
+impl Note for Head {}
+
+impl Kind for Watched {
+    const FORM: Form = Form { kind: "watch", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        value(entry, "watch")
+    }
+}
+
+impl Note for Watched {}
+
+/// What the user leaves where it is; the last such entry counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Keeping {
+    /// Each as `--keep` takes it.
+    pub(super) what: Vec<String>,
+}
+
+impl Kind for Keeping {
+    const FORM: Form = Form { kind: "keep", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(value(entry, "keep")?.map(|what| Self { what }))
+    }
+}
+
+impl Note for Keeping {}
+
+/// What the kernel lets nobody move, so that it is no newcomer later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Immovable {
+    /// Its setting.
+    pub(super) target: String,
+}
+
+impl Kind for Immovable {
+    const FORM: Form = Form { kind: "immovable", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        earlier::transient(entry, "note").then(|| Ok(Self { target: entry.target.clone() }))
+    }
+}
+
+impl Note for Immovable {}

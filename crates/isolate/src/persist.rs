@@ -1,0 +1,265 @@
+//! Isolation that comes back after a boot, in files of stillcore's own beside those of the
+//! distribution:
+//!
+//! - sysctls: `/etc/sysctl.d` (sysctl.d(5));
+//! - everything else: a systemd unit that plans anew after each boot and applies, because
+//!   interrupts, threads and devices have other numbers then.
+//!
+//! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
+//! printed.
+
+use boot::store;
+use machine::Root;
+use model::plan::{Plan, StepKind};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use sys::Error;
+
+const SYSCTL: &str = "etc/sysctl.d/90-stillcore.conf";
+const UNIT: &str = "etc/systemd/system/stillcore-isolate.service";
+const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isolate.service";
+
+/// The first line of each file: what does not have it is not ours.
+const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
+
+/// How the unit says that the directory of its link was made with it.
+const MADE: &str = "# Made with it: /etc/systemd/system/multi-user.target.wants\n";
+const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
+
+/// Everybody may read them.
+const MODE: u32 = 0o644;
+
+/// What to put where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Persistence {
+    /// Files, by path under the root, with their text.
+    pub files: Vec<(String, String)>,
+    /// Links, by path under the root, with where they lead.
+    pub links: Vec<(String, String)>,
+    /// Commands that make the files effective, for the machine that runs.
+    pub commands: Vec<Vec<String>>,
+    /// What is left to do by hand, a line each.
+    pub by_hand: Vec<String>,
+}
+
+/// Works out what to put where. `program` and `arguments` are what the unit calls.
+pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String]) -> Persistence {
+    let mut all = Persistence::default();
+    let sysctls = sysctls(plan);
+    if !sysctls.is_empty() {
+        if root.has("etc/sysctl.d") {
+            all.files.push((SYSCTL.to_owned(), format!("{MARK}\n{}\n", sysctls.join("\n"))));
+        } else {
+            all.by_hand
+                .push(format!("set at each boot: sysctl -w {}", sysctls.join(" ").replace(" = ", "=")));
+        }
+    }
+    unit(root, program, arguments, &mut all);
+    all
+}
+
+/// Lines of sysctl.d. Slashes are taken as they are, so that names with dots stay whole.
+fn sysctls(plan: &Plan) -> Vec<String> {
+    let files = plan.steps.iter().filter(|step| step.kind == StepKind::File);
+    files
+        .filter_map(|step| Some(format!("{} = {}", step.target.strip_prefix("/proc/sys/")?, step.new)))
+        .collect()
+}
+
+fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence) {
+    let call = |verb: &str, rest: &[String]| {
+        let words = [program.display().to_string(), "isolate".to_owned(), verb.to_owned()];
+        words.iter().chain(rest).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    };
+    if !root.has("etc/systemd/system") {
+        all.by_hand.push(format!("call at the end of each boot: {}", call("apply", arguments)));
+        return;
+    }
+    let made = !root.has(WANTS) || made_folder(root);
+    let made = if made { MADE } else { "" };
+    // 2 says that the kernel refused a part: what could be isolated is.
+    let text = format!(
+        "{MARK}\n{made}[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target\n\n[Service]\n\
+         Type=oneshot\nRemainAfterExit=yes\nSuccessExitStatus=2\nExecStart={}\nExecStop={}\n\n[Install]\n\
+         WantedBy=multi-user.target\n",
+        call("apply", arguments),
+        call("undo", &[])
+    );
+    all.files.push((UNIT.to_owned(), text));
+    all.links.push((WANTED.to_owned(), format!("/{UNIT}")));
+    if root.has("run/systemd/system") {
+        all.commands.push(vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
+    }
+}
+
+/// A word of a unit file's command line (systemd.service(5)).
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,=:+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    format!("\"{escaped}\"")
+}
+
+/// Writes the files, whole or not at all; on an error those of this call are taken away again.
+pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
+    store::sweep(root, [UNIT, SYSCTL]);
+    for (file, _) in &all.files {
+        let path = root.at(file);
+        if path.exists() && !ours(&path) {
+            return Err(model::Error::invalid(path.display(), "it is not stillcore's", "no such file").into());
+        }
+    }
+    let before: Vec<_> =
+        all.files.iter().map(|(file, _)| (file, fs::read_to_string(root.at(file)).ok())).collect();
+    let made = write_all(root, all);
+    if made.is_err() {
+        for (file, text) in before {
+            let path = root.at(file);
+            let _ = match text {
+                Some(text) => store::write(root, file, text.as_bytes(), MODE).is_ok(),
+                None => fs::remove_file(&path).is_ok(),
+            };
+        }
+    }
+    made
+}
+
+fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
+    for (file, text) in &all.files {
+        store::write(root, file, text.as_bytes(), MODE)?;
+    }
+    for (link, to) in &all.links {
+        let path = root.at(link);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;
+        }
+        let _ = fs::remove_file(&path);
+        symlink(to, &path).map_err(|source| Error::os("link", path.display(), source))?;
+    }
+    Ok(())
+}
+
+/// Commands that make a removal effective on the machine that runs.
+pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
+    let was = |file: &str| removed.iter().any(|path| path.trim_start_matches('/') == file);
+    let reload = (was(UNIT) && root.has("run/systemd/system"))
+        .then(|| vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
+    reload.into_iter().collect()
+}
+
+/// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
+pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
+    let mut removed = store::sweep(root, [UNIT, SYSCTL]);
+    let made = made_folder(root);
+    for file in [WANTED, UNIT, SYSCTL] {
+        let path = root.at(file);
+        let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
+        if link || ours(&path) {
+            fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))?;
+            removed.push(format!("/{file}"));
+        }
+    }
+    if made {
+        store::remove_folders(root, [WANTS].into_iter());
+    }
+    Ok(removed)
+}
+
+/// Whether the directory of the unit's link was made with it.
+fn made_folder(root: &Root) -> bool {
+    ours(&root.at(UNIT)) && root.maybe(UNIT).is_some_and(|text| text.contains(MADE))
+}
+
+fn ours(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| text.starts_with(MARK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fixture::tree;
+    use model::plan::{BootStep, Placement, Step};
+
+    fn plan() -> Plan {
+        let step = |target: &str, new: &str| Step {
+            mechanism: "m".to_owned(),
+            kind: StepKind::File,
+            target: target.to_owned(),
+            old: None,
+            new: new.to_owned(),
+            why: "w".to_owned(),
+            cost: "c".to_owned(),
+            risky: false,
+            note: None,
+        };
+        let boot = BootStep {
+            mechanism: "isolcpus".to_owned(),
+            parameter: Some("isolcpus=managed_irq,domain,2-3".to_owned()),
+            what: "w".to_owned(),
+        };
+        Plan {
+            schema: model::plan::SCHEMA.to_owned(),
+            cpus: "2-3".parse().unwrap(),
+            isolated: "2-3".parse().unwrap(),
+            housekeeping: "0-1".parse().unwrap(),
+            placement: Placement::Affinity,
+            placement_reason: String::new(),
+            steps: vec![step("/proc/sys/kernel/numa_balancing", "0"), step("/sys/kernel/rcu_normal", "1")],
+            boot: vec![boot],
+            left: Vec::new(),
+            boot_line: model::boot::BootLine::default(),
+            keep: Vec::new(),
+            residents: Vec::new(),
+        }
+    }
+
+    fn arguments() -> Vec<String> {
+        vec!["--cpus".to_owned(), "2-3".to_owned()]
+    }
+
+    #[test]
+    fn a_machine_gets_files_of_its_own_and_gets_rid_of_them() {
+        let keep = ["etc/sysctl.d/.keep", "etc/systemd/system/.keep"];
+        let (_dir, root) = tree(&keep.map(|file| (file, "theirs")));
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        assert!(all.by_hand.is_empty(), "{:?}", all.by_hand);
+        install(&root, &all).unwrap();
+        let sysctl = root.maybe(SYSCTL).unwrap();
+        assert!(sysctl.ends_with("kernel/numa_balancing = 0"), "{sysctl}");
+        let unit = root.maybe(UNIT).unwrap();
+        assert!(unit.contains("ExecStart=/usr/bin/stillcore isolate apply --cpus 2-3\n"), "{unit}");
+        // Another call knows that the directory of the link came with the first.
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        install(&root, &all).unwrap();
+        assert_eq!(remove(&root).unwrap().len(), 3);
+        assert!(!root.has(WANTS), "it was made with the unit");
+        assert!(remove(&root).unwrap().is_empty());
+        // One that was there stays, however empty.
+        fs::create_dir(root.at(WANTS)).unwrap();
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        install(&root, &all).unwrap();
+        assert_eq!(remove(&root).unwrap().len(), 3);
+        assert!(root.has(WANTS));
+    }
+
+    #[test]
+    fn where_nothing_fits_the_recipe_is_reported() {
+        let (_dir, root) = tree(&[("etc/hostname", "x")]);
+        let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments());
+        assert!(all.files.is_empty() && all.links.is_empty() && all.commands.is_empty());
+        assert_eq!(all.by_hand.len(), 2);
+        assert!(all.by_hand[0].ends_with("sysctl -w kernel/numa_balancing=0"), "{:?}", all.by_hand);
+        assert!(all.by_hand[1].contains("\"/opt/still core\" isolate apply"), "{:?}", all.by_hand);
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_left_alone() {
+        let (_dir, root) = tree(&[("etc/sysctl.d/90-stillcore.conf", "kernel.x = 1")]);
+        let all = persistence(&root, &plan(), Path::new("/s"), &arguments());
+        assert!(install(&root, &all).unwrap_err().to_string().contains("it is not stillcore's"));
+        assert!(remove(&root).unwrap().is_empty());
+    }
+}

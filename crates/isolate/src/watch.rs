@@ -1,0 +1,90 @@
+//! What was right when CPUs were isolated, written down so that verifying can report what is no
+//! longer so: mechanisms that needed no change, and interrupts that had to stay. The journal has
+//! each change that somebody undoes, but neither a daemon that is started later nor a good value
+//! that is changed.
+
+use super::standing::{Head, Standing};
+use audit::catalogue::{Catalogue, Mechanism, Probe};
+use audit::stray::seen;
+use audit::{Purpose, Requested, audit_requested};
+use machine::{Irq, Root, irqs};
+use model::{Cpus, Finding, FindingState, Machine};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use sys::Error;
+
+/// What was so at the end of applying.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watched {
+    /// Mechanisms that were as isolation wants them, by id.
+    pub right: BTreeSet<String>,
+    /// Interrupts that may be handled on the isolated CPUs all the same, number → handlers: those that cannot be moved or were left.
+    pub interrupts: BTreeMap<u32, String>,
+    /// Interrupts that were moved and were handled there still: where interrupts are not remapped, x86 moves them when they come next.
+    pub late: BTreeMap<u32, String>,
+    /// Tasks that somebody had pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`.
+    #[serde(default)]
+    pub pinned: BTreeSet<String>,
+}
+
+impl Watched {
+    /// Whether an interrupt stayed. A number alone is not enough: a device that goes gives its numbers back.
+    pub(super) fn stayed(&self, irq: &Irq) -> bool {
+        self.interrupts.get(&irq.number) == Some(&handlers(irq))
+    }
+
+    /// Whether an interrupt was yet to leave.
+    pub(super) fn was_late(&self, irq: &Irq) -> bool {
+        self.late.get(&irq.number) == Some(&handlers(irq))
+    }
+}
+
+/// Writes down what is right now; nothing where no CPU is isolated.
+pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Standing) -> Result<(), Error> {
+    if head.isolated.is_empty() {
+        return Ok(());
+    }
+    let machine = machine::read(root)?;
+    let purpose = standing.purpose()?;
+    let findings = findings(root, &machine, catalogue, head, &purpose, |_| true);
+    let right = findings.into_iter().filter(|finding| finding.state == FindingState::Ok || finding.unproven);
+    let meets = |cpus: &Cpus| !cpus.and(&head.isolated).is_empty();
+    let (may, not): (Vec<_>, Vec<_>) = irqs(root).into_iter().partition(|irq| meets(&irq.allowed));
+    let named = |irqs: Vec<Irq>| irqs.into_iter().map(|irq| (irq.number, handlers(&irq))).collect();
+    let pinned = seen(root, &head.isolated, &head.housekeeping, &purpose).pinned;
+    standing.watch(&Watched {
+        right: right.map(|finding| finding.id).collect(),
+        interrupts: named(may),
+        late: named(not.into_iter().filter(|irq| meets(&irq.effective)).collect()),
+        pinned: pinned.into_iter().collect(),
+    })
+}
+
+/// Findings of the requested mechanisms, except those about single tasks and interrupts, which are
+/// reported one by one.
+pub(super) fn findings(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    head: &Head,
+    purpose: &Purpose,
+    asked: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
+    let Head { cpus, isolated, housekeeping, .. } = head;
+    let mechanisms = catalogue.mechanisms.iter().filter(|one| asked(&one.id) && !one_by_one(one));
+    audit_requested(root, machine, Requested { cpus, isolated, housekeeping, purpose }, mechanisms)
+}
+
+/// Interrupt threads follow their interrupt and workers their workqueue, so that they are no strays and are judged as a whole.
+fn one_by_one(mechanism: &Mechanism) -> bool {
+    match &mechanism.probe {
+        Probe::Tasks { .. } | Probe::IrqAffinity {} => true,
+        Probe::KthreadAffinity { name } => !name.starts_with("irq/") && !name.starts_with("kworker/"),
+        _ => false,
+    }
+}
+
+pub(super) fn handlers(irq: &Irq) -> String {
+    irq.names.join("+")
+}

@@ -1,0 +1,9 @@
+//! Isolation applied, verified and undone over file trees, whatever happens meanwhile.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
+
+mod engine;
+mod journals;
+mod others;
+mod support;
+mod verify;

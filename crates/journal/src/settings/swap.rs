@@ -1,0 +1,54 @@
+//! Swap areas: swapoff(2) and swapon(2), with the priority that the area had.
+
+use std::fs;
+use sys::Error;
+use sys::swap;
+
+pub(super) fn read(area: &str) -> Result<Option<String>, Error> {
+    let text = match fs::read_to_string("/proc/swaps") {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::os("read", "/proc/swaps", error)),
+    };
+    let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let priority =
+        fields.filter(|fields| fields.len() == 5 && fields[0] == area).map(|fields| fields[4].to_owned());
+    Ok(Some(priority.last().map_or_else(|| "off".to_owned(), |priority| format!("on {priority}"))))
+}
+
+pub(super) fn write(area: &str, value: &str) -> Result<(), Error> {
+    let path = unescaped(area);
+    let (action, result) = match value.strip_prefix("on ") {
+        Some(priority) => ("switch on swap at", swap::on(&path, priority.parse().unwrap_or(-1))),
+        None => ("switch off swap at", swap::off(&path)),
+    };
+    result.map_err(|error| Error::os(action, area, error))
+}
+
+/// A path of `/proc/swaps`, where blanks are spelled in octal.
+fn unescaped(area: &str) -> Vec<u8> {
+    let mut path = Vec::new();
+    let mut rest = area.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal =
+            after.get(..3).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        let (one, left) = match octal.filter(|_| byte == b'\\') {
+            Some(code) => (code, &after[3..]),
+            None => (byte, after),
+        };
+        path.push(one);
+        rest = left;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_in_paths_are_spelled_in_octal() {
+        assert_eq!(unescaped("/swap\\040file\\0121"), b"/swap file\n1");
+        assert_eq!(unescaped("/dev/dm-0\\"), b"/dev/dm-0\\");
+    }
+}

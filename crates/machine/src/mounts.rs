@@ -1,0 +1,72 @@
+//! What is mounted where: `/proc/mounts`.
+//!
+//! Format: proc(5), `/proc/pid/mounts`: device, target, type, options, two numbers; blanks in names as `\040`.
+
+use super::Root;
+
+/// One mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where, as the kernel spells it.
+    pub target: String,
+    /// File system type.
+    pub kind: String,
+    /// Options, separated by commas.
+    pub options: String,
+}
+
+/// The mounts, in the kernel's order.
+pub fn mounts(root: &Root) -> Vec<Mount> {
+    let text = root.maybe("proc/mounts").unwrap_or_default();
+    text.lines().filter_map(parse).collect()
+}
+
+fn parse(line: &str) -> Option<Mount> {
+    let mut words = line.split_whitespace().skip(1).map(str::to_owned);
+    Some(Mount { target: words.next()?, kind: words.next()?, options: words.next()? })
+}
+
+/// Where a file system type is mounted: `usual` if there, else the first place.
+pub(super) fn find(root: &Root, kind: &str, usual: &str) -> Option<String> {
+    let places: Vec<_> = mounts(root).into_iter().filter(|mount| mount.kind == kind).collect();
+    let best = places.iter().find(|mount| mount.target == usual).or_else(|| places.first());
+    best.map(|mount| mount.target.clone())
+}
+
+/// Where debugfs is mounted.
+pub fn debugfs(root: &Root) -> Option<String> {
+    find(root, "debugfs", "/sys/kernel/debug")
+}
+
+/// Where tracefs is mounted.
+pub(super) fn tracefs(root: &Root) -> Option<String> {
+    find(root, "tracefs", "/sys/kernel/tracing")
+}
+
+/// Where the file system that a pattern of the catalogue names (`debugfs`, `tracefs`, `cgroup2`) is mounted.
+pub fn mounted_at(root: &Root, kind: &str) -> Option<String> {
+    match kind {
+        "debugfs" => debugfs(root),
+        "tracefs" => tracefs(root),
+        "cgroup2" => find(root, "cgroup2", "/sys/fs/cgroup"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_the_usual_place_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("proc")).unwrap();
+        let text = "tracefs /t\\040x tracefs rw 0 0\nproc /proc proc rw 0 0\nbroken\ntracefs /sys/kernel/tracing tracefs ro 0 0\n";
+        std::fs::write(dir.path().join("proc/mounts"), text).unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        assert_eq!(mounts(&root).len(), 3);
+        assert_eq!(tracefs(&root).as_deref(), Some("/sys/kernel/tracing"));
+        assert_eq!(debugfs(&root), None);
+        assert_eq!(find(&root, "tracefs", "/none").as_deref(), Some("/t\\040x"));
+    }
+}

@@ -1,0 +1,285 @@
+//! A machine's file tree under a root directory: `/` for this machine, any other directory for a captured one.
+//!
+//! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…), and that reads as `None`.
+//! In a captured tree no link may lead out of the tree, or the audit of one machine would quietly read another.
+
+use super::archive;
+use model::{Cpus, Error};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Where a captured tree notes the modes of files that cannot be written: archives and version control lose them.
+/// One line a file: octal mode, blank, path under the root.
+pub(super) const MODES: &str = "stillcore-modes";
+
+/// The largest file that is read; the largest of interest is a kernel's configuration of some 300 KB.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A machine's file tree.
+#[derive(Debug, Clone)]
+pub struct Root {
+    path: PathBuf,
+    live: bool,
+    modes: BTreeMap<String, u32>,
+    /// Where an archive was unpacked; removed with the last copy of the root.
+    _unpacked: Option<Arc<TempDir>>,
+}
+
+impl Root {
+    /// The machine that runs this program.
+    pub fn live() -> Self {
+        Self { path: PathBuf::from("/"), live: true, modes: BTreeMap::new(), _unpacked: None }
+    }
+
+    /// The machine whose files are under `path`, a directory or an archive of one; `/` is this machine.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if path.is_file() {
+            let unpacked = archive::unpack(path)?;
+            let root = Self::open(unpacked.path())?;
+            return Ok(Self { _unpacked: Some(Arc::new(unpacked)), ..root });
+        }
+        let path = path.canonicalize().map_err(|source| Error::io("open", path, source))?;
+        if path == Path::new("/") {
+            return Ok(Self::live());
+        }
+        if !path.is_dir() {
+            return Err(Error::invalid(path.display(), "not a directory", "the root of a captured machine"));
+        }
+        let mut root = Self { path, live: false, modes: BTreeMap::new(), _unpacked: None };
+        let modes = root.text(MODES)?.unwrap_or_default();
+        for (at, line) in modes.lines().enumerate() {
+            let parsed = line
+                .split_once(' ')
+                .and_then(|(mode, file)| Some((u32::from_str_radix(mode, 8).ok()?, file)));
+            let (mode, file) = parsed.ok_or_else(|| {
+                let place = format!("{}:{}", root.at(MODES).display(), at + 1);
+                Error::invalid(place, format!("{line:?}"), "an octal mode, a blank and a path")
+            })?;
+            root.modes.insert(file.to_owned(), mode);
+        }
+        Ok(root)
+    }
+
+    /// Whether this is the machine that runs the program, so that system calls may be asked as well as files.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The real path of a file of the machine; a leading slash is the machine's root.
+    pub fn at(&self, file: &str) -> PathBuf {
+        self.path.join(file.trim_start_matches('/'))
+    }
+
+    /// A file's bytes, `None` where the machine has no such file.
+    pub fn bytes(&self, file: &str) -> Result<Option<Vec<u8>>, Error> {
+        use std::io::Read;
+        let path = self.at(file);
+        let result = self.inside(&path).and_then(|()| {
+            // Kernel files have no length to go by, and most fit: one read, and one that finds the end.
+            let mut bytes = Vec::with_capacity(4096);
+            let mut options = fs::OpenOptions::new();
+            options.read(true);
+            if !self.live {
+                // In a tree that somebody has made a pipe would be waited for, for ever.
+                options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+            }
+            let file = options.open(&path)?;
+            if !self.live && !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is no regular file, and the tree is a captured one"));
+            }
+            file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        present(result).map_err(|source| Error::io("read", &path, source))
+    }
+
+    /// A file's text without the white space around it, `None` where the machine has no such file. Bytes that are not UTF-8
+    /// (process names may hold any) are replaced.
+    pub fn text(&self, file: &str) -> Result<Option<String>, Error> {
+        Ok(self.bytes(file)?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+    }
+
+    /// As [`Root::text`], and `None` as well where this user may not read the file.
+    pub fn maybe(&self, file: &str) -> Option<String> {
+        self.text(file).ok().flatten()
+    }
+
+    /// As [`Root::maybe`], for a file that holds one number.
+    pub fn number<T: std::str::FromStr>(&self, file: &str) -> Option<T> {
+        self.maybe(file)?.parse().ok()
+    }
+
+    /// As [`Root::maybe`], for a file that holds a CPU list.
+    pub fn cpus(&self, file: &str) -> Option<Cpus> {
+        Cpus::parse_list(&self.maybe(file)?).ok()
+    }
+
+    /// The names in a directory, sorted; none where there is no such directory or it may not be read.
+    pub fn names(&self, directory: &str) -> Vec<String> {
+        let path = self.at(directory);
+        if self.inside(&path).is_err() {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_by_key(|name| {
+            (name.bytes().all(|byte| byte.is_ascii_digit()).then_some(name.len()), name.clone())
+        });
+        names
+    }
+
+    /// Whether the machine has the file or directory.
+    pub fn has(&self, file: &str) -> bool {
+        let path = self.at(file);
+        self.inside(&path).is_ok() && path.exists()
+    }
+
+    /// The files that match a pattern, in which `*` stands for any part of one name.
+    pub fn glob(&self, pattern: &str) -> Vec<String> {
+        let mut found = vec![String::new()];
+        for part in pattern.trim_matches('/').split('/') {
+            found = found.iter().flat_map(|directory| self.matches(directory, part)).collect();
+        }
+        found
+    }
+
+    fn matches(&self, directory: &str, part: &str) -> Vec<String> {
+        let join =
+            |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+        if part.contains('*') {
+            self.names(directory).iter().filter(|name| wildcard(part, name)).map(|name| join(name)).collect()
+        } else {
+            Some(join(part)).filter(|file| self.has(file)).into_iter().collect()
+        }
+    }
+
+    /// Whether the file's mode lets anybody write it; the kernel takes the bit away where writing cannot succeed. `None` where
+    /// there is no such file.
+    pub fn writable(&self, file: &str) -> Option<bool> {
+        let file = file.trim_start_matches('/');
+        let mode = match self.modes.get(file) {
+            Some(mode) => *mode,
+            None if self.live => fs::metadata(self.at(file)).ok()?.permissions().mode(),
+            None => return self.has(file).then_some(true),
+        };
+        Some(mode & 0o222 != 0)
+    }
+
+    /// Refuses a path that leads out of a captured tree.
+    fn inside(&self, path: &Path) -> io::Result<()> {
+        if self.live || path.canonicalize()?.starts_with(&self.path) {
+            return Ok(());
+        }
+        Err(io::Error::other("it is a link that leads out of the captured tree"))
+    }
+}
+
+/// `None` for the errors by which a kernel says that it has no such thing.
+fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use rustix::io::Errno;
+    const ABSENT: [Errno; 7] = [
+        Errno::NOENT,
+        Errno::NOTDIR,
+        Errno::NODEV,
+        Errno::NXIO,
+        Errno::OPNOTSUPP,
+        // A process that ended between the listing and the reading.
+        Errno::SRCH,
+        // A governor's or queue's file whose owner has no value now.
+        Errno::INVAL,
+    ];
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error)
+            if error.raw_os_error().is_some_and(|code| ABSENT.iter().any(|e| e.raw_os_error() == code)) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `name` matches `pattern`, in which `*` stands for any text.
+pub fn wildcard(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.is_char_boundary(at) && wildcard(tail, &rest[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [("proc/a", " 1 \n"), ("sys/b2/x", "0-1\n"), ("sys/b10/x", "all\n")] {
+            fs::create_dir_all(dir.path().join(file).parent().unwrap()).unwrap();
+            fs::write(dir.path().join(file), text).unwrap();
+        }
+        let root = Root::open(dir.path()).unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn absent_is_none_and_present_is_trimmed() {
+        let (_dir, root) = tree();
+        assert_eq!(root.text("proc/a").unwrap().as_deref(), Some("1"));
+        assert_eq!(root.number::<i64>("/proc/a"), Some(1));
+        assert_eq!(root.text("proc/none").unwrap(), None);
+        assert_eq!(root.text("proc/a/below").unwrap(), None);
+        assert_eq!(root.cpus("sys/b2/x"), Some(Cpus::from_iter([0, 1])));
+        assert_eq!(root.cpus("sys/b10/x"), None);
+    }
+
+    #[test]
+    fn patterns_find_files_in_order() {
+        let (_dir, root) = tree();
+        assert_eq!(root.glob("sys/b*/x"), ["sys/b10/x", "sys/b2/x"]);
+        assert_eq!(root.glob("/proc/a"), ["proc/a"]);
+        assert!(root.glob("sys/*/y").is_empty());
+        assert!(
+            wildcard("irq/*-nvme*", "irq/27-nvme0q1") && !wildcard("ksm*", "kswapd0") && wildcard("*", "")
+        );
+    }
+
+    #[test]
+    fn links_out_of_a_captured_tree_are_refused() {
+        let (dir, root) = tree();
+        std::os::unix::fs::symlink("/proc/version", dir.path().join("proc/out")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("proc/in")).unwrap();
+        let error = root.text("proc/out").unwrap_err().to_string();
+        assert!(error.ends_with("leads out of the captured tree"), "{error}");
+        assert_eq!(root.maybe("proc/in").as_deref(), Some("1"));
+        assert!(!root.has("proc/out"));
+    }
+
+    #[test]
+    fn noted_modes_outlive_the_archive() {
+        let (dir, _) = tree();
+        fs::write(dir.path().join(MODES), "444 proc/a\n").unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        assert_eq!(root.writable("proc/a"), Some(false));
+        assert_eq!(root.writable("sys/b2/x"), Some(true));
+        assert_eq!(root.writable("sys/none"), None);
+        fs::write(dir.path().join(MODES), "444\n").unwrap();
+        assert!(Root::open(dir.path()).unwrap_err().to_string().contains("stillcore-modes:1"));
+    }
+
+    #[test]
+    fn a_file_or_nothing_is_no_root() {
+        let (dir, _) = tree();
+        let error = Root::open(&dir.path().join("proc/a")).unwrap_err().to_string();
+        assert!(error.contains("a directory, or a tar archive"), "{error}");
+        assert!(Root::open(&dir.path().join("nowhere")).is_err());
+        assert!(Root::open(Path::new("/")).unwrap().is_live());
+    }
+}

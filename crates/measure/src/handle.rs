@@ -1,0 +1,392 @@
+//! The draining side of a probe: start the measuring process, store what it measures, take its report.
+
+use super::batch::BatchDrain;
+use super::drain::{NoiseDrain, Tally, WakeupDrain};
+use super::drain_deadline::DeadlineDrain;
+use super::hold::Hold;
+use super::live::Live;
+use super::look::Looks;
+use super::periodic::{self, PeriodicDrain};
+use super::probe_record::{limits, meta, record};
+use super::ring::{BYTES, Ring, State};
+use super::spec::{ProbeReport, ProbeSpec, Task};
+use super::taskset::{self, TasksetDrain};
+use super::watch::{Watch, Watching};
+use super::{ipi, overheads};
+use model::run::ProbeRecord;
+use model::sample::{ProbeKind, Sample};
+use model::samples_store::SampleStore;
+use model::samples_tail::Opening;
+use model::snapshots::SnapshotSample;
+use model::store;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use sys::Error;
+use sys::clock;
+use sys::clock::ClockId;
+use sys::{memory, signals, spawn};
+
+/// A measuring process and its ring, set up and waiting.
+pub struct ProbeHandle {
+    spec: ProbeSpec,
+    child: Child,
+    /// What it says: what is known before the window, and its report.
+    says: Option<BufReader<ChildStdout>>,
+    ring: Ring,
+}
+
+/// Where the samples of a window are stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StoreIn<'a> {
+    /// The run directory.
+    pub run: &'a Path,
+    /// Name of the phase.
+    pub phase: &'a str,
+    /// Number of the window in the run: that of its files, or the next that is free.
+    pub k: usize,
+}
+
+impl ProbeHandle {
+    /// Starts the measuring process; it sets itself up and waits.
+    pub fn spawn(program: &Path, spec: &ProbeSpec) -> Result<Self, Error> {
+        let failed = |source| Error::os("start a measuring process from", program.display(), source);
+        let file = memory::shared_file("stillcore-ring", BYTES).map_err(failed)?;
+        let ring = Ring::map(&file).map_err(failed)?;
+        let order = serde_json::to_string(spec).map_err(|error| failed(error.into()))?;
+        let mut command = Command::new(spec.program().unwrap_or(program));
+        command.args(["internal", "probe", &order]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        spawn::die_with_parent(&mut command);
+        spawn::share(&mut command, &file);
+        let mut child = command.spawn().map_err(failed)?;
+        let says = child.stdout.take().map(BufReader::new);
+        Ok(Self { spec: spec.clone(), child, says, ring })
+    }
+
+    /// Process id, for the journal.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the probe has set itself up; an error when it has died instead.
+    pub fn ready(&mut self) -> Result<bool, Error> {
+        if self.ring.reached(State::Ready) {
+            return Ok(true);
+        }
+        match self.child.try_wait() {
+            Ok(None) => Ok(false),
+            _ => Err(self.died()),
+        }
+    }
+
+    /// Makes the files that its samples go to.
+    pub fn store_in(mut self, place: StoreIn<'_>, watch: Option<Watch>) -> Result<StoredProbe, Error> {
+        let StoreIn { run, phase, k } = place;
+        let names = (k..).map(|k| store::samples_name(self.spec.kind().name(), self.spec.cpu(), k));
+        let mut free = names.filter(|name| !run.join(name).exists());
+        let file = free.next().unwrap_or_default();
+        let watching = watch.map(|watch| Watching::create(run, &file, watch)).transpose()?;
+        let columns: &[&str] = match &self.spec.task {
+            Task::Taskset(_) => &taskset::COLUMNS,
+            Task::Ipi(_) => &ipi::COLUMNS,
+            Task::Overheads(_) => &overheads::COLUMNS,
+            Task::Wakeup(_) | Task::Noise(_) | Task::Periodic(_) => &[],
+        };
+        let columns: Vec<String> = match &self.spec.task {
+            Task::Periodic(task) => periodic::columns(task),
+            _ => columns.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let known = self.said()?;
+        let meta = meta(&self.spec, &known, phase);
+        let record = record(&self.spec, &meta, &known, file.clone(), 0, 0, Tally::default(), Vec::new());
+        let opening = Opening { meta, record, columns, last: 0, rows: 0 };
+        let store = SampleStore::create(&run.join(&file), opening)?;
+        Ok(StoredProbe { handle: self, file, store, watching })
+    }
+
+    /// What it says next: before the window what it knows, behind it what became of that.
+    fn said(&mut self) -> Result<ProbeReport, Error> {
+        let mut line = String::new();
+        if let Some(says) = &mut self.says {
+            let _ = says.read_line(&mut line);
+        }
+        serde_json::from_str(&line).map_err(|_| self.died())
+    }
+
+    /// What a probe said before it died.
+    fn died(&mut self) -> Error {
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut said);
+        }
+        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let what = if said.trim().is_empty() { status } else { format!("{} ({status})", said.trim()) };
+        Error::failed(format!("the {} probe on CPU {}", self.spec.kind().name(), self.spec.cpu()), what)
+    }
+}
+
+impl Drop for ProbeHandle {
+    fn drop(&mut self) {
+        // A probe that is still there has nothing to undo, and its parent is giving up.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A measuring process that waits for its start, and the files that its samples go to.
+pub struct StoredProbe {
+    handle: ProbeHandle,
+    file: String,
+    store: SampleStore,
+    watching: Option<Watching>,
+}
+
+impl StoredProbe {
+    /// Sets the start of the measurement, and returns the drain that stores its samples.
+    pub fn start(self, start_ns: i64) -> ProbeDrain {
+        let Self { handle, file, store, watching } = self;
+        let converter = match &handle.spec.task {
+            Task::Wakeup(task) => {
+                let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
+                if handle.spec.policy.is_deadline() {
+                    Converter::Deadline(DeadlineDrain::new(plain, task.period_ns))
+                } else {
+                    Converter::Wakeup(plain)
+                }
+            }
+            Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),
+            Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
+            Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
+            Task::Taskset(task) => {
+                Converter::Taskset(TasksetDrain::new(start_ns + task.offset_ns, task.period_ns))
+            }
+        };
+        handle.ring.start_at(start_ns);
+        ProbeDrain {
+            handle,
+            file,
+            store,
+            converter,
+            slices: 0,
+            live: Live::default(),
+            hold: Hold::new(start_ns),
+            watching,
+            over_ns: None,
+            over: Vec::new(),
+            woken: false,
+        }
+    }
+
+    /// Process id of the probe, which has one thread.
+    pub fn pid(&self) -> u32 {
+        self.handle.pid()
+    }
+}
+
+enum Converter {
+    Wakeup(WakeupDrain),
+    Deadline(DeadlineDrain),
+    Noise(NoiseDrain),
+    Batch(BatchDrain),
+    Periodic(PeriodicDrain),
+    Taskset(TasksetDrain),
+}
+
+/// A running probe whose samples are being stored.
+pub struct ProbeDrain {
+    handle: ProbeHandle,
+    file: String,
+    store: SampleStore,
+    converter: Converter,
+    /// Stretches of a busy loop that the store has.
+    slices: usize,
+    live: Live,
+    hold: Hold,
+    watching: Option<Watching>,
+    /// The recorder gets samples at or above this value, ns.
+    over_ns: Option<i64>,
+    /// Those that the recorder has not taken yet.
+    over: Vec<SnapshotSample>,
+    /// Whether its sleep had to be ended.
+    woken: bool,
+}
+
+impl ProbeDrain {
+    /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
+    pub fn poll(&mut self) -> Result<(), Error> {
+        let Self { handle, store, converter, slices, live, hold, watching, over_ns, over, .. } = self;
+        let now_ns = clock::now_ns();
+        // Records that are in the ring now were made before the look at the affinity that follows.
+        let filled = handle.ring.filled();
+        // The last two move about by themselves, and say at their end whether they could go back.
+        let stays = !matches!(handle.spec.kind(), ProbeKind::Ipi | ProbeKind::Overheads);
+        if stays && !hold.look(handle.child.id() as i32, &handle.spec.cpus, now_ns) {
+            handle.ring.stop();
+        }
+        let mut push_with = |sample: Sample, own: &[i64]| {
+            let sample = hold.flagged(sample);
+            live.add(&sample);
+            if let Some(watching) = watching {
+                watching.add(sample);
+            }
+            if sample.counts() && over_ns.is_some_and(|over_ns| sample.value_ns >= over_ns) {
+                over.push(large(&handle.spec, sample));
+            }
+            store.push_with(sample, own);
+            Ok::<_, Error>(())
+        };
+        for record in (0..filled).map_while(|_| handle.ring.pop()) {
+            match converter {
+                Converter::Wakeup(drain) => {
+                    drain.convert(record).map_or(Ok(()), |sample| push_with(sample, &[]))?;
+                }
+                Converter::Deadline(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
+                Converter::Noise(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
+                Converter::Batch(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, own))?;
+                }
+                Converter::Periodic(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
+                }
+                Converter::Taskset(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
+                }
+            }
+        }
+        if let Converter::Noise(drain) = converter {
+            drain.slices[*slices..].iter().for_each(|slice| store.ran(*slice));
+            *slices = drain.slices.len();
+        }
+        Ok(store.keep()?)
+    }
+
+    /// From now on, collects samples at or above this value, ns.
+    pub fn collect_over(&mut self, over_ns: i64) {
+        self.over_ns = Some(over_ns);
+    }
+
+    /// The samples of that value that came since the last call.
+    pub fn take_over(&mut self) -> Vec<SnapshotSample> {
+        std::mem::take(&mut self.over)
+    }
+
+    /// Whether a look at the kernel's counters is wanted at once.
+    pub fn wants_look(&self) -> bool {
+        self.watching.as_ref().is_some_and(Watching::waits)
+    }
+
+    /// Stores how counters have grown until the last look, and the probe's own.
+    pub fn looked(&mut self, looks: &Looks) -> Result<(), Error> {
+        let Self { handle, converter, watching, .. } = self;
+        let Some(watching) = watching else { return Ok(()) };
+        if let Converter::Noise(drain) = converter {
+            drain.growths.drain(..).try_for_each(|growth| watching.store(growth))?;
+        }
+        watching.looked(looks, &handle.spec.cpus, handle.child.id())
+    }
+
+    /// Until when the probe is sure to have run on its own CPUs, where the kernel has taken one from it.
+    pub fn taken_ns(&self) -> Option<i64> {
+        self.hold.taken_ns
+    }
+
+    /// Whether the probe has stored its last sample, or has died.
+    pub fn done(&mut self) -> bool {
+        self.handle.ring.reached(State::Done) || !matches!(self.handle.child.try_wait(), Ok(None))
+    }
+
+    /// Asks the probe to end early.
+    pub fn stop(&self) {
+        self.handle.ring.stop();
+    }
+
+    /// Process id of the probe, which has one thread.
+    pub fn pid(&self) -> u32 {
+        self.handle.pid()
+    }
+
+    /// Ends the sleep of a probe whose clock was set back, and which would sleep on until that has caught up.
+    pub fn wake(&mut self) {
+        let by_another_clock =
+            matches!(&self.handle.spec.task, Task::Wakeup(task) if task.clock != ClockId::Monotonic);
+        if by_another_clock && !self.done() {
+            self.stop();
+            signals::send_wake(self.handle.child.id());
+            self.woken = true;
+        }
+    }
+
+    /// What was stored so far.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// The order it carries out.
+    pub fn spec(&self) -> &ProbeSpec {
+        &self.handle.spec
+    }
+
+    /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what the probe could not do.
+    pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
+        let report = self.handle.said()?;
+        self.poll()?;
+        if report.taken {
+            self.hold.lost();
+        }
+        let Self { store, live, converter, hold, .. } = &mut self;
+        if let Converter::Deadline(drain) = converter {
+            drain.flush(|sample| {
+                let sample = hold.flagged(sample);
+                live.add(&sample);
+                store.push_with(sample, &[]);
+                Ok::<_, Error>(())
+            })?;
+        }
+        let postponed = match converter {
+            Converter::Deadline(drain) => drain.postponed,
+            Converter::Periodic(drain) => drain.postponed,
+            _ => 0,
+        };
+        let ring_lost = self.handle.ring.lost();
+        let meta = meta(&self.handle.spec, &report, phase);
+        let samples = self.store.finish(&meta)?;
+        let (taken_ns, woken) = (self.hold.taken_ns, self.woken);
+        let (mut tally, mut slices) = match self.converter {
+            Converter::Wakeup(drain) => (drain.tally, Vec::new()),
+            Converter::Deadline(drain) => (drain.tally, Vec::new()),
+            Converter::Noise(drain) => (drain.tally, drain.slices),
+            Converter::Periodic(drain) => {
+                (Tally { clock_error_ns: drain.error_ns, ..Tally::default() }, Vec::new())
+            }
+            Converter::Batch(_) | Converter::Taskset(_) => (Tally::default(), Vec::new()),
+        };
+        if let Some(taken_ns) = taken_ns {
+            slices.iter_mut().for_each(|slice| *slice = slice.map(|ns| ns.min(taken_ns)));
+            slices.retain(|slice| slice[0] < slice[1]);
+            tally.spin_ns = slices.iter().map(|slice| (slice[1] - slice[0]) as u64).sum();
+        }
+        let mut record =
+            record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
+        record.taken_ns = taken_ns;
+        if let Some(watching) = self.watching {
+            (record.counters_file, record.over_threshold) = watching.finish()?;
+        }
+        let set_back = woken.then(|| {
+            format!(
+                "the {} of the probe on CPU {} was set back: it still slept when its time was over, and the releases behind were not \
+                 asked for",
+                meta.clock, meta.cpu
+            )
+        });
+        Ok((record, limits(&meta, &report, postponed).into_iter().chain(set_back).collect()))
+    }
+}
+
+/// A sample as the recorder wants it.
+fn large(spec: &ProbeSpec, sample: Sample) -> SnapshotSample {
+    let Sample { t_ns, value_ns, .. } = sample;
+    SnapshotSample { cpu: spec.cpu(), thread: spec.thread, t_ns, value_ns, whole: false }
+}

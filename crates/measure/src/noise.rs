@@ -1,0 +1,271 @@
+//! The noise probe: a busy loop that reads the CPU's counter and stores every gap that is longer than a turn has any reason to be.
+//!
+//! The loop runs in stretches with pauses between them, so that neither RT throttling (`sched_rt_runtime_us`) nor the fair server
+//! (6.12+) has to take the CPU from it: what they would take is not noise of the machine but the price of hogging it. Each stretch is
+//! framed by pairs of counter and CLOCK_MONOTONIC, between which gaps are placed in time, and by readings of what the kernel counts for
+//! the thread (`own`).
+
+use super::own::{self, Own, Reading};
+use super::ring::Ring;
+use super::spec::{LoopResult, NoiseSpec};
+use model::growth::ReadBy;
+use std::collections::BTreeMap;
+use sys::clock;
+use sys::counter;
+use sys::counter::{Counter, Pair};
+
+/// Stamp = start of a gap in ticks, value = its length in ticks.
+pub const GAP: u8 = 0;
+/// Opens a stretch: stamp = ticks, value = error in ns; the [`CLOCK`] record follows.
+pub const OPEN: u8 = 1;
+/// Closes a stretch; like [`OPEN`].
+pub const CLOSE: u8 = 2;
+/// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
+pub const CLOCK: u8 = 3;
+/// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns at which it began, value = its length
+/// in ns. It is a gap, and belongs to the stretch.
+pub const LATE: u8 = 4;
+
+/// How long before a stretch the probe wakes up, to spin until it begins: so long may its own wake-up take without being taken for
+/// noise.
+const LEAD_NS: i64 = 2_000_000;
+
+/// Turns of the loop that calibration times.
+const CALIBRATION_TURNS: usize = 4096;
+
+/// The counter that the loop reads, and what its ticks mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dial {
+    /// The counter.
+    pub counter: Counter,
+    /// Ticks in a ns.
+    pub ticks_per_ns: f64,
+    /// The shortest gap that is stored.
+    pub threshold_ticks: u64,
+    /// The smallest turn of the loop.
+    pub least_turn_ticks: u64,
+}
+
+/// What the probe has prepared before its window.
+#[derive(Debug)]
+pub struct Gear {
+    /// The counter.
+    pub dial: Dial,
+    /// What the kernel counts for the thread.
+    pub own: Own,
+}
+
+impl Dial {
+    /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
+    /// at least 500 ns: less than any interrupt costs.
+    pub fn calibrate(spec: &NoiseSpec) -> Self {
+        const LEAST_NS: f64 = 500.0;
+        let counter = Counter::choose();
+        let ticks_per_ns = ticks_per_ns(counter);
+        let ticks = |ns: f64| (ns * ticks_per_ns).ceil() as u64;
+        let turns = turns(counter, spec.memmove_bytes);
+        let threshold_ticks = match spec.threshold_ns {
+            0 => ticks(LEAST_NS).max(5 * turns[CALIBRATION_TURNS / 2]),
+            asked => ticks(asked as f64),
+        };
+        Self { counter, ticks_per_ns, threshold_ticks, least_turn_ticks: turns[0] }
+    }
+
+    /// The smallest turn in ns.
+    pub fn least_turn_ns(self) -> f64 {
+        self.least_turn_ticks as f64 / self.ticks_per_ns
+    }
+
+    /// The threshold in ns.
+    pub fn threshold_ns(self) -> u64 {
+        (self.threshold_ticks as f64 / self.ticks_per_ns).round() as u64
+    }
+}
+
+/// What one read of each counter costs on this CPU, ns, by name. An ordered read (RDTSCP) is what others take; it may trap.
+pub fn read_costs() -> BTreeMap<String, f64> {
+    let cost = |counter: Counter| (counter.name().to_owned(), counter.read_cost_ns());
+    let ordered = counter::ordered_read_cost_ns().map(|ns| ("rdtscp".to_owned(), ns));
+    [cost(Counter::Cpu), cost(Counter::Monotonic)].into_iter().chain(ordered).collect()
+}
+
+/// Turns of the loop, in ticks, ascending.
+fn turns(counter: Counter, memmove_bytes: u64) -> Vec<u64> {
+    let mut load = Load::new(memmove_bytes);
+    let mut turns = vec![0u64; CALIBRATION_TURNS];
+    let mut last = tick(counter);
+    for turn in &mut turns {
+        load.iter_mut().for_each(Load::turn);
+        let now = tick(counter);
+        *turn = now.wrapping_sub(last);
+        last = now;
+    }
+    turns.sort_unstable();
+    turns
+}
+
+/// Counter ticks per ns over the next 10 ms.
+fn ticks_per_ns(counter: Counter) -> f64 {
+    let first = counter::pair(counter);
+    clock::sleep_until(first.mono_ns + 10_000_000);
+    let second = counter::pair(counter);
+    (second.ticks - first.ticks) as f64 / (second.mono_ns - first.mono_ns) as f64
+}
+
+/// Runs stretches of `spin_ns` with pauses of `pause_ns` until the end or until asked to stop:
+/// first those of the preheat, then, begun anew, those of the measurement. Only the latter's turns
+/// count.
+pub fn run(ring: &mut Ring, spec: &NoiseSpec, gear: &Gear, start_ns: i64, duration_ns: i64) -> LoopResult {
+    let end_ns = start_ns + duration_ns;
+    let measured_ns = start_ns + (spec.preheat_ns as i64).min(duration_ns);
+    let mut load = Load::new(spec.memmove_bytes);
+    if spec.preheat_ns > 0 {
+        stretches(ring, spec, gear, &mut load, [start_ns, measured_ns]);
+    }
+    let iterations = stretches(ring, spec, gear, &mut load, [measured_ns, end_ns]);
+    LoopResult { t1_ns: clock::now_ns(), released: 0, iterations }
+}
+
+/// Stretches from the first time to the second; gives the turns of the loop.
+fn stretches(
+    ring: &mut Ring,
+    spec: &NoiseSpec,
+    gear: &Gear,
+    load: &mut Option<Load>,
+    [start_ns, end_ns]: [i64; 2],
+) -> u64 {
+    let Dial { counter, ticks_per_ns, threshold_ticks, .. } = gear.dial;
+    let mut iterations = 0;
+    let mut begin_ns = start_ns;
+    // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the gap already.
+    let mut covered_ns = start_ns;
+    let mut mark = gear.own.read();
+    // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch, has taken it.
+    while begin_ns < end_ns && !ring.stopped() {
+        let close_ns = (begin_ns + spec.spin_ns).min(end_ns);
+        // Without pauses the loop never gives up the CPU, even where a counter that is known badly ended the last stretch too soon.
+        if spec.pause_ns > 0 || begin_ns == start_ns {
+            clock::sleep_until(begin_ns - LEAD_NS);
+            mark = store_growth(ring, &gear.own, &mark, ReadBy::Pause);
+        }
+        let open = open_at(begin_ns, gear.dial);
+        let from_ns = begin_ns.max(covered_ns);
+        let late_ns = open.mono_ns.min(close_ns) - from_ns;
+        if late_ns > 0 && (late_ns as f64 * ticks_per_ns) as u64 >= threshold_ticks {
+            own::push(ring, from_ns as u64, late_ns as u64, LATE);
+        }
+        if open.mono_ns < close_ns {
+            frame(ring, OPEN, open);
+            let until = open.ticks + ((close_ns - open.mono_ns) as f64 * ticks_per_ns) as u64;
+            iterations += match (counter, &mut *load) {
+                (Counter::Cpu, None) => spin(ring, counter::read, || {}, until, threshold_ticks),
+                (Counter::Monotonic, None) => spin(ring, monotonic, || {}, until, threshold_ticks),
+                (Counter::Cpu, Some(load)) => {
+                    spin(ring, counter::read, || load.turn(), until, threshold_ticks)
+                }
+                (Counter::Monotonic, Some(load)) => {
+                    spin(ring, monotonic, || load.turn(), until, threshold_ticks)
+                }
+            };
+            let close = counter::pair(counter);
+            frame(ring, CLOSE, close);
+            mark = store_growth(ring, &gear.own, &mark, ReadBy::Stretch);
+            covered_ns = booked(close.mono_ns);
+        }
+        begin_ns += spec.spin_ns + spec.pause_ns;
+    }
+    iterations
+}
+
+/// Stores how the thread's counters have grown since the last reading, and gives the new one.
+fn store_growth(ring: &mut Ring, own: &Own, mark: &Reading, read_by: ReadBy) -> Reading {
+    let now = own.read();
+    own::report(mark, &now, read_by, |stamp, value, kind| own::push(ring, stamp, value, kind));
+    now
+}
+
+/// Until when a stretch that follows without a pause is not to ask where the time has gone: the bookkeeping behind the last one is the
+/// probe's own, unless it took so long that somebody else had the CPU.
+fn booked(close_ns: i64) -> i64 {
+    const BOOKKEEPING_NS: i64 = 1_000_000;
+    let now_ns = clock::now_ns();
+    if now_ns - close_ns < BOOKKEEPING_NS { now_ns } else { close_ns }
+}
+
+/// Pairs counter and clock shortly before a stretch, and reads the counter until the stretch begins. Gives the moment of the first read in
+/// it: the beginning, or later where somebody else has the CPU.
+fn open_at(begin_ns: i64, dial: Dial) -> Pair {
+    let anchor = counter::pair(dial.counter);
+    let ahead_ns = (begin_ns - anchor.mono_ns).max(0);
+    let until = anchor.ticks + (ahead_ns as f64 * dial.ticks_per_ns) as u64;
+    let mut ticks = tick(dial.counter);
+    while ticks < until {
+        ticks = tick(dial.counter);
+    }
+    let since_ns = (ticks.wrapping_sub(anchor.ticks) as f64 / dial.ticks_per_ns) as i64;
+    Pair { ticks, mono_ns: anchor.mono_ns + since_ns, error_ns: anchor.error_ns }
+}
+
+/// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
+/// one is part of the next turn.
+#[inline(always)]
+fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: u64, threshold: u64) -> u64 {
+    let mut turns = 0;
+    let mut last = read();
+    while last < until {
+        load();
+        let now = read();
+        let gap = now.wrapping_sub(last);
+        if gap >= threshold {
+            store(ring, last, gap);
+        }
+        last = now;
+        turns += 1;
+    }
+    turns
+}
+
+/// Stores a gap; out of line, so that the loop stays small.
+#[cold]
+#[inline(never)]
+pub(super) fn store(ring: &mut Ring, start: u64, gap: u64) {
+    ring.push(start, gap, GAP);
+}
+
+/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there is time to wait for room.
+fn frame(ring: &mut Ring, kind: u8, pair: Pair) {
+    own::push(ring, pair.ticks, u64::from(pair.error_ns), kind);
+    own::push(ring, pair.mono_ns as u64, 0, CLOCK);
+}
+
+/// What a turn copies, forth and back: memory traffic and cache use, as an application's.
+struct Load {
+    bytes: Vec<u8>,
+    forth: bool,
+}
+
+impl Load {
+    fn new(bytes: u64) -> Option<Self> {
+        (bytes > 0).then(|| Self { bytes: vec![1; 2 * bytes as usize], forth: false })
+    }
+
+    #[inline(always)]
+    fn turn(&mut self) {
+        let half = self.bytes.len() / 2;
+        self.forth = !self.forth;
+        let (from, to) = if self.forth { (0, half) } else { (half, 0) };
+        self.bytes.copy_within(from..from + half, to);
+        std::hint::black_box(&mut self.bytes);
+    }
+}
+
+fn monotonic() -> u64 {
+    clock::now_ns() as u64
+}
+
+fn tick(counter: Counter) -> u64 {
+    match counter {
+        Counter::Cpu => counter::read(),
+        Counter::Monotonic => clock::now_ns() as u64,
+    }
+}

@@ -1,0 +1,233 @@
+//! One task of a task set on one core: at each release it burns its execution time, as in Algorithm 2 of R. Delgado and B. W. Choi, "New
+//! Insights Into the Real-Time Performance of a Multicore Processor", IEEE Access 8, 2020, section V.
+//!
+//! The paper burns slots of wall-clock time, so that a job that is preempted inside a slot executes less than its C, and answers before
+//! the R that was calculated for it. That way is kept ([`Burn::Slots`]); the other ([`Burn::CpuTime`]) burns C of the thread's own
+//! CPU-time clock, whatever happens meanwhile.
+//!
+//! A job that overruns is not cut short: the next release is served late, once the job has ended. One whose period has passed altogether
+//! by then is missed.
+
+use super::ring::{Packed, Record, Ring};
+use super::spec::{Burn, LoopResult, TasksetSpec};
+use model::sample::{Sample, flag};
+use sys::clock;
+
+/// First record of a job: stamp = when it began, CLOCK_MONOTONIC ns; value = number of its release.
+const START: u8 = 0;
+/// Second: stamp = when it ended; value = CPU time it used, ns.
+const END: u8 = 1;
+/// Third: stamp = involuntary context switches since the end of the job before.
+const SWITCHES: u8 = 2;
+
+/// The columns of a job besides those that every sample has.
+pub const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
+
+/// The longest time a job continues to burn after the window was ended early.
+const LONGEST_BURN_NS: i64 = 10_000_000;
+
+/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
+/// until asked to stop.
+pub fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+    let first = start_ns + spec.offset_ns;
+    let length_ns = (duration_ns - spec.offset_ns).max(0) as u64;
+    let wanted = length_ns.div_ceil(spec.period_ns as u64) as i64;
+    let mut number = 0;
+    let mut switches = involuntary_switches();
+    while number < wanted && !ring.stopped() {
+        let release = first + number * spec.period_ns;
+        clock::sleep_until(release);
+        let begin = clock::now_ns();
+        if begin < release {
+            // A signal ended the sleep; the job has not been released yet.
+            continue;
+        }
+        let cpu_begin = clock::thread_cpu_ns();
+        if !burn(ring, spec, cpu_begin) {
+            break;
+        }
+        let end = clock::now_ns();
+        let cpu_ns = clock::thread_cpu_ns() - cpu_begin;
+        let switches_now = involuntary_switches();
+        ring.push_all(&[
+            (begin as u64, number as u64, START),
+            (end as u64, cpu_ns as u64, END),
+            (switches_now - switches, 0, SWITCHES),
+        ]);
+        switches = switches_now;
+        number = next_release(number, end - first, spec.period_ns);
+    }
+    // A job that the end of the window cuts short does not count as requested.
+    let released = number.min(wanted) as u64;
+    LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
+}
+
+/// The release to serve after `number`, at a time counted from release 0: the next, or the last of those behind it that have come.
+fn next_release(number: i64, now_ns: i64, period_ns: i64) -> i64 {
+    (number + 1).max(now_ns.div_euclid(period_ns))
+}
+
+/// Burns the execution time of a job; false where the window was ended meanwhile.
+fn burn(ring: &Ring, spec: &TasksetSpec, cpu_begin: i64) -> bool {
+    match spec.burn {
+        Burn::Slots { slot_ns } => burn_slots(ring, spec.cost_ns, slot_ns),
+        Burn::CpuTime => burn_cpu_time(ring, spec.cost_ns, cpu_begin),
+    }
+}
+
+/// Slots of wall-clock time, as many as make up the execution time; the last one is shorter where it is no multiple.
+fn burn_slots(ring: &Ring, cost_ns: i64, slot_ns: i64) -> bool {
+    let mut burnt = 0;
+    while burnt < cost_ns && !ring.stopped() {
+        let slot = slot_ns.min(cost_ns - burnt);
+        spin_until(clock::now_ns() + slot);
+        burnt += slot;
+    }
+    burnt >= cost_ns
+}
+
+/// CPU time of the thread. Its clock is a system call, so it is read again only when the rest could have been used up: each time that
+/// was not so, somebody else had the CPU.
+fn burn_cpu_time(ring: &Ring, cost_ns: i64, cpu_begin: i64) -> bool {
+    loop {
+        let rest = cost_ns - (clock::thread_cpu_ns() - cpu_begin);
+        if rest <= 0 || ring.stopped() {
+            return rest <= 0;
+        }
+        spin_until(clock::now_ns() + rest.min(LONGEST_BURN_NS));
+    }
+}
+
+fn spin_until(t_ns: i64) {
+    while clock::now_ns() < t_ns {}
+}
+
+fn involuntary_switches() -> u64 {
+    clock::thread_usage().map_or(0, |(_, [_, involuntary])| involuntary)
+}
+
+/// Records of jobs → samples: response times from the release, with [`COLUMNS`].
+#[derive(Debug)]
+pub struct TasksetDrain {
+    first_ns: i64,
+    period_ns: i64,
+    next_number: u64,
+    seq: u64,
+    begun: Option<(i64, Packed)>,
+    ended: Option<(i64, i64)>,
+}
+
+impl TasksetDrain {
+    /// For releases `first + k · period`.
+    pub fn new(first_ns: i64, period_ns: i64) -> Self {
+        Self { first_ns, period_ns, next_number: 0, seq: 0, begun: None, ended: None }
+    }
+
+    /// The sample of a job and its own columns, with the last of its records.
+    pub fn convert(&mut self, record: Record) -> Option<(Sample, [i64; COLUMNS.len()])> {
+        let packed = Packed::from_word(record.packed);
+        match packed.kind {
+            START => self.begun = Some((record.stamp as i64, packed)),
+            END => self.ended = Some((record.stamp as i64, packed.value as i64)),
+            SWITCHES => {
+                let ((start_ns, begun), (end_ns, cpu_ns)) = (self.begun.take()?, self.ended.take()?);
+                let columns = [start_ns, end_ns, cpu_ns, record.stamp as i64];
+                return Some((self.sample(begun, end_ns), columns));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn sample(&mut self, begun: Packed, end_ns: i64) -> Sample {
+        let (number, lost) = (begun.value, u64::from(begun.lost));
+        // Releases between the last job stored and this one were either served and lost to a full ring, or missed.
+        let missed = number.saturating_sub(self.next_number).saturating_sub(lost);
+        self.seq += lost;
+        let release_ns = self.first_ns + number as i64 * self.period_ns;
+        let mut flags = 0;
+        flags |= if self.seq == 0 { flag::FIRST } else { 0 };
+        flags |= if lost > 0 { flag::RING_GAP } else { 0 };
+        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+        let value_ns = end_ns - release_ns;
+        let sample = Sample { t_ns: release_ns, value_ns, seq: self.seq, missed, flags };
+        self.next_number = number + 1;
+        self.seq += 1;
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::BYTES;
+    use proptest::prelude::*;
+    use sys::memory::shared_file;
+
+    const MS: i64 = 1_000_000;
+
+    fn job(drain: &mut TasksetDrain, number: u64, begin: i64, end: i64, lost: u16) -> (Sample, [i64; 4]) {
+        let record = |stamp: i64, value, kind, lost| Record {
+            stamp: stamp as u64,
+            packed: Packed { value, kind, lost }.word(),
+        };
+        assert_eq!(drain.convert(record(begin, number, START, lost)), None);
+        assert_eq!(drain.convert(record(end, 2_500, END, 0)), None);
+        drain.convert(record(3, 0, SWITCHES, 0)).unwrap()
+    }
+
+    #[test]
+    fn a_job_is_its_response_from_the_release_and_what_it_did() {
+        let mut drain = TasksetDrain::new(1_000_000, 10_000);
+        let (first, columns) = job(&mut drain, 0, 1_000_100, 1_003_000, 0);
+        assert_eq!((first.t_ns, first.value_ns, first.flags), (1_000_000, 3_000, flag::FIRST));
+        assert_eq!(columns, [1_000_100, 1_003_000, 2_500, 3]);
+        let (late, _) = job(&mut drain, 3, 1_031_000, 1_034_000, 1);
+        assert_eq!((late.t_ns, late.value_ns), (1_030_000, 4_000));
+        assert_eq!((late.seq, late.missed, late.flags), (2, 1, flag::RING_GAP));
+    }
+
+    #[test]
+    fn a_release_is_served_late_while_its_period_runs_and_missed_after() {
+        assert_eq!(next_release(0, 7, 10), 1);
+        assert_eq!(next_release(0, 10, 10), 1);
+        // Release 1 came at 10 and its period runs until 20.
+        assert_eq!(next_release(0, 19, 10), 1);
+        assert_eq!(next_release(0, 20, 10), 2);
+        assert_eq!(next_release(4, 95, 10), 9);
+    }
+
+    proptest! {
+        #[test]
+        fn no_release_is_served_early_or_out_of_turn(number in 0i64..1000, over in 0i64..100_000, period in 1i64..1000) {
+            let now = number * period + over;
+            let next = next_release(number, now, period);
+            prop_assert!(next > number);
+            // Either it is the next one, or it has come already and the one behind it has not.
+            prop_assert!(next == number + 1 || (next * period <= now && now < (next + 1) * period));
+        }
+    }
+
+    #[test]
+    fn every_release_of_a_window_is_served_or_skipped() {
+        let file = shared_file("taskset-test", BYTES).unwrap();
+        let (mut ring, mut other) = (Ring::map(&file).unwrap(), Ring::map(&file).unwrap());
+        for burn in [Burn::CpuTime, Burn::Slots { slot_ns: MS / 2 }] {
+            // Longer than its period: every other release at least goes unserved.
+            let (name, cost_ns) = (String::new(), 5 * MS / 2);
+            let spec = TasksetSpec { name, period_ns: MS, deadline_ns: MS, offset_ns: 0, cost_ns, burn };
+            let start = clock::now_ns();
+            let result = run(&mut ring, &spec, start, 20 * MS);
+            assert_eq!(result.released, 20);
+            let mut drain = TasksetDrain::new(start, spec.period_ns);
+            let jobs: Vec<_> =
+                std::iter::from_fn(|| other.pop()).filter_map(|one| drain.convert(one)).collect();
+            assert!(!jobs.is_empty() && jobs.len() <= 10, "{jobs:?}");
+            for (sample, [begin, end, cpu_ns, _]) in &jobs {
+                assert!(*begin >= sample.t_ns && end > begin);
+                assert!(end - begin >= spec.cost_ns || burn == Burn::CpuTime);
+                assert!(*cpu_ns >= spec.cost_ns || burn != Burn::CpuTime, "{cpu_ns}");
+            }
+        }
+    }
+}

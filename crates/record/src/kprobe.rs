@@ -1,0 +1,59 @@
+//! Events of our own where a kernel has none: probes on functions that send IPIs (before 6.4). Linux Documentation/trace/kprobetrace.rst.
+//!
+//! They are defined for all of the kernel and enabled in the sender instance only, so that measured CPUs do not pay for the recording;
+//! only where the user asked, because defining one patches kernel text.
+
+use super::changes::Kprobe;
+use model::events::EventSpec;
+use std::io::ErrorKind;
+use std::path::Path;
+use sys::Error;
+use sys::tracefs;
+
+/// The separator of file and event in the name of both.
+const SEPARATOR: char = '#';
+
+/// The change that [`define`] makes.
+pub fn change(tracefs: &Path, spec: &EventSpec) -> Kprobe {
+    Kprobe { file: tracefs.join("kprobe_events"), event: spec.name.replace(':', "/") }
+}
+
+/// The name of an event `group/name` and the file `kprobe_events` it is defined in.
+pub fn target_of(events: &Path, event: &str) -> String {
+    format!("{}{SEPARATOR}{event}", events.display())
+}
+
+/// File and event of such a name.
+pub fn of_target(target: &str) -> Option<(&Path, &str)> {
+    target.rsplit_once(SEPARATOR).map(|(path, event)| (Path::new(path), event))
+}
+
+/// Defines the event. `highest`: the last CPU that a mask may hold.
+pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Error> {
+    let probe = spec.kprobe.as_deref().unwrap_or_default();
+    let return_address = if cfg!(target_arch = "x86_64") { "$stack0" } else { "%x30" };
+    let words = highest / 64 + 1;
+    let probe = probe.replace("{return}", return_address).replace("{words}", &words.to_string());
+    let line = format!("p:{} {probe}\n", spec.name.replace(':', "/"));
+    // Opening the file to truncate it would remove everybody's probes; this does not.
+    tracefs::write(&tracefs.join("kprobe_events"), &line)
+}
+
+/// Whether the event is defined in a file `kprobe_events`; it is not where there is no such file.
+/// An error where that cannot be read: then it may be.
+pub fn is_defined(file: &Path, event: &str) -> Result<bool, Error> {
+    match tracefs::read(file) {
+        Ok(events) => Ok(events.lines().any(|line| line.contains(&format!(":{event} ")))),
+        Err(Error::Os { source, .. })
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes [`define`] back; an event that is gone already is fine.
+pub fn remove(file: &Path, event: &str) -> Result<(), Error> {
+    if is_defined(file, event)? { tracefs::write(file, &format!("-:{event}\n")) } else { Ok(()) }
+}

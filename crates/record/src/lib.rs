@@ -1,0 +1,23 @@
+//! Recording: the kernel's own events on the measured CPUs, and what the others aim at them, in tracing instances that are
+//! stillcore's alone.
+//!
+//! Never the top-level buffer, never a function-filter file: a machine may be locked down, and somebody else may be tracing. Everything
+//! is enabled and settled before the first window, because enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`.
+//! See `Documentation/trace/ftrace.rst`, "Instances".
+
+pub mod buffer;
+pub mod changes;
+pub mod cost;
+pub mod filter;
+mod groups;
+pub mod instance;
+pub mod kprobe;
+pub mod plant;
+mod programs;
+pub mod provoke;
+pub mod reader;
+pub mod recorder;
+mod ring;
+pub mod snapshots;
+pub mod symbols;
+pub mod tasks;

@@ -1,0 +1,368 @@
+//! The recorder of a run: private instances set up before the first window, switched around each window, turned into one
+//! `trace.dat` at the end.
+//!
+//! The *victim* instance is the top buffer of the file: what runs on the measured CPUs. The *sender* instance, a buffer named
+//! `sender`, holds what other CPUs aim at them, kept small by in-kernel filters. Two buffers, so that a storm on one side loses
+//! nothing of the other. Where a program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
+
+use super::buffer::{Buffer, Drained, Order};
+use super::groups::Groups;
+use super::programs::Programs;
+use super::ring::Pages;
+use super::snapshots::{SnapshotOrder, Snapshots, timed};
+use super::symbols::{self, Referenced};
+use ftrace::{BufferInput, Endian, Formats, TraceInput};
+use journal::session::Session;
+use model::events::{EventCatalogue, EventSpec, Side, USER_STACK};
+use model::run::{SenderRecord, TraceRecord};
+use model::snapshots::{SnapshotSample, SnapshotsRecord};
+use model::user_frames::{self, UserFrames};
+use model::{Cpus, store};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use sys::Error;
+use sys::clock;
+use sys::process::in_first_pid_namespace;
+use sys::tracefs;
+
+/// Buffer per measured CPU. Polled every 200 ms, as while it is calm, it holds some 500,000 events
+/// a second.
+const VICTIM_KIB: u64 = 8192;
+/// Buffer per other CPU.
+const SENDER_KIB: u64 = 4096;
+/// Time for the IPIs and RCU work that enabling causes to be over before the first window.
+const SETTLE_NS: i64 = 300_000_000;
+
+/// Why nothing is recorded from inside a container with processes of its own: the probe's events
+/// would be taken for somebody else's.
+const OTHER_NUMBERS: &str = "this process is in a PID namespace of its own, and the kernel's events number processes as the \
+    first one does; run it in the host's (--pid=host, hostPID: true)";
+
+/// Private instances that are recording, or ready to.
+pub struct Recorder {
+    tracefs: PathBuf,
+    victim: Buffer,
+    /// None where every CPU is measured.
+    sender: Option<Buffer>,
+    /// None where no program is watched.
+    watched: Option<Buffer>,
+    /// None where everything is recorded.
+    snapshots: Option<Snapshots>,
+    scratch: PathBuf,
+    formats: Formats,
+    groups: Groups,
+    /// Where stacks of user space are recorded.
+    programs: Option<Programs>,
+}
+
+/// Where a recorder records.
+pub struct Place<'a> {
+    /// Name of the victim instance; the sender's has `-sender` behind it.
+    pub name: &'a str,
+    /// The measured CPUs.
+    pub measured: &'a Cpus,
+    /// The other CPUs that are online.
+    pub others: &'a Cpus,
+    /// An empty directory for raw pages.
+    pub scratch: &'a Path,
+    /// Whether the kernel may be probed for senders that it has no events for.
+    pub kprobes: bool,
+    /// Threads of a watched program, whose own events are recorded in a third instance; empty where there is none.
+    pub tids: &'a [i32],
+    /// Where only what is around large samples is kept: which.
+    pub snapshots: Option<SnapshotOrder>,
+}
+
+impl Recorder {
+    /// Makes the instances, enables every event of the catalogue that this kernel has, and waits until that has settled.
+    pub fn prepare(
+        session: &mut Session,
+        catalogue: &EventCatalogue,
+        place: &Place<'_>,
+    ) -> Result<Self, Error> {
+        if !in_first_pid_namespace() {
+            return Err(Error::failed("recording events", OTHER_NUMBERS));
+        }
+        let tracefs = session.tracefs()?;
+        let (name, measured) = (place.name, place.measured);
+        let order = Order {
+            name,
+            side: Side::Victim,
+            cpus: measured,
+            measured,
+            buffer_kib: VICTIM_KIB,
+            kprobes: false,
+            tids: &[],
+        };
+        let mut victim = Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("victim"))?;
+        let mut sender = None;
+        if !place.others.is_empty() {
+            let (name, cpus) = (format!("{name}-sender"), place.others);
+            let (side, kprobes) = (Side::Sender, place.kprobes);
+            let order =
+                Order { name: &name, side, cpus, measured, buffer_kib: SENDER_KIB, kprobes, tids: &[] };
+            sender =
+                Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("sender"))?);
+        }
+        let mut watched = None;
+        if !place.tids.is_empty() {
+            let name = format!("{name}-watched");
+            let cpus: Cpus = measured.iter().chain(place.others.iter()).collect();
+            let (side, kprobes, tids) = (Side::Watched, false, place.tids);
+            let order =
+                Order { name: &name, side, cpus: &cpus, measured, buffer_kib: SENDER_KIB, kprobes, tids };
+            watched =
+                Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("watched"))?);
+        }
+        let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
+        let mut snapshots = None;
+        if let Some(order) = place.snapshots {
+            let pages = Pages { layout: *formats.page(), endian: native_endian() };
+            let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
+            snapshots = Some(Snapshots::new(order, pages, &buffers)?);
+        } else {
+            let page_bytes = formats.page().page_size();
+            victim.start_reader(page_bytes)?;
+            let mut beside = sender.iter_mut().chain(&mut watched);
+            beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
+        }
+        let mut groups = Groups::default();
+        groups.look();
+        let has_users = |buffer: &Buffer| buffer.events.iter().any(|event| event.name == USER_STACK);
+        let mut programs = sender.as_ref().filter(|sender| has_users(sender)).map(|_| Programs::default());
+        programs.iter_mut().for_each(Programs::look);
+        clock::sleep_until(clock::now_ns() + SETTLE_NS);
+        let scratch = place.scratch.to_owned();
+        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups, programs })
+    }
+
+    /// Starts or stops recording: the only change inside a window.
+    pub fn record(&mut self, on: bool) -> Result<(), Error> {
+        let [before_ns, after_ns] = timed(|| self.switch(on))?;
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.switched(on, if on { after_ns } else { before_ns });
+        }
+        Ok(())
+    }
+
+    /// Looks which control groups threads are in, and which programs they run where that is wanted. That takes milliseconds: between windows, when
+    /// the kernel's counters have been read.
+    pub fn look(&mut self) {
+        self.groups.look();
+        self.programs.iter_mut().for_each(Programs::look);
+    }
+
+    /// Senders are recorded for as long as victims and a little longer, so that causes at the edges are there.
+    fn switch(&self, on: bool) -> Result<(), Error> {
+        if on {
+            self.beside().try_for_each(|buffer| buffer.record(true))?;
+        }
+        self.victim.record(on)?;
+        if !on {
+            self.beside().try_for_each(|buffer| buffer.record(false))?;
+        }
+        Ok(())
+    }
+
+    /// It wants samples at or above this value, ns.
+    pub fn over_ns(&self) -> Option<i64> {
+        self.snapshots.as_ref().map(Snapshots::over_ns)
+    }
+
+    /// Takes note of samples that have reached that value while recording was on, with a snapshot where they are worth one. What goes
+    /// wrong ends the run ([`Recorder::failed`]).
+    pub fn seen(&mut self, over: Vec<SnapshotSample>) {
+        let Some(mut snapshots) = self.snapshots.take() else { return };
+        let wanted = snapshots.wanted(over);
+        if !wanted.is_empty() && !snapshots.failed() {
+            self.snapshot(&mut snapshots, wanted).unwrap_or_else(|error| snapshots.broke(error));
+        }
+        self.snapshots = Some(snapshots);
+    }
+
+    fn snapshot(&self, snapshots: &mut Snapshots, wanted: Vec<SnapshotSample>) -> Result<(), Error> {
+        let [off_ns, _] = timed(|| self.switch(false))?;
+        snapshots.switched(false, off_ns);
+        snapshots.take(wanted, off_ns)?;
+        let [_, on_ns] = timed(|| self.switch(true))?;
+        snapshots.switched(true, on_ns);
+        snapshots.resumed(off_ns, on_ns);
+        Ok(())
+    }
+
+    /// The instances beside the victim's.
+    fn beside(&self) -> impl Iterator<Item = &Buffer> {
+        self.sender.iter().chain(&self.watched)
+    }
+
+    /// Whether a reader has died, so that going on is pointless.
+    pub fn failed(&self) -> bool {
+        self.snapshots.as_ref().is_some_and(Snapshots::failed)
+            || self.victim.failed()
+            || self.beside().any(Buffer::failed)
+    }
+
+    /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
+    pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
+        self.record(false)?;
+        self.look();
+        let ([victim, sender, watched], snapshots) = self.drain()?;
+        let victim = victim.unwrap_or_default();
+        let (input, users) = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
+        ftrace::write_v6(&run.join(store::TRACE), &input).map_err(Error::of)?;
+        if let Some(programs) = &self.programs {
+            let (schema, frames) = (user_frames::SCHEMA.to_owned(), programs.name(&users));
+            store::write_json(&run.join(user_frames::FILE), &UserFrames { schema, frames })?;
+        }
+        let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
+        let beside = |name: &str, buffer: &Option<Buffer>, drained: Option<Drained>| {
+            buffer.as_ref().zip(drained).map(|(buffer, drained)| SenderRecord {
+                buffer: name.to_owned(),
+                instance: buffer.target.clone(),
+                buffer_kib: SENDER_KIB,
+                events: names(buffer),
+                absent: buffer.absent.clone(),
+                cpus: drained.accounts,
+            })
+        };
+        let record = TraceRecord {
+            file: store::TRACE.to_owned(),
+            clock: "mono".to_owned(),
+            instance: self.victim.target.clone(),
+            buffer_kib: VICTIM_KIB,
+            events: names(&self.victim),
+            absent: self.victim.absent.clone(),
+            cpus: victim.accounts,
+            sender: beside(SENDER, &self.sender, sender),
+            watched: beside(WATCHED, &self.watched, watched),
+            snapshots,
+            groups: self.groups.by_path(),
+        };
+        self.victim.remove(session)?;
+        let mut beside = self.sender.into_iter().chain(self.watched);
+        beside.try_for_each(|buffer| buffer.remove(session))?;
+        fs::remove_dir(&self.scratch)
+            .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
+        Ok(record)
+    }
+
+    /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots, where it was.
+    fn drain(&mut self) -> Result<([Option<Drained>; 3], Option<SnapshotsRecord>), Error> {
+        if let Some(snapshots) = self.snapshots.take() {
+            let (drained, record) = snapshots.finish()?;
+            let mut drained = drained.into_iter();
+            let mut next = |there: bool| if there { drained.next() } else { None };
+            let all = [next(true), next(self.sender.is_some()), next(self.watched.is_some())];
+            return Ok((all, Some(record)));
+        }
+        let rest = |buffer: &mut Option<Buffer>| buffer.as_mut().map(Buffer::drain).transpose();
+        let all = [Some(self.victim.drain()?), rest(&mut self.sender)?, rest(&mut self.watched)?];
+        Ok((all, None))
+    }
+
+    /// What goes into the file, and the addresses in programs that it has.
+    fn input(
+        &self,
+        victim: &Drained,
+        beside: [Option<&Drained>; 2],
+    ) -> Result<(TraceInput, BTreeSet<(u32, u64)>), Error> {
+        let read = |name: &str| tracefs::read_bytes(&self.tracefs.join(name));
+        let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        let drained = std::iter::once(victim).chain(beside.into_iter().flatten());
+        let files: Vec<_> = drained.flat_map(|one| &one.files).cloned().collect();
+        let mut buffers = Vec::new();
+        for (name, buffer, drained) in
+            [(SENDER, &self.sender, beside[0]), (WATCHED, &self.watched, beside[1])]
+        {
+            if let Some((buffer, drained)) = buffer.as_ref().zip(drained) {
+                let (cpus, stats) = (drained.files.clone(), buffer.stats()?);
+                buffers.push(BufferInput { name: name.to_owned(), cpus, stats });
+            }
+        }
+        let Referenced { kallsyms, users } =
+            symbols::referenced(&kallsyms, &self.formats, &files).map_err(Error::of)?;
+        let input = TraceInput {
+            endian: native_endian(),
+            header_page: read("events/header_page")?,
+            header_event: read("events/header_event")?,
+            formats: all_events([Some(&self.victim), self.sender.as_ref(), self.watched.as_ref()])
+                .iter()
+                .filter(|event| system(event) != OF_THE_KERNEL)
+                .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
+                .collect::<Result<_, Error>>()?,
+            ftrace_formats: ftrace_formats(&self.tracefs),
+            kallsyms: kallsyms.into_bytes(),
+            printk: read("printk_formats").unwrap_or_default(),
+            cmdlines: read("saved_cmdlines").unwrap_or_default(),
+            clock: "mono".to_owned(),
+            uname: uname(),
+            page_size: 0,
+            cpus: victim.files.clone(),
+            stats: self.victim.stats()?,
+            buffers,
+        };
+        Ok((input, users))
+    }
+}
+
+/// Names of the other buffers in the file.
+const SENDER: &str = "sender";
+const WATCHED: &str = "watched";
+
+/// The events of all instances, each once.
+fn all_events(buffers: [Option<&Buffer>; 3]) -> Vec<EventSpec> {
+    let mut all: Vec<EventSpec> = Vec::new();
+    for event in buffers.into_iter().flatten().flat_map(|buffer| &buffer.events) {
+        if all.iter().all(|known| known.name != event.name) {
+            all.push(event.clone());
+        }
+    }
+    all
+}
+
+fn formats(tracefs: &Path, events: &[EventSpec]) -> Result<Formats, Error> {
+    let header = tracefs::read(&tracefs.join("events/header_page"))?;
+    let mut formats = Formats::new(native_endian(), &header, size_of::<usize>()).map_err(Error::of)?;
+    for event in events {
+        formats.add(system(event), &tracefs::read(&tracefs.join(format_file(event)))?).map_err(Error::of)?;
+    }
+    Ok(formats)
+}
+
+fn system(event: &EventSpec) -> &str {
+    event.name.split(':').next().unwrap_or_default()
+}
+
+fn format_file(event: &EventSpec) -> String {
+    format!("events/{}/format", event.name.replace(':', "/"))
+}
+
+/// The system of the kernel's own record types, which are no tracepoints: stacks among them.
+const OF_THE_KERNEL: &str = "ftrace";
+
+/// The kernel's own record types. Viewers want to see all of them in a file, whichever are
+/// recorded.
+fn ftrace_formats(tracefs: &Path) -> Vec<Vec<u8>> {
+    let Ok(entries) = fs::read_dir(tracefs.join("events").join(OF_THE_KERNEL)) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path().join("format"))).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| fs::read(path).ok()).collect()
+}
+
+fn native_endian() -> Endian {
+    if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little }
+}
+
+fn uname() -> String {
+    let name = rustix::system::uname();
+    let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    [
+        part(name.sysname()),
+        part(name.nodename()),
+        part(name.release()),
+        part(name.version()),
+        part(name.machine()),
+    ]
+    .join(" ")
+}

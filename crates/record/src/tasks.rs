@@ -1,0 +1,194 @@
+//! The threads of a program and what their descriptors stand for, from `/proc` (proc(5)).
+//!
+//! Processes come and go while they are looked at: what is gone is left out, never an error.
+
+use model::Cpus;
+use model::watch::{Descriptor, WatchedTask};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use sys::Error;
+
+/// The most descriptors that are looked at in one process.
+const MOST_DESCRIPTORS: usize = 4096;
+
+/// The threads of the chosen processes seen so far, and their descriptors as last seen.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    /// By thread id.
+    pub tasks: BTreeMap<i32, WatchedTask>,
+    /// By process and number.
+    pub descriptors: BTreeMap<(i32, u64), Descriptor>,
+    /// Processes all of whose threads belong to the program.
+    whole: BTreeSet<i32>,
+    /// Whether recording has begun: who is new from then on was not there before.
+    pub recording: bool,
+}
+
+impl Tasks {
+    /// The threads of a process and of its children.
+    pub fn of_process(pid: i32) -> Result<Self, Error> {
+        let mut tasks = Self { whole: BTreeSet::from([pid]), ..Self::default() };
+        tasks.look();
+        if tasks.tasks.is_empty() {
+            return Err(Error::failed(format!("watching process {pid}"), "there is none with this id"));
+        }
+        Ok(tasks)
+    }
+
+    /// The threads of this name, and all threads of processes of this name.
+    pub fn of_name(name: &str) -> Result<Self, Error> {
+        // The kernel keeps 15 bytes of a name.
+        let kept = &name.as_bytes()[..name.len().min(15)];
+        let mut tasks = Self::default();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        for pid in numbers(Path::new("/proc")).into_iter().filter(|pid| *pid != own) {
+            for tid in numbers(Path::new(&format!("/proc/{pid}/task"))) {
+                let Some(task) = task(pid, tid) else { continue };
+                if task.comm.as_bytes() != kept {
+                    continue;
+                }
+                if tid == pid {
+                    tasks.whole.insert(pid);
+                }
+                tasks.tasks.insert(tid, task);
+            }
+        }
+        tasks.look();
+        if tasks.tasks.is_empty() {
+            return Err(Error::failed(format!("watching {name:?}"), "no thread has this name"));
+        }
+        Ok(tasks)
+    }
+
+    /// Looks again: new threads, children, and what descriptors stand for now.
+    pub fn look(&mut self) {
+        let mut left: Vec<i32> = self.whole.iter().copied().collect();
+        while let Some(pid) = left.pop() {
+            for tid in numbers(Path::new(&format!("/proc/{pid}/task"))) {
+                if let Some(now) = task(pid, tid) {
+                    let (before, syscall) = self
+                        .tasks
+                        .get(&tid)
+                        .map_or((!self.recording, now.syscall), |known| (known.before, known.syscall));
+                    self.tasks.insert(tid, WatchedTask { before, syscall, ..now });
+                }
+                left.extend(children(pid, tid).into_iter().filter(|child| self.whole.insert(*child)));
+            }
+        }
+        let processes: BTreeSet<i32> = self.tasks.values().map(|task| task.tgid).collect();
+        for tgid in processes {
+            let dir = format!("/proc/{tgid}/fd");
+            for fd in numbers(Path::new(&dir)).into_iter().take(MOST_DESCRIPTORS) {
+                if let (Ok(target), Ok(fd)) = (fs::read_link(format!("{dir}/{fd}")), u64::try_from(fd)) {
+                    let target = target.display().to_string();
+                    self.descriptors.insert((tgid, fd), Descriptor { tgid, fd, target });
+                }
+            }
+        }
+    }
+
+    /// The CPUs that any of the threads may run on.
+    pub fn cpus(&self) -> Cpus {
+        let sets: Vec<Cpus> = self.tasks.values().filter_map(allowed).collect();
+        sets.iter().flat_map(Cpus::iter).collect()
+    }
+
+    /// Whether any of the threads is still there.
+    pub fn alive(&self) -> bool {
+        let there =
+            |task: &WatchedTask| Path::new(&format!("/proc/{}/task/{}", task.tgid, task.tid)).exists();
+        self.tasks.values().any(there)
+    }
+
+    /// The thread ids.
+    pub fn tids(&self) -> Vec<i32> {
+        self.tasks.keys().copied().collect()
+    }
+}
+
+/// The children of a thread (`CONFIG_PROC_CHILDREN`; without it those are known from the trace alone).
+fn children(pid: i32, tid: i32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Where a thread may run, from `/proc/PID/task/TID/status`.
+fn allowed(task: &WatchedTask) -> Option<Cpus> {
+    let text = fs::read_to_string(format!("/proc/{}/task/{}/status", task.tgid, task.tid)).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+}
+
+/// The entries of a directory that are numbers; none where it is gone.
+fn numbers(dir: &Path) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut all: Vec<i32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    all.sort_unstable();
+    all
+}
+
+fn task(tgid: i32, tid: i32) -> Option<WatchedTask> {
+    let dir = format!("/proc/{tgid}/task/{tid}");
+    let stat = fs::read_to_string(format!("{dir}/stat")).ok()?;
+    let (before, after) = stat.rsplit_once(") ")?;
+    let comm = before.split_once('(')?.1.to_owned();
+    // Fields 40 and 41 of stat: real-time priority and policy; the first after the name is field 3.
+    let mut words = after.split_whitespace().skip(37);
+    let priority = words.next().unwrap_or_default();
+    let policy = policy_text(words.next().unwrap_or_default(), priority);
+    let syscall = fs::read_to_string(format!("{dir}/syscall")).ok();
+    let syscall = syscall.as_deref().and_then(parse_syscall);
+    Some(WatchedTask { tid, tgid, comm, policy, before: true, syscall })
+}
+
+/// Policies of include/uapi/linux/sched.h.
+fn policy_text(policy: &str, priority: &str) -> String {
+    match policy {
+        "0" => "SCHED_OTHER".to_owned(),
+        "1" => format!("SCHED_FIFO {priority}"),
+        "2" => format!("SCHED_RR {priority}"),
+        "3" => "SCHED_BATCH".to_owned(),
+        "5" => "SCHED_IDLE".to_owned(),
+        "6" => "SCHED_DEADLINE".to_owned(),
+        other => format!("policy {other}"),
+    }
+}
+
+/// Number and first argument from `/proc/PID/task/TID/syscall`: `running`, or a number, six arguments and two addresses.
+fn parse_syscall(text: &str) -> Option<[u64; 2]> {
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let argument = words.next()?.strip_prefix("0x")?;
+    Some([number, u64::from_str_radix(argument, 16).ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_call_a_thread_sleeps_in_is_read() {
+        assert_eq!(parse_syscall("202 0x7ffd0 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n"), Some([202, 0x7ffd0]));
+        assert_eq!((parse_syscall("running\n"), parse_syscall("-1 0x7ffe 0x7f00\n")), (None, None));
+        assert_eq!(policy_text("1", "80"), "SCHED_FIFO 80");
+    }
+
+    #[test]
+    fn all_threads_of_a_process_and_its_descriptors_are_found() {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::Builder::new().name("a thread".to_owned()).spawn(move || stopped.recv());
+        let file = fs::File::open("/proc/self/stat").unwrap();
+        let mut tasks = Tasks::of_process(pid).unwrap();
+        while !tasks.tasks.values().any(|task| task.comm == "a thread") {
+            std::thread::yield_now();
+            tasks = Tasks::of_process(pid).unwrap();
+        }
+        assert!(tasks.tasks.values().all(|task| task.tgid == pid));
+        assert!(tasks.descriptors.values().any(|one| one.target.ends_with("/stat")), "{file:?}");
+        drop(stop);
+        let _ = other.unwrap().join();
+        assert!(Tasks::of_process(i32::MAX).is_err() && Tasks::of_name("no such name").is_err());
+    }
+}

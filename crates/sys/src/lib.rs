@@ -1,0 +1,28 @@
+//! Thin, safe faces of the system calls that no library offers in the form needed here.
+//!
+//! Scheduling calls are made raw: musl's wrappers return ENOSYS for them.
+
+pub mod clock;
+pub mod counter;
+pub mod datagram;
+pub mod doorbell;
+mod error;
+pub mod held;
+pub mod litmus;
+pub mod memory;
+pub mod modules;
+pub mod mqueue;
+pub mod perf;
+pub mod pipes;
+pub mod process;
+pub mod relax;
+pub mod sched;
+pub mod schedclock;
+pub mod signals;
+pub mod slots;
+pub mod spawn;
+pub mod swap;
+pub mod timersignal;
+pub mod tracefs;
+
+pub use error::Error;
