@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod booted;
 pub mod catalogue;
 pub mod deployment;
@@ -24,6 +25,7 @@ pub mod smt;
 pub mod stray;
 pub mod tenants;
 
+pub use answer::{Answer, SCHEMA, answer};
 pub use booted::booted;
 pub use catalogue::{Catalogue, Count, Mechanism, mechanisms_page};
 pub use judge::{Audit, Requested, audit, audit_requested, audit_with_line, snapshot, values};

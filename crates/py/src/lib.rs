@@ -1,4 +1,5 @@
-//! The Python package: runs as Arrow and NumPy, the analysis, schedulability. No machine is touched and nothing needs Linux.
+//! The Python package: runs as Arrow and NumPy, the analysis, schedulability, the audit of captured
+//! machines. No machine is changed and nothing needs Linux.
 //!
 //! Here are the functions as Python's interpreter calls them (`stillcore._native`); what users import, with names, defaults and
 //! documentation, is in `python/stillcore`. Everything long runs without the interpreter's lock. pyo3's macros expand to `unsafe` of their
@@ -11,10 +12,12 @@
 //! | `samples`, `events` | what a run holds, as tables |
 //! | `run` | a run's own words, and its conclusions |
 //! | `describe`, `compare`, `exposure` | the analysis: statistics of samples, groups of runs, events per operation |
+//! | `audit` | a machine, captured or this one, judged by the catalogue |
 //! | `sched/` | task sets, tests, studies |
 //! | `parallel` | many sets at once |
 #![forbid(unsafe_code)]
 
+mod audit;
 mod compare;
 mod describe;
 mod error;
@@ -33,6 +36,8 @@ use pyo3::prelude::*;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::audit::audit_machine;
     #[pymodule_export]
     use super::compare::{Runs, compare, compare_chi2, load_runs, rank};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use super::{Catalogue, Layer, Probe};
 use std::fmt;
 
 /// Mechanisms by what can be known of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
     /// All.
     pub all: usize,

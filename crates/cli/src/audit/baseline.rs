@@ -3,7 +3,7 @@
 //! States from best to worst: ok and not applicable, unknown, immovable, boot, fixable. A fixable
 //! finding is the worst to leave.
 
-use super::{Audited, SCHEMA};
+use audit::{Answer, SCHEMA};
 use model::{Cpus, Error, Finding, FindingState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ struct Earlier {
 }
 
 /// Compares. Errors: a file that is no audit, or one of other CPUs.
-pub(crate) fn compare(file: &Path, audited: &Audited) -> Result<Changes, Error> {
+pub(crate) fn compare(file: &Path, audited: &Answer) -> Result<Changes, Error> {
     let text = std::fs::read_to_string(file).map_err(|source| Error::io("read", file, source))?;
     let expected = "the output of stillcore audit --json";
     let earlier: Earlier = serde_json::from_str(&text)

@@ -5,20 +5,12 @@ mod sarif;
 mod text;
 
 use anyhow::Context;
-use audit::Count;
-use audit::fixes::Fixes;
-use audit::{Audit, Catalogue, audit_with_line};
+use audit::{Answer, Catalogue};
 use clap::Args;
 use machine::Root;
-use model::boot::BootLine;
-use model::fix::FixFinding;
-use model::{Cpus, Finding, Machine};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use model::{Cpus, Finding};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-/// Schema of the JSON answer.
-pub(crate) const SCHEMA: &str = "stillcore.audit/1";
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
@@ -47,17 +39,6 @@ pub(crate) struct AuditArgs {
     pub(crate) catalogue: Option<PathBuf>,
 }
 
-/// All that an audit found.
-pub(crate) struct Audited {
-    pub(crate) machine: Machine,
-    pub(crate) cpus: Cpus,
-    pub(crate) housekeeping: Cpus,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) boot_line: BootLine,
-    pub(crate) fixes: Vec<FixFinding>,
-    pub(crate) count: Count,
-}
-
 /// Audits; 2 when a finding fails.
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<u8> {
     let catalogue = match &args.catalogue {
@@ -65,7 +46,7 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<u8> {
         None => Catalogue::embedded()?,
     };
     let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
-    let audited = audited(&root, &catalogue, args.cpus.clone())?;
+    let audited = audit::answer(&root, &catalogue, args.cpus.clone())?;
     let changes = match &args.baseline {
         Some(file) => Some(baseline::compare(file, &audited).with_context(|| file.display().to_string())?),
         None => None,
@@ -73,7 +54,7 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<u8> {
     if args.sarif {
         println!("{}", sarif::log(&catalogue, &audited));
     } else if args.json {
-        println!("{}", answer(&audited, changes.as_ref())?);
+        println!("{}", json(&audited, changes.as_ref())?);
     } else {
         print!("{}", text::page(&audited, args.all, changes.as_ref()));
     }
@@ -84,51 +65,8 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<u8> {
     Ok(if failed { 2 } else { 0 })
 }
 
-fn audited(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> anyhow::Result<Audited> {
-    let machine = machine::read(root)?;
-    let cpus = match cpus {
-        Some(cpus) => {
-            machine::check_cpus(&machine, &cpus)?;
-            cpus
-        }
-        None => machine::cpus_default(&machine, &machine.topology.online)?,
-    };
-    let housekeeping =
-        machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.minus(&cpus));
-    let Audit { findings, boot_line } = audit_with_line(root, &machine, catalogue, &cpus);
-    let fixes = Fixes::embedded()?.judge(root, &machine);
-    let count = catalogue.count();
-    Ok(Audited { machine, cpus, housekeeping, findings, boot_line, fixes, count })
-}
-
-/// Findings by state.
-pub(crate) fn counts(findings: &[Finding]) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::new();
-    for finding in findings {
-        *counts.entry(finding.state.name()).or_default() += 1;
-    }
-    counts
-}
-
-fn answer(audited: &Audited, changes: Option<&baseline::Changes>) -> anyhow::Result<Value> {
-    let mut value = json!({
-        "schema": SCHEMA,
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "machine": serde_json::to_value(&audited.machine)?,
-        "cpus": serde_json::to_value(&audited.cpus)?,
-        "housekeeping": serde_json::to_value(&audited.housekeeping)?,
-        "findings": serde_json::to_value(&audited.findings)?,
-        "boot_line": serde_json::to_value(&audited.boot_line)?,
-        "counts": counts(&audited.findings),
-        "mechanisms": {
-            "all": audited.count.all,
-            "read": audited.count.read,
-            "build": audited.count.build,
-            "practices": audited.count.practices,
-        },
-        "failed": audited.findings.iter().filter(|finding| finding.failed()).count(),
-        "fixes": serde_json::to_value(&audited.fixes)?,
-    });
+fn json(answer: &Answer, changes: Option<&baseline::Changes>) -> anyhow::Result<Value> {
+    let mut value = serde_json::to_value(answer)?;
     if let Some(changes) = changes {
         value["baseline"] = serde_json::to_value(changes)?;
     }

@@ -1,13 +1,13 @@
 //! An audit as a SARIF 2.1.0 log (OASIS, Static Analysis Results Interchange Format), which CI
 //! systems show beside a change.
 
-use super::Audited;
+use audit::Answer;
 use audit::Catalogue;
 use model::{Finding, FindingState};
 use serde_json::{Value, json};
 
 /// The log: one rule per mechanism, one result per finding.
-pub(crate) fn log(catalogue: &Catalogue, audited: &Audited) -> Value {
+pub(crate) fn log(catalogue: &Catalogue, audited: &Answer) -> Value {
     let rules: Vec<_> = catalogue
         .mechanisms
         .iter()
@@ -34,7 +34,7 @@ pub(crate) fn log(catalogue: &Catalogue, audited: &Audited) -> Value {
     })
 }
 
-fn result(finding: &Finding, audited: &Audited) -> Value {
+fn result(finding: &Finding, audited: &Answer) -> Value {
     let (kind, level) = match finding.state {
         FindingState::Ok => ("pass", "none"),
         FindingState::NotApplicable => ("notApplicable", "none"),

@@ -1,8 +1,8 @@
 //! An audit as a page of text: what fails first, the rest as counts.
 
 use super::baseline::Changes;
-use super::{Audited, counts};
 use crate::isolate::boot_line;
+use audit::Answer;
 use model::fix::{FixFinding, FixState};
 use model::{Finding, FindingState};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ const SECTIONS: [(FindingState, bool, &str); 7] = [
 ];
 
 /// The page.
-pub(crate) fn page(audited: &Audited, all: bool, changes: Option<&Changes>) -> String {
+pub(crate) fn page(audited: &Answer, all: bool, changes: Option<&Changes>) -> String {
     let mut page = head(audited);
     for (state, unproven, title) in SECTIONS {
         let quiet = matches!(state, FindingState::Ok | FindingState::NotApplicable);
@@ -44,7 +44,7 @@ pub(crate) fn page(audited: &Audited, all: bool, changes: Option<&Changes>) -> S
     page
 }
 
-fn head(audited: &Audited) -> String {
+fn head(audited: &Answer) -> String {
     let machine = &audited.machine;
     let guest = machine.hypervisor.as_ref().map_or(String::new(), |name| {
         format!("; a virtual machine ({name}), whose host can take any CPU away")
@@ -108,9 +108,8 @@ fn compared(page: &mut String, changes: &Changes) {
     }
 }
 
-fn tail(audited: &Audited) -> String {
-    let counts: Vec<_> =
-        counts(&audited.findings).into_iter().map(|(state, count)| format!("{count} {state}")).collect();
+fn tail(audited: &Answer) -> String {
+    let counts: Vec<_> = audited.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let choices = audited.findings.iter().filter(|finding| finding.optional).count();
     let unproven = audited.findings.iter().filter(|finding| finding.unproven).count();
     let of_unknown = if unproven == 0 {
@@ -126,7 +125,7 @@ fn tail(audited: &Audited) -> String {
     };
     format!(
         "\n{}\nof them {}{of_unknown}; {choices} of them are choices; {failed} fail\n{next}\n",
-        audited.count,
+        audited.mechanisms,
         counts.join(", ")
     )
 }

@@ -1,4 +1,6 @@
-"""Runs of stillcore as Arrow and NumPy, their analysis, and schedulability. Needs neither root nor Linux.
+"""Runs of stillcore as Arrow and NumPy, their analysis, schedulability, and audits of captured machines.
+
+Needs neither root nor Linux.
 
 >>> import stillcore                                                    # doctest: +SKIP
 >>> run = stillcore.open("run")                                         # doctest: +SKIP
@@ -8,6 +10,7 @@
 from __future__ import annotations
 
 from . import analysis, sched
+from ._audit import audit
 from ._error import Error
 from ._native import Table, __version__
 from ._record import Record
@@ -21,6 +24,7 @@ __all__ = [
     "Table",
     "__version__",
     "analysis",
+    "audit",
     "best",
     "chi2",
     "compare",

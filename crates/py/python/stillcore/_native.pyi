@@ -66,6 +66,7 @@ class Table:
     def to_numpy(self) -> dict[str, NDArray[Any]]:
         """Every column as a NumPy array, by name."""
 
+def audit_machine(root: _Path, cpus: str | None, catalogue: _Path | None) -> str: ...
 def read_run(path: _Path) -> str: ...
 def read_samples(
     path: _Path, probe: str | None, phase: str | None, cpu: int | None, counted: bool
