@@ -7,13 +7,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a calibration that cannot go on stops")]
 
-use analysis::effective;
 use analysis::groups::chi2::chi2;
 use analysis::groups::figures::Figure;
 use analysis::groups::measured::{MeasuredRun, MeasuredWindow, Samples, Tool};
 use analysis::groups::{Question, compare};
-use analysis::resample::{BlockedSamples, generator};
-use analysis::series::Series;
 use analysis::summary;
 use analysis::tail::{Tail, estimate};
 use model::run::ProbeRecord;
@@ -22,6 +19,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use result::{Limit, Of, Row, Sink};
 use statrs::distribution::{ContinuousCDF, Normal};
+use stats::effective;
+use stats::resample::{BlockedSamples, generator};
+use stats::series::Series;
 
 const PERIOD_NS: i64 = 1_000_000;
 const N: usize = 20_000;

@@ -12,8 +12,6 @@ use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
 use crate::noise_causes::{self, Evidence, NoiseCauses};
 use crate::overlap::Intervals;
-use crate::parallel;
-use crate::resample;
 use crate::schedule::schedule;
 use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
@@ -28,6 +26,8 @@ use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::{growth, samples_file, store};
+use stats::parallel;
+use stats::resample;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -7,11 +7,11 @@
 use crate::Error;
 use crate::drift::{self, Drift, Frequency};
 use crate::ipi::Columns;
-use crate::slots::{Slot, slots};
 use model::Sample;
 use model::clocks::{ClocksRecord, Pair, SCHEDULER};
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};
+use stats::slots::{Slot, slots};
 
 /// The counters of a CPU, which count ticks; the other clocks count ns.
 const COUNTERS: [&str; 2] = ["tsc", "cntvct"];

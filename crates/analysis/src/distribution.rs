@@ -3,17 +3,16 @@
 //!
 //! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The American Statistician 50
 //! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
-//! ([`crate::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
+//! ([`stats::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
-use crate::linear::by_us;
 use crate::missed;
-use crate::series::Series;
 use crate::shape::{Distribution, Stolen};
 use model::Sample;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
+use stats::linear::by_us;
+use stats::series::Series;
 
-const WHOLE: u64 = 100_000;
 /// Thresholds of the exceedance table, ns: 1, 2, 5 of each decade from 1 µs to 10 ms.
 pub const THRESHOLDS_NS: [i64; 13] = [
     1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000,
@@ -86,14 +85,9 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
 pub fn duration_ns(record: &ProbeRecord) -> u64 {
     match record.probe {
         ProbeKind::Noise if record.spin_ns > 0 => record.spin_ns,
-        ProbeKind::Noise => crate::stretches::Stretches::new(record.slices.clone()).length_ns(),
+        ProbeKind::Noise => stats::stretches::Stretches::new(record.slices.clone()).length_ns(),
         _ => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
     }
-}
-
-/// The rank, from 1, of the quantile of `parts` in 100,000 among `n`; 0 for n = 0.
-pub fn nearest_rank(n: usize, parts: u64) -> usize {
-    (n as u128 * u128::from(parts)).div_ceil(u128::from(WHOLE)) as usize
 }
 
 /// The thresholds to report, ascending. Below the shortest stored gap every share would be 1.
@@ -177,14 +171,6 @@ mod tests {
             flags: 0,
         };
         values.iter().enumerate().map(at).collect()
-    }
-
-    #[test]
-    fn ranks_are_exact_where_floats_are_not() {
-        assert_eq!(nearest_rank(1_000_000, 99_999), 999_990);
-        assert_eq!(nearest_rank(10, 90_000), 9);
-        assert_eq!(nearest_rank(11, 90_000), 10);
-        assert_eq!(nearest_rank(0, 50_000), 0);
     }
 
     #[test]

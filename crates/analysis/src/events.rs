@@ -1,6 +1,5 @@
 //! The interference events of one window on one CPU, and the kernel's own counters beside them.
 
-use crate::bounds::count_upper;
 use crate::decode::SOFTIRQS;
 use crate::labels::Labels;
 use crate::shape::{ClassCount, CrossCheck, LabelCount, WindowEvents};
@@ -8,6 +7,7 @@ use crate::tally::Tally;
 use model::EventClass;
 use model::events::{EventCatalogue, Role};
 use model::run::{ProbeRecord, Window};
+use stats::bounds::count_upper;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most labels listed for a class.

@@ -5,12 +5,12 @@
 //! later than all others: it counts as such. The samples of one window are taken for independent draws; that they are is an assumption.
 
 use crate::analyse::{belonging, unbiased};
-use crate::bounds;
 use crate::error::Error;
 use crate::missed;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
 use model::{Sample, samples_file, store};
+use stats::bounds;
 use std::collections::BTreeMap;
 use std::path::Path;
 

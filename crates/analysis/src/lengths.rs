@@ -8,12 +8,12 @@
 //! tracepoints, so that without recording they would be lower bounds.
 
 use crate::decode::Decoder;
-use crate::distribution::nearest_rank;
 use crate::labels::CpuSets;
 use crate::taskset::{Spread, spread};
 use crate::view::{KernelEvent, Target, What};
 use model::EventClass;
 use serde::{Deserialize, Serialize};
+use stats::nearest_rank;
 use std::collections::BTreeMap;
 
 /// One term by tracepoints.

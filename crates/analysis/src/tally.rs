@@ -11,11 +11,11 @@ use crate::labels::LabelId;
 use crate::overlap::Intervals;
 use crate::shape::CountNs;
 use crate::spans::Span;
-use crate::stretches::Stretches;
 use crate::view::{KernelEvent, What};
 use model::EventClass;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
+use stats::stretches::Stretches;
 
 /// Length of the blocks in which events are counted for their dispersion, ns.
 pub const BLOCK_NS: i64 = 100_000_000;

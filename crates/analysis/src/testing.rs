@@ -1,14 +1,11 @@
 //! Records and series for the tests of this crate.
 
 use crate::attribute::Causes;
-use crate::random::{normal, uniform};
-use crate::resample::generator;
 use crate::spans::{Known, Span};
 use crate::view::{Level, Task};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind};
 use model::{Cpus, EventClass};
-use rand_chacha::ChaCha8Rng;
 
 /// A kernel without PREEMPT_RT, all of whose interrupts are recorded.
 pub(crate) const KNOWN: Known = Known {
@@ -69,33 +66,5 @@ pub(crate) fn run() -> Run {
         observer: ObserverCost::default(),
         seeds: std::collections::BTreeMap::new(),
         limits: Vec::new(),
-    }
-}
-
-/// Latencies that depend on each other: an autoregression of first order around 20 µs with deviation 1 µs, and an exponential part.
-pub(crate) struct Ar1 {
-    rho: f64,
-    state: f64,
-    /// Mean of the exponential part, ns.
-    pub(crate) tail_ns: f64,
-    random: ChaCha8Rng,
-}
-
-impl Ar1 {
-    /// Without an exponential part.
-    pub(crate) fn new(rho: f64, seed: u64) -> Self {
-        let mut random = generator(seed, 91);
-        Self { rho, state: normal(&mut random), tail_ns: 0.0, random }
-    }
-
-    /// The next values, ns.
-    pub(crate) fn values(&mut self, n: usize) -> Vec<i64> {
-        (0..n).map(|_| self.next()).collect()
-    }
-
-    fn next(&mut self) -> i64 {
-        self.state = self.rho * self.state + (1.0 - self.rho * self.rho).sqrt() * normal(&mut self.random);
-        let tail = -self.tail_ns * (1.0 - uniform(&mut self.random)).ln();
-        (20_000.0 + 1_000.0 * self.state + tail) as i64
     }
 }

@@ -1,5 +1,5 @@
 //! Whether the wake-up probe and cyclictest see the same distribution: runs of both in turns in one lab guest, quantiles of each run,
-//! and for each quantile the median ratio over the pairs of runs with its run-level bootstrap interval (`analysis::runs`).
+//! and for each quantile the median ratio over the pairs of runs with its run-level bootstrap interval (`stats::runs`).
 //! `cargo bench -p stillcore --bench distribution [-- --kernel K --pairs N --seconds N]`; needs QEMU and the binary for guests.
 //!
 //! An interval that contains 1 means that these runs cannot distinguish the two. Guest times mean
@@ -47,7 +47,7 @@ fn compare(rows: &mut Sink) -> Result<(), Failed> {
     for (index, name) in ["minimum", "p50", "p90"].iter().enumerate() {
         let column = |runs: &[[f64; 3]]| runs.iter().map(|run| run[index]).collect::<Vec<_>>();
         let (ours, theirs) = (column(&ours), column(&theirs));
-        let found = analysis::runs::compare(&ours, &theirs, 1).ok_or_else(|| Failed::because("no pairs"))?;
+        let found = stats::runs::compare(&ours, &theirs, 1).ok_or_else(|| Failed::because("no pairs"))?;
         let [low, high] = found.interval.map_or([None; 2], |ends| ends.map(Some));
         let row = Row::new(format!("wake-up: {name}"), median(ours) / 1e3, "us").n(pairs as u64);
         let row = row.beside("cyclictest", median(theirs) / 1e3);

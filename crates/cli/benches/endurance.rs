@@ -12,10 +12,10 @@ mod state;
 
 mod common;
 
-use analysis::time::trend::trend;
 use common::{Failed, option, run};
 use result::{Limit, Of, Row, Sink};
 use serde_json::Value;
+use stats::time::trend::trend;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

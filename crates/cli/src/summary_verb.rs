@@ -81,7 +81,7 @@ fn text(one: &Summary, limits: &[i64]) -> String {
         time(one.min_ns),
         time(one.observed_max_ns)
     );
-    let row = |quantile: &analysis::shape::Quantile| {
+    let row = |quantile: &stats::sampled::Quantile| {
         let interval =
             quantile.interval_ns.map(|[low, high]| format!("{} to {}", format::ns(low), format::ns(high)));
         vec![

@@ -51,8 +51,8 @@ mod tests {
         let text = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         65536   \
                     unlimited   bytes\nMax realtime priority     unlimited            99\n";
         let soft = |name| soft_limit(text, name);
-        assert_eq!(soft_limit(&limits, "Max locked memory"), Some(65536));
-        assert_eq!((soft_limit(&limits, "Max realtime priority"), soft("Max nice")), (None, None));
+        assert_eq!(soft("Max locked memory"), Some(65536));
+        assert_eq!((soft("Max realtime priority"), soft("Max nice")), (None, None));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //! window of a run.
 
 use crate::error::{Answer, Wrong};
-use analysis::bounds::share_upper;
 use analysis::distribution::distribution;
 use model::Sample;
 use model::run::ProbeRecord;
 use model::sample::{Policy, ProbeKind};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
+use stats::bounds::share_upper;
 
 /// Every probe by its name.
 pub(crate) fn probe(name: &str) -> Answer<ProbeKind> {

@@ -1,7 +1,8 @@
 //! How sure the statistics of a window are, in words: effective numbers, intervals, rule of three.
 
-use analysis::shape::{Distribution, Exceedance};
+use analysis::shape::Distribution;
 use model::sample::ProbeKind;
+use stats::sampled::Exceedance;
 
 use crate::distribution::quantiles;
 use crate::{Document, format};

@@ -1,10 +1,10 @@
 //! Sentences about periodic jobs, the same in text and page; ASCII.
 
 use crate::{format, guarantee};
-use analysis::peaks::{Peaks, Period};
 use analysis::periodic::{Drift, Figure, Jobs, Process};
 use model::Run;
 use model::run::{JobRecord, ProbeRecord};
+use stats::peaks::{Peaks, Period};
 
 /// The record of a process, and what its jobs say.
 pub(crate) fn processes<'a>(

@@ -13,7 +13,7 @@ const CHANGES: usize = 6;
 pub(crate) fn has_findings(section: &TimeSection) -> bool {
     !section.periods.is_empty()
         || !section.changes.is_empty()
-        || section.drift.as_ref().is_some_and(analysis::time::trend::Trend::drifts)
+        || section.drift.as_ref().is_some_and(stats::time::trend::Trend::drifts)
 }
 
 /// Which window it is.

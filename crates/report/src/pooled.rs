@@ -2,8 +2,9 @@
 //!
 //! Rates are per CPU and second: counts and CPU time are summed before they are divided.
 
+use analysis::Analysis;
 use analysis::shape::LabelCount;
-use analysis::{Analysis, shape::ClassCount, shape::WindowEvents};
+use analysis::shape::{ClassCount, WindowEvents};
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass};
 use std::collections::BTreeMap;

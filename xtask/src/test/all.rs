@@ -82,6 +82,7 @@ const IN_GUESTS: &[&str] = &[
     "crates/lab/",
     "crates/model/",
     "crates/analysis/",
+    "crates/stats/",
     "catalogue/",
 ];
 

@@ -43,7 +43,7 @@ pub(crate) struct Program {
 
 /// How far libraries are optimised for their own tests, where less than for the command is enough.
 /// A test build compiles the library again: it takes three times as long with optimisation.
-const FOR_THEIR_TESTS: [(&str, u8); 10] = [
+const FOR_THEIR_TESTS: [(&str, u8); 11] = [
     ("stillcore-analysis", 1),
     ("stillcore-audit", 0),
     ("stillcore-disturb", 0),
@@ -54,6 +54,7 @@ const FOR_THEIR_TESTS: [(&str, u8); 10] = [
     ("stillcore-model", 0),
     ("stillcore-record", 0),
     ("stillcore-sched", 0),
+    ("stillcore-stats", 1),
 ];
 
 /// The same for the arm64 guest of the fast tier: recording takes little of its time, scheduling

@@ -10,8 +10,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("result", &[]),
     ("ftrace", &[]),
+    ("stats", &[]),
     ("sched", &[]),
-    ("analysis", &["model", "ftrace"]),
+    ("analysis", &["model", "ftrace", "stats"]),
     ("sys", &["model"]),
     ("machine", &["model"]),
     ("boot", &["model", "machine"]),
@@ -24,16 +25,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("graph", &["model", "sys", "machine", "journal", "record", "measure"]),
     ("lab", &["model", "machine"]),
     ("study", &["model"]),
-    ("report", &["model", "analysis", "sched"]),
-    ("fixture", &["machine"]),
+    ("report", &["model", "stats", "analysis", "sched"]),
+    ("fixture", &["stats", "machine"]),
     ("stillcore", ALL),
-    ("py", &["model", "ftrace", "sched", "machine", "boot", "audit", "analysis", "report"]),
+    ("py", &["model", "ftrace", "stats", "sched", "machine", "boot", "audit", "analysis", "report"]),
     ("xtask", &["result"]),
 ];
 
 /// What the command may use: everything but what tests and benches are for.
 const ALL: &[&str] = &[
-    "model", "ftrace", "sched", "analysis", "sys", "machine", "boot", "audit", "journal", "record",
+    "model", "ftrace", "stats", "sched", "analysis", "sys", "machine", "boot", "audit", "journal", "record",
     "disturb", "isolate", "measure", "graph", "lab", "study", "report",
 ];
 

@@ -3,26 +3,28 @@
 //! Each statistic of the disturbed window is compared with the same statistic of the idle windows
 //! before and after. Wake-up quantiles are those of all releases, the missed ones charged with the
 //! lateness they had ([`crate::missed`]). Statistics of samples get block-bootstrap intervals
-//! ([`crate::resample`]); event rates get an exact test, deflated by their dispersion and adjusted
-//! over the classes ([`crate::rates`]). One run is one machine state: the verdict is about these
+//! ([`stats::resample`]); event rates get an exact test, deflated by their dispersion and adjusted
+//! over the classes ([`stats::rates`]). One run is one machine state: the verdict is about these
 //! three windows, not about another boot.
 
 mod decide;
 
 pub use decide::{Chance, Trio, decide, withheld};
 
-use crate::dispersion::dispersion;
 use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
-use crate::rates::{self, Rate};
-use crate::resample::{self, BlockedSamples};
 use crate::shape::Comparison;
-use crate::stretches::Stretches;
 use crate::tally::Tally;
 use crate::words;
 use model::EventClass;
 use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
+use stats::dispersion::dispersion;
+use stats::rates;
+use stats::rates::Rate;
+use stats::resample;
+use stats::resample::BlockedSamples;
+use stats::stretches::Stretches;
 use std::collections::BTreeSet;
 
 /// What is known of one window on one CPU.

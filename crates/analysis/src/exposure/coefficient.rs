@@ -2,12 +2,12 @@
 //!
 //! κ = (N/T − B/S) · T / ops, with N events in the time T of the operations and B events in the time S of both idle controls, on one
 //! measured CPU. Interval: that of the difference of two Poisson rates ([`rates::difference_interval`], Garwood's limits), bunched as
-//! the background is. Where nothing was counted: the rule of three, 3/ops ([`crate::bounds`]).
+//! the background is. Where nothing was counted: the rule of three, 3/ops ([`stats::bounds`]).
 
 use super::facts::Count;
-use crate::bounds::count_upper;
-use crate::rates::{Rate, difference_interval, p_value};
 use serde::{Deserialize, Serialize};
+use stats::bounds::count_upper;
+use stats::rates::{Rate, difference_interval, p_value};
 
 /// Events of one class, or of all, per successful operation on one measured CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,16 +4,16 @@
 //! one that must not. A class that the negative one changed is the machine's own activity and is
 //! left out of every row (`unsteady`). If the positive one is not seen in the remaining classes,
 //! the observer is blind. If no control gives a result, no row is valid. Several classes are tested
-//! at once, so that their probabilities are adjusted (Holm, [`crate::rates::holm`]).
+//! at once, so that their probabilities are adjusted (Holm, [`stats::rates::holm`]).
 
 use super::coefficient::{Coefficient, coefficient};
 use super::facts::{CellFacts, Count, SourceCount, Stretch};
 use super::idle;
 use super::unsteady::{changed, steady};
-use crate::rates::holm;
 use model::EventClass;
 use model::stressor::StressorState;
 use serde::{Deserialize, Serialize};
+use stats::rates::holm;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A class counts as seen below this probability, adjusted for all classes of a cell.

@@ -9,7 +9,6 @@ use crate::Error;
 use crate::attribute::events::Attributed;
 use crate::attribute::windows::{attributed_in, windows_of};
 use crate::decode::Decoder;
-use crate::dispersion::dispersion;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use model::machine::Snapshot;
@@ -17,6 +16,7 @@ use model::run::{Run, TraceRecord, Window};
 use model::stressor::{StressorRecord, StressorState};
 use model::{Cpus, EventClass, store};
 use serde::{Deserialize, Serialize};
+use stats::dispersion::dispersion;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 
 use super::conclude::{Row, of_class};
 use super::facts::{CellFacts, Stretch};
-use crate::rates::{Rate, holm, p_value};
 use model::EventClass;
+use stats::rates::{Rate, holm, p_value};
 use std::collections::BTreeMap;
 
 /// Idle before and idle after count as different below this probability. A study tests every cell.

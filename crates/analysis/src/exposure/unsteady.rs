@@ -8,8 +8,8 @@
 use super::coefficient::{Coefficient, coefficient};
 use super::conclude::{ClassCoefficient, Row};
 use super::facts::Count;
-use crate::rates::holm;
 use model::EventClass;
+use stats::rates::holm;
 
 /// A class counts as changed below this probability, adjusted for all classes of the control. A
 /// class left out by chance costs less than one that is believed by chance.

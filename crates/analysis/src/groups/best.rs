@@ -10,9 +10,9 @@ use super::draws::{self, GroupFigure};
 use super::figures::Figure;
 use super::measured::{MeasuredRun, MeasuredWindow};
 use super::{Question, admitted, of_group};
-use crate::rates::holm;
 use model::sample::ProbeKind;
 use serde::Serialize;
+use stats::rates::holm;
 
 /// Groups by their loss.
 #[derive(Debug, Clone, Serialize)]
@@ -91,7 +91,7 @@ pub fn best(
     let family = figures.len() * figures.len().saturating_sub(1) / 2;
     let pairs = if judged { p_pairs(&figures) } else { Vec::new() };
     let worse = if judged { p_worse(&figures, &pairs) } else { vec![None; figures.len()] };
-    let different = pairs.iter().filter(|(_, _, p)| *p <= super::decide::ALPHA);
+    let different = pairs.iter().filter(|(_, _, p)| *p <= stats::decide::ALPHA);
     let apart: Vec<(usize, usize)> = different.map(|(a, b, _)| (*a, *b)).collect();
     let p_best = if judged { p_best(&figures) } else { vec![None; figures.len()] };
     let mut ranked: Vec<Ranked> = figures
@@ -106,7 +106,7 @@ pub fn best(
             p_best: p_best[group],
             p_worse: worse[group],
             letters: String::new(),
-            may_be_best: worse[group].is_none_or(|p| p > super::decide::ALPHA),
+            may_be_best: worse[group].is_none_or(|p| p > stats::decide::ALPHA),
         })
         .collect();
     ranked.sort_by(|a, b| a.value.total_cmp(&b.value));

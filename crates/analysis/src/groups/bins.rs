@@ -4,7 +4,7 @@
 //! known to one width. What lies beyond the last bin is counted, and only its number and the tool's
 //! own maximum are known.
 
-use crate::distribution::nearest_rank;
+use stats::nearest_rank;
 
 /// Counts by bin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -13,13 +13,14 @@
 //! Why it misleads: the statistic grows in proportion to the number of samples, so that for some n every difference is rejected and for
 //! some other none; samples of one run depend on each other and on their boot, which inflates it by orders; a lower latency is as bad as a
 //! higher one; and bins that the reference left empty, where the worst cases are, have no term. Beside it stand the reference against
-//! itself, and the probability of as large a statistic were the labels of whole runs exchangeable ([`super::permute`]).
+//! itself, and the probability of as large a statistic were the labels of whole runs exchangeable ([`stats::permute`]).
 
 use super::measured::{MeasuredWindow, Samples};
-use super::permute::{self, Exchanged};
 use super::qq::{QqPlot, qq};
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
+use stats::permute;
+use stats::permute::Exchanged;
 use std::collections::BTreeMap;
 
 /// Width of a bin, ns.

@@ -13,9 +13,9 @@
 //! any ratio of variances (Robinson, Annals of Statistics 4 (1976)).
 
 use super::figures::InRun;
-use crate::random::{below, normal, uniform};
-use crate::resample::generator;
 use rand_chacha::ChaCha8Rng;
+use stats::random::{below, normal, uniform};
+use stats::resample::generator;
 
 /// Draws of a group's statistic.
 pub const DRAWS: usize = 4_000;
@@ -67,7 +67,7 @@ pub fn group(runs: &[InRun], resolution: f64, stream: u64) -> GroupFigure {
 }
 
 /// Deviations of a share or rate of which no event was seen in so many trials or seconds: what the mean of a Poisson variable may be after
-/// none, exponential, so that its 95 % bound is the rule of three ([`crate::bounds`]). A bootstrap of zeros would be sure of zero.
+/// none, exponential, so that its 95 % bound is the rule of three ([`stats::bounds`]). A bootstrap of zeros would be sure of zero.
 pub fn none_seen(whole: f64, stream: u64) -> Vec<f64> {
     let mut random = generator(3, stream);
     (0..DRAWS).map(|_| -(1.0 - uniform(&mut random)).ln() / whole).collect()

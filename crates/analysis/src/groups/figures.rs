@@ -5,10 +5,10 @@
 //! ends with the bins.
 
 use super::measured::{MeasuredWindow, Samples};
-use crate::distribution::nearest_rank;
-use crate::resample::{generator, ratio_draws};
 use model::sample::ProbeKind;
 use serde::{Serialize, Serializer};
+use stats::nearest_rank;
+use stats::resample::{generator, ratio_draws};
 
 /// Draws within one run.
 const WITHIN: usize = 300;

@@ -8,11 +8,11 @@ use crate::Error;
 use crate::analyse::{belonging, unbiased};
 use crate::distribution::duration_ns;
 use crate::missed;
-use crate::resample::{BlockedSamples, block_count, block_of};
 use model::run::{ProbeRecord, Run, TRACED};
 use model::sample::{ProbeKind, Sample};
 use model::{Cpus, samples_file, store};
 use serde::Serialize;
+use stats::resample::{BlockedSamples, block_count, block_of};
 use std::path::Path;
 
 /// The tool that took the samples.

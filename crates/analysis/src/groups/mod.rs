@@ -10,27 +10,25 @@ pub mod bins;
 pub mod chi2;
 pub mod comparable;
 pub mod condition;
-pub mod decide;
 pub mod draws;
 pub mod figures;
 pub mod measured;
-pub mod permute;
 pub mod qq;
 pub mod shift;
 #[cfg(test)]
 mod tests;
 mod units;
-pub mod wasserstein;
 
-use crate::rates::holm;
 use comparable::Matched;
-use decide::{Margin, Verdict, more_runs, verdict};
 use draws::GroupFigure;
 use figures::{Figure, in_run};
 use measured::{MeasuredRun, MeasuredWindow};
 use model::sample::ProbeKind;
-use permute::Exchanged;
 use serde::Serialize;
+use stats::decide::{Margin, Verdict, more_runs, verdict};
+use stats::permute::{self, Exchanged};
+use stats::rates::holm;
+use stats::wasserstein;
 
 /// What to compare, and which difference matters.
 #[derive(Debug, Clone, Default)]

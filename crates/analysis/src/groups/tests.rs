@@ -6,15 +6,15 @@
 
 use super::chi2::chi2;
 use super::condition::Condition;
-use super::decide::{Margin, Verdict};
 use super::draws::{DRAWS, differences, group, interval, p_differs};
 use super::figures::{Figure, InRun, in_run};
 use super::measured::{MeasuredRun, MeasuredWindow, Samples, Tool};
 use super::{GroupComparison, Question, compare};
-use crate::random::{normal, uniform};
-use crate::resample::{BlockedSamples, generator};
 use model::sample::ProbeKind;
 use rand_chacha::ChaCha8Rng;
+use stats::decide::{Margin, Verdict};
+use stats::random::{normal, uniform};
+use stats::resample::{BlockedSamples, generator};
 
 /// How latencies of a configuration come about, ns.
 #[derive(Clone, Copy)]

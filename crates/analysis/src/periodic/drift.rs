@@ -2,8 +2,8 @@
 //! do not move the answer.
 
 use super::Figure;
-use crate::runs::median;
 use serde::{Deserialize, Serialize};
+use stats::runs::median;
 
 /// Wake-up dates against the grid `first + k · period` in CLOCK_MONOTONIC (Fig. 10), and their first difference (Figs. 11, 12).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -12,10 +12,10 @@ pub use drift::{Drift, drift};
 pub use over_time::OverTime;
 
 use crate::Error;
-use crate::peaks::{Peaks, peaks};
 use model::run::ProbeRecord;
 use model::{Cpus, Sample};
 use serde::{Deserialize, Serialize};
+use stats::peaks::{Peaks, peaks};
 
 /// One process that did jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@
 //! an octave, which is near enough for how samples depend on each other there.
 
 use super::counts::{edge, place};
-use crate::effective::{self, Tau};
+use stats::effective;
+use stats::effective::Tau;
 
 /// Buckets an octave, as a power of two.
 const FINE: u32 = 5;
@@ -74,7 +75,7 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Ar1;
+    use fixture::Ar1;
 
     #[test]
     fn dependence_is_that_of_the_series_however_it_comes_in() {

@@ -1,6 +1,6 @@
 //! One series of samples in bounded memory, however long: a hundred megabytes would hold it all, ten are used.
 //!
-//! The same statistics as those of a whole run ([`crate::series`]), in one pass over a samples
+//! The same statistics as those of a whole run ([`stats::series`]), in one pass over a samples
 //! file: losses and missed releases, quantiles, exceedances, the largest samples with their times.
 //! Quantiles are exact up to a millisecond ([`counts`]). In place of a bootstrap their intervals
 //! are those of ranks: the exact binomial interval of the effective number (C. Woodruff,
@@ -13,14 +13,14 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use crate::bounds::share_interval;
 use crate::distribution::THRESHOLDS_NS;
-use crate::series::{ABOVE, LEVELS, deepening, exceedance};
-use crate::shape::{Exceedance, Quantile};
 use cells::Cells;
 use counts::Counts;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
+use stats::bounds::share_interval;
+use stats::sampled::{Exceedance, Quantile};
+use stats::series::{ABOVE, LEVELS, deepening, exceedance};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -126,7 +126,7 @@ impl Builder {
         let at_least =
             |limit: i64| self.counts.steps().filter(|(value, _)| *value >= limit).map(|(_, n)| n).sum();
         let counts = thresholds.iter().map(|&limit| (limit, at_least(limit), self.cells.tau(limit)));
-        let counts: Vec<(i64, u64, crate::effective::Tau)> = counts.collect();
+        let counts: Vec<(i64, u64, stats::effective::Tau)> = counts.collect();
         let exceedances = deepening(&counts, n)
             .into_iter()
             .map(|(limit, count, tau)| exceedance(limit, count, n, tau, span_ns.max(0) as u64))
@@ -148,7 +148,7 @@ impl Builder {
     fn quantile(&self, parts: u64, n: u64) -> Quantile {
         let p = parts as f64 / 100_000.0;
         let mut quantile = Quantile { p, ..Quantile::default() };
-        let rank = crate::distribution::nearest_rank(n as usize, parts) as u64;
+        let rank = stats::nearest_rank(n as usize, parts) as u64;
         let Some(value) = self.at_rank(rank) else { return quantile };
         let above = self.cells.tau(value.saturating_add(1)).samples;
         let tau = above.max(self.cells.tau(value).samples);

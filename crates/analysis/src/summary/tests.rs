@@ -2,7 +2,8 @@
 
 use super::{LARGEST, of_file, of_run};
 use crate::distribution::distribution;
-use crate::testing::{Ar1, record};
+use crate::testing::record;
+use fixture::Ar1;
 use model::run::ProbeRecord;
 use model::sample::{ProbeKind, Sample, SampleMeta, flag};
 use model::samples_file::SampleWriter;
@@ -56,7 +57,7 @@ fn a_stream_says_what_the_whole_says() {
     let whole = ProbeRecord { missed, t1_ns: end, ..record(ProbeKind::Wakeup) };
     let whole = distribution(&whole, &samples);
     assert_eq!((summary.n, summary.excluded, summary.missed), (199_999, 1, missed));
-    let levels = |list: &[crate::shape::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
+    let levels = |list: &[stats::sampled::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
     assert!(levels(&summary.quantiles) >= 4 && levels(&whole.corrected_quantiles) >= 4);
     assert_eq!((summary.min_ns, summary.observed_max_ns), (whole.min_ns, whole.corrected_max_ns));
     assert_eq!(summary.largest[0], [whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap()]);
@@ -75,7 +76,7 @@ fn a_stream_says_what_the_whole_says() {
         assert!((0.5..2.0).contains(&(ours / theirs)), "{one:?} {other:?}");
     }
     let at =
-        |list: &[crate::shape::Exceedance], ns| list.iter().find(|e| e.threshold_ns == ns).unwrap().count;
+        |list: &[stats::sampled::Exceedance], ns| list.iter().find(|e| e.threshold_ns == ns).unwrap().count;
     assert_eq!(at(&summary.exceedances, 1_000_000), at(&whole.exceedances, 1_000_000));
     assert!(at(&summary.exceedances, 2_000_000) >= 20);
 }

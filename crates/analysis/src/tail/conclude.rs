@@ -1,17 +1,17 @@
 //! From one window's samples to an estimate of its tail, or to the reasons why there is none.
 
-use super::checks::{evenness, kpss, ljung_box, runs};
-use super::goodness::goodness;
-use super::law::{Extreme, Law, Pareto};
-use super::threshold::{Chosen, DRAWS, choose, peaks};
 use super::{Check, FARTHEST, LEAST_SAMPLES, Level, MaximaFit, ParetoFit, Tail};
 use crate::missed;
-use crate::random::uniform;
-use crate::resample::generator;
 use crate::words;
 use model::Sample;
 use model::run::{ProbeRecord, TRACED};
 use model::sample::ProbeKind;
+use stats::random::uniform;
+use stats::resample::generator;
+use stats::tail::checks::{evenness, kpss, ljung_box, runs};
+use stats::tail::goodness::goodness;
+use stats::tail::law::{Extreme, Law, Pareto};
+use stats::tail::threshold::{Chosen, DRAWS, choose, peaks};
 
 /// Level of each check: five of them refuse one good series in twenty at the most.
 const ALPHA: f64 = 0.01;

@@ -14,22 +14,15 @@
 //! the others, if the first half does not predict the second, if the two ways disagree, and beyond
 //! a hundred times the samples.
 
-pub mod checks;
 mod conclude;
-pub mod goodness;
-pub mod law;
-pub mod lmoments;
-mod simplex;
 #[cfg(test)]
 mod tests;
-mod threshold;
 
 pub use conclude::{estimate, of_window};
-use goodness::Goodness;
-use law::{Extreme, Pareto};
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
-pub use threshold::forward_stop;
+use stats::tail::goodness::Goodness;
+use stats::tail::law::{Extreme, Pareto};
 
 /// Levels farther out than so many times the samples are refused.
 pub const FARTHEST: f64 = 100.0;

@@ -1,12 +1,14 @@
 //! Laws are recovered from their own samples; series without a valid estimate are refused; the
 //! limits of every fit are shown.
 
-use super::law::{Extreme, Law, Pareto};
-use super::{Tail, estimate, forward_stop};
-use crate::random::{normal, uniform};
-use crate::resample::generator;
-use crate::testing::{Ar1, record};
+use super::{Tail, estimate};
+use crate::testing::record;
+use fixture::Ar1;
 use model::sample::ProbeKind;
+use stats::random::{normal, uniform};
+use stats::resample::generator;
+use stats::tail::law::{Extreme, Law, Pareto};
+use stats::tail::threshold::forward_stop;
 
 fn tail_of(values: &[i64], asked: &[f64]) -> Tail {
     let releases: Vec<(i64, i64)> =

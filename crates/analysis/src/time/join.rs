@@ -11,16 +11,16 @@
 //! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
 //! them, the source is named as what it is and the period of the spikes as its alias.
 
-use super::fold::{agreement, line};
 use super::instants::{Instant, Instants};
-use super::periods::SCATTER;
-use super::search::{LEAST, Spectra, Watch, search};
 use super::shape::Suspect;
 use crate::attribute::Confidence;
 use crate::attribute::table::{Table, Timed};
 use crate::labels::Labels;
 use crate::shape::SourceText;
 use model::EventClass;
+use stats::time::fold::{agreement, line};
+use stats::time::periods::SCATTER;
+use stats::time::search::{LEAST, Spectra, Watch, search};
 use std::collections::BTreeMap;
 
 /// The most suspects of a period.

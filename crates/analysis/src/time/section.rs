@@ -1,19 +1,19 @@
 //! One window's samples over time, and the sources of its trace, put together.
 
-use super::fold::agreement;
 use super::join::{Source, Spiking, suspects};
-use super::periods::{Period, periods};
-use super::phases::resultant;
-use super::search::Watch;
 use super::shape::{FoundIn, Looked, Periodicity, TimeSection};
-use super::spikes::{Spike, spikes, threshold};
-use super::trend::trend;
-use super::waves::{Wave, waves};
 use super::windows::{changes, windows};
-use crate::resample::generator;
-use crate::stretches::Stretches;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
+use stats::resample::generator;
+use stats::stretches::Stretches;
+use stats::time::fold::agreement;
+use stats::time::periods::{Period, periods};
+use stats::time::phases::resultant;
+use stats::time::search::Watch;
+use stats::time::spikes::{Spike, spikes, threshold};
+use stats::time::trend::trend;
+use stats::time::waves::{Wave, waves};
 
 /// Bins of a folded profile.
 const BINS: usize = 48;
@@ -113,7 +113,7 @@ fn equally_spaced(samples: &[(i64, i64)], step_ns: i64) -> Option<Vec<f64>> {
         return None;
     }
     let mut values: Vec<f64> = inside.iter().map(|one| one.1 as f64).collect();
-    let middle = crate::runs::median(&mut values)?;
+    let middle = stats::runs::median(&mut values)?;
     let mut spaced = vec![middle; length];
     inside.iter().for_each(|one| spaced[place(one.0)] = one.1 as f64);
     Some(spaced)
@@ -276,7 +276,7 @@ impl Window<'_> {
 mod tests {
     use super::*;
     use crate::testing::record;
-    use crate::time::testing::{normal, uniform};
+    use fixture::noise::{normal, uniform};
 
     const MS: i64 = 1_000_000;
 

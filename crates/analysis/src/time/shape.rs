@@ -1,11 +1,11 @@
 //! One window's samples over time: the section `time` of `analysis.json`.
 
-use super::trend::Trend;
 use crate::attribute::Confidence;
 use crate::shape::SourceText;
 use model::EventClass;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
+use stats::time::trend::Trend;
 
 /// The samples of one window on one CPU over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

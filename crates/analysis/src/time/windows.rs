@@ -1,9 +1,9 @@
 //! A window in parts of equal length: median, 99th percentile and maximum of each. What changes and drifts are looked for in.
 
-use super::change::splits;
 use super::shape::{Change, Windows};
-use crate::distribution::nearest_rank;
-use crate::runs::median;
+use stats::nearest_rank;
+use stats::runs::median;
+use stats::time::change::splits;
 
 /// Length of a part where that gives parts and samples enough, ns.
 const LENGTH_NS: i64 = 1_000_000_000;
@@ -63,8 +63,8 @@ pub(crate) fn changes(windows: &Windows, seed: u64) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resample::generator;
-    use crate::time::testing::normal;
+    use fixture::noise::normal;
+    use stats::resample::generator;
 
     const MS: i64 = 1_000_000;
 

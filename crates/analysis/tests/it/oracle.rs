@@ -3,13 +3,13 @@
 //!
 //! Series are made anew here, by the generator that the script describes.
 
-use analysis::block_length;
-use analysis::bounds::share_interval;
-use analysis::groups::wasserstein::distance_ns;
-use analysis::tail::goodness::{anderson_darling, cramer_von_mises};
-use analysis::tail::law::{Extreme, Law, Pareto};
-use analysis::tail::{checks, lmoments};
 use serde_json::Value;
+use stats::block_length;
+use stats::bounds::share_interval;
+use stats::tail::goodness::{anderson_darling, cramer_von_mises};
+use stats::tail::law::{Extreme, Law, Pareto};
+use stats::tail::{checks, lmoments};
+use stats::wasserstein::distance_ns;
 
 /// The script's generator.
 struct Stream(u64);

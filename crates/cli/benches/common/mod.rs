@@ -58,7 +58,7 @@ pub(crate) fn run(name: &str, bench: impl FnOnce(&mut Sink) -> Result<(), Failed
 
 /// The middle of the values, of an even number the mean of the two; NaN without any.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    analysis::runs::median(&mut values).unwrap_or(f64::NAN)
+    stats::runs::median(&mut values).unwrap_or(f64::NAN)
 }
 
 /// A histogram that cyclictest printed for one thread: latency and count of each bin that holds any, and the overflow.

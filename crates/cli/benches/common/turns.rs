@@ -64,7 +64,7 @@ impl Turns {
         ours: (&str, &str),
         theirs: (&str, &str),
     ) -> Row {
-        let ratio = analysis::runs::compare(&self.all(ours), &self.all(theirs), 1).map(|found| Ratio {
+        let ratio = stats::runs::compare(&self.all(ours), &self.all(theirs), 1).map(|found| Ratio {
             median: found.ratio,
             low: found.interval.map(|[low, _]| low),
             high: found.interval.map(|[_, high]| high),

@@ -2,7 +2,7 @@
 //! `cargo bench -p stillcore --bench measure [-- SECTION… --cpu N --repetitions N --seconds N --long N]`; needs root and the package
 //! rt-tests. Sections: typed, wakeup, load, noise, hog; all without one.
 //!
-//! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`analysis::runs`).
+//! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`stats::runs`).
 //! Budgets are those of section 7 of the design.
 
 #[path = "../common/mod.rs"]

@@ -3,8 +3,8 @@
 use super::text::{signed, value, verdict};
 use analysis::groups::best::Ranking;
 use analysis::groups::condition::Judged;
-use analysis::groups::decide::Verdict;
 use analysis::groups::{FigureComparison, GroupComparison};
+use stats::decide::Verdict;
 use std::fmt::Write;
 
 /// Two groups.

@@ -8,7 +8,6 @@ mod text;
 use analysis::groups::best::{Ranking, best};
 use analysis::groups::chi2::{Chi2, chi2};
 use analysis::groups::condition::{Condition, Judged};
-use analysis::groups::decide::Margin;
 use analysis::groups::figures::Figure;
 use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{GroupComparison, Question, admitted, compare};
@@ -17,6 +16,7 @@ use inputs::Group;
 use model::{sample::ProbeKind, store};
 use serde::Serialize;
 use serde_json::json;
+use stats::decide::Margin;
 use std::path::PathBuf;
 use std::time::Duration;
 

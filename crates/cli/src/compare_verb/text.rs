@@ -3,11 +3,11 @@
 use crate::measure::table::table;
 use analysis::groups::best::Ranking;
 use analysis::groups::condition::Judged;
-use analysis::groups::decide::Verdict;
-use analysis::groups::permute::Exchanged;
 use analysis::groups::{Distance, FigureComparison, GroupComparison, Shift, WindowComparison};
 use model::sample::ProbeKind;
 use report::format;
+use stats::decide::Verdict;
+use stats::permute::Exchanged;
 use std::fmt::Write;
 
 /// Everything that the comparison says.

@@ -36,7 +36,7 @@ pub(super) fn time(ns: Option<i64>) -> String {
 }
 
 /// The quantile of this probability.
-pub(super) fn quantile(quantiles: &[analysis::shape::Quantile], p: f64) -> Option<i64> {
+pub(super) fn quantile(quantiles: &[stats::sampled::Quantile], p: f64) -> Option<i64> {
     quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-9)?.value_ns
 }
 

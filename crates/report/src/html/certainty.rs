@@ -1,7 +1,8 @@
 //! How sure the statistics of samples are: one row per window, one per limit.
 
-use analysis::shape::{Distribution, Exceedance};
+use analysis::shape::Distribution;
 use minijinja::{Value, context};
+use stats::sampled::Exceedance;
 
 use super::filters::typographic;
 use crate::distribution::quantiles;

@@ -1,9 +1,9 @@
 //! The page of two groups of runs: what differs, how sure, at which level of the distribution.
 
 use analysis::groups::condition::Judged;
-use analysis::groups::decide::Verdict;
 use analysis::groups::{FigureComparison, GroupComparison, WindowComparison};
 use minijinja::{Value, context};
+use stats::decide::Verdict;
 
 use super::filters::typographic;
 use super::{chart, environment, render};

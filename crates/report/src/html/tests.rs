@@ -369,7 +369,7 @@ fn it_is_small_however_large_the_machine() {
 fn ten_minutes_of_four_cores_fit_the_budget() {
     let mut document = fixture::wide(&[2, 3, 4, 5]);
     for window in &mut document.analysis.distributions {
-        window.by_us = (0..analysis::linear::BINS).map(|us| [us, 1 + us * 7919 % 613]).collect();
+        window.by_us = (0..stats::linear::BINS).map(|us| [us, 1 + us * 7919 % 613]).collect();
         let bucket = |k: i64| [1_000 + k * 50, 1_050 + k * 50, 1 + k * 31 % 997];
         window.histogram = (0..140).map(bucket).collect();
         for (slot, [_, max, _]) in window.timeline.iter_mut().enumerate() {

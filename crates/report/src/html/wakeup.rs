@@ -98,7 +98,7 @@ struct TailRow<'a> {
     style: usize,
     cpu: u32,
     thread: u32,
-    cells: Vec<Option<&'a analysis::shape::Exceedance>>,
+    cells: Vec<Option<&'a stats::sampled::Exceedance>>,
 }
 
 fn tail<'a>(document: &Document, windows: &[&'a Distribution]) -> TailTable<'a> {

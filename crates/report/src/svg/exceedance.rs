@@ -5,7 +5,7 @@
 //! place, were the samples independent (Garwood, Biometrika 28 (1936)); of dependent ones it is wider. Percentiles stand at the right, by
 //! the number of their nines, as HdrHistogram plots have them.
 
-use analysis::bounds::{poisson_lower, poisson_upper};
+use stats::bounds::{poisson_lower, poisson_upper};
 use std::fmt::Write;
 
 use super::axis::{Axis, Unit};

@@ -14,7 +14,7 @@ pub(super) mod time;
 use super::layout::Page;
 use crate::Document;
 use crate::format;
-use analysis::shape::Quantile;
+use stats::sampled::Quantile;
 
 pub(super) fn all(page: &mut Page, document: &Document) {
     ipi::section(page, document);

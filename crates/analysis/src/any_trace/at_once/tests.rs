@@ -3,10 +3,10 @@
 use super::*;
 use crate::any_trace::{Threads, any_trace, unless_of_tracers};
 use crate::attribute::wakeups::take_apart;
-use crate::random::uniform;
-use crate::resample::generator;
 use ftrace::{TraceInput, write_v6};
 use rand_chacha::ChaCha8Rng;
+use stats::random::uniform;
+use stats::resample::generator;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -5,7 +5,8 @@
 //! ("contaminated") and remains: it began on the original machine. The next cells would be charged
 //! with what that thread does, unless the machine is back in its first state.
 
-use analysis::exposure::{self, CellFacts};
+use analysis::exposure;
+use analysis::exposure::CellFacts;
 
 use model::machine::{MachineState, Snapshot};
 use model::store;

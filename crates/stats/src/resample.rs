@@ -12,7 +12,7 @@
 //! A task that stands still for seconds is late once, however many blocks that fills: blocks that one stall covers are drawn
 //! together with the one it began in.
 
-use crate::distribution::nearest_rank;
+use crate::nearest_rank;
 use crate::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

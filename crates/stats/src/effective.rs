@@ -96,7 +96,7 @@ fn spread(values: &[f64]) -> f64 {
 #[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
-    use crate::testing::Ar1;
+    use fixture::Ar1;
 
     #[test]
     fn an_autoregression_has_the_time_that_its_coefficient_says() {
@@ -117,7 +117,7 @@ mod tests {
             Ar1::new(0.0, 5).values(20_000).into_iter().flat_map(|value| [value; 8]).collect();
         let found = of_values(&rows);
         assert!((found.samples / 8.0 - 1.0).abs() < 0.3, "{found:?}");
-        let high = crate::distribution::nearest_rank(rows.len(), 99_000);
+        let high = crate::nearest_rank(rows.len(), 99_000);
         let mut sorted = rows.clone();
         sorted.sort_unstable();
         let found = of_reaching(&rows, sorted[high]);

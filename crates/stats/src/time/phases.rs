@@ -85,7 +85,7 @@ fn sum(values: &[f64]) -> f64 {
 }
 
 /// Real and imaginary part of the mean of e^(−2πi·f·t).
-pub(crate) fn resultant(times: &[f64], frequency: f64) -> [f64; 2] {
+pub fn resultant(times: &[f64], frequency: f64) -> [f64; 2] {
     let (chunks, rest) = times.as_chunks::<LANES>();
     let mut sums = [[0.0; LANES]; 2];
     for chunk in chunks {
@@ -174,7 +174,7 @@ impl<'a> Nearer<'a> {
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::uniform;
+    use fixture::noise::uniform;
     use proptest::prelude::*;
 
     #[test]

@@ -31,18 +31,19 @@ const MOST: usize = 3;
 
 /// A period of equally spaced values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Wave {
-    /// Samples a period, and half of its 95 % interval.
-    pub(crate) steps: f64,
-    pub(crate) half_width: f64,
+pub struct Wave {
+    /// Samples per period.
+    pub steps: f64,
+    /// Half of its 95 % interval, samples.
+    pub half_width: f64,
     /// Probability of the line, all places counted.
-    pub(crate) p_value: f64,
+    pub p_value: f64,
     /// Share of random phases that add up as well.
-    pub(crate) turned_p: f64,
+    pub turned_p: f64,
 }
 
 /// The waves of values that were taken one step after another, strongest first.
-pub(crate) fn waves(values: &[f64], random: &mut ChaCha8Rng) -> Vec<Wave> {
+pub fn waves(values: &[f64], random: &mut ChaCha8Rng) -> Vec<Wave> {
     let mut found: Vec<Wave> = Vec::new();
     for series in [cut(values), largest_tenth(values)].into_iter().flatten() {
         for wave in lines(&series, random) {
@@ -217,7 +218,7 @@ fn fine(values: &[f64], frequency: f64, width: f64, p_value: f64, random: &mut C
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::{autoregressive, normal};
+    use fixture::noise::{autoregressive, normal};
 
     #[test]
     fn a_wave_far_below_the_noise_is_found() {

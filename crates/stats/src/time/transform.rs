@@ -73,7 +73,7 @@ impl<T: FftNum> Transform<T> {
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::normal;
+    use fixture::noise::normal;
 
     fn is_the_sum_of_the_definition<T: FftNum + Into<f64>>(precision: f64) {
         let mut random = generator(11, 0);

@@ -13,7 +13,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::TAU;
 
 /// Mean resultant length of the phases: 1 where all are the same, about 1/√n by chance.
-pub(crate) fn agreement(times: &[f64], frequency: f64) -> f64 {
+pub fn agreement(times: &[f64], frequency: f64) -> f64 {
     let [x, y] = resultant(times, frequency);
     x.hypot(y)
 }
@@ -73,17 +73,17 @@ fn summit(values: &[f64], highest: usize) -> f64 {
 
 /// A straight line through times over numbers of turns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub struct Line {
     /// Seconds a turn.
-    pub(crate) period: f64,
+    pub period: f64,
     /// Half of the 95 % interval of the period, s.
-    pub(crate) half_width: f64,
+    pub half_width: f64,
     /// When turn 0 was, s.
-    pub(crate) start: f64,
+    pub start: f64,
     /// Standard deviation of the times about the line, s.
-    pub(crate) jitter: f64,
+    pub jitter: f64,
     /// Places of the times that the line goes through, each with its turn.
-    pub(crate) members: Vec<(usize, i64)>,
+    pub members: Vec<(usize, i64)>,
 }
 
 /// Share of a turn that times of the line may lie off it at the most.
@@ -92,7 +92,7 @@ const FARTHEST: f64 = 0.2;
 const DEVIATIONS: f64 = 5.0;
 
 /// The line through times that agree at about this frequency, known to `resolution` seconds. None where fewer than three turns have times.
-pub(crate) fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Line> {
+pub fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Line> {
     let [x, y] = resultant(times, frequency);
     let (mut period, mut start) = (1.0 / frequency, (-y).atan2(x) / TAU / frequency);
     let mut reach = FARTHEST * period;
@@ -135,7 +135,7 @@ pub(crate) fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Lin
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::{normal, uniform};
+    use fixture::noise::{normal, uniform};
     use proptest::prelude::*;
 
     #[test]

@@ -16,23 +16,25 @@ pub(crate) const LEAST_CLUSTERS: usize = 50;
 /// Level of ForwardStop.
 const DISCOVERY: f64 = 0.1;
 /// Draws of each test.
-pub(crate) const DRAWS: usize = 199;
+pub const DRAWS: usize = 199;
 
 /// Excesses over a threshold, clusters as one.
 #[derive(Debug, Clone)]
-pub(crate) struct Peaks {
-    pub(crate) threshold_ns: i64,
-    pub(crate) exceedances: usize,
+pub struct Peaks {
+    /// The threshold.
+    pub threshold_ns: i64,
+    /// Values above it.
+    pub exceedances: usize,
     /// Place in the series and value of the largest of each cluster, in the order of time.
-    pub(crate) clusters: Vec<(u64, i64)>,
+    pub clusters: Vec<(u64, i64)>,
     /// Excesses of these, ascending, ns.
-    pub(crate) excesses: Vec<f64>,
+    pub excesses: Vec<f64>,
     /// 1 where the exceedances are too few to say.
-    pub(crate) theta: f64,
+    pub theta: f64,
 }
 
 /// Excesses over a threshold of values in the order of time; `blur` takes the steps out of values that are known to a coarse unit only.
-pub(crate) fn peaks(values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64) -> Peaks {
+pub fn peaks(values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64) -> Peaks {
     let all = values.iter().enumerate().map(|(place, &value)| (place as u64, value));
     let above: Vec<(u64, i64)> = all.filter(|(_, value)| *value > threshold_ns).collect();
     let (clusters, theta) = extremal::clusters(&above);
@@ -46,18 +48,21 @@ pub(crate) fn peaks(values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64
 
 /// A threshold with its fit.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
-    pub(crate) peaks: Peaks,
-    pub(crate) law: Pareto,
-    pub(crate) goodness: Goodness,
+pub struct Chosen {
+    /// What lies above it.
+    pub peaks: Peaks,
+    /// The law of the excesses.
+    pub law: Pareto,
+    /// Whether it is their law.
+    pub goodness: Goodness,
     /// Thresholds that were tried, from low to high: threshold in ns, clusters, ξ, probability.
-    pub(crate) tried: Vec<[f64; 4]>,
+    pub tried: Vec<[f64; 4]>,
     /// Whether its own test is passed; where none is, the highest threshold is given.
-    pub(crate) fits: bool,
+    pub fits: bool,
 }
 
 /// The lowest threshold that ForwardStop leaves; none where there is not one with enough clusters.
-pub(crate) fn choose(values: &[i64], sorted: &[i64], blur: &dyn Fn(u64) -> f64) -> Option<Chosen> {
+pub fn choose(values: &[i64], sorted: &[i64], blur: &dyn Fn(u64) -> f64) -> Option<Chosen> {
     let mut candidates: Vec<(Peaks, Pareto, Goodness)> = Vec::new();
     let mut before = None;
     for wanted in EXCEEDANCES.into_iter().filter(|&wanted| wanted <= sorted.len() / 10) {

@@ -7,11 +7,11 @@
 
 use crate::block_length;
 use crate::bounds::{CONFIDENCE, poisson_lower, poisson_upper, share_interval, share_upper};
-use crate::distribution::nearest_rank;
 use crate::effective::{self, Tau};
 use crate::extremal::{self, Extremal};
+use crate::nearest_rank;
 use crate::resample::{BlockedSamples, generator};
-use crate::shape::{Dependence, Exceedance, Quantile};
+use crate::sampled::{Dependence, Exceedance, Quantile};
 
 /// The probabilities of the quantiles, in parts of 100,000.
 pub const LEVELS: [u64; 6] = [50_000, 90_000, 99_000, 99_900, 99_990, 99_999];
@@ -139,7 +139,7 @@ impl Series {
 /// Replaces the own τ of each threshold by the τ to use. `counts`: thresholds, ascending, with how
 /// often each of `n` samples reached it and its own τ. A few events cannot show how they cluster;
 /// those at the next lower threshold can.
-pub(crate) fn deepening(counts: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f64)> {
+pub fn deepening(counts: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f64)> {
     let mut deepest = 1.0;
     let each = |&(threshold_ns, count, own): &(i64, u64, Tau)| {
         let many = count as f64 >= ABOVE;
@@ -153,7 +153,7 @@ pub(crate) fn deepening(counts: &[(i64, u64, Tau)], n: u64) -> Vec<(i64, u64, f6
 }
 
 /// What a count is worth.
-pub(crate) fn exceedance(threshold_ns: i64, count: u64, n: u64, tau: f64, duration_ns: u64) -> Exceedance {
+pub fn exceedance(threshold_ns: i64, count: u64, n: u64, tau: f64, duration_ns: u64) -> Exceedance {
     let (events, trials) = (count as f64 / tau, n as f64 / tau);
     let per_hour = if duration_ns == 0 { 0.0 } else { HOUR_NS / duration_ns as f64 };
     let tail = (1.0 - CONFIDENCE) / 2.0;
@@ -176,7 +176,7 @@ pub(crate) fn exceedance(threshold_ns: i64, count: u64, n: u64, tau: f64, durati
 mod tests {
     use super::*;
     use crate::random::uniform;
-    use crate::testing::Ar1;
+    use fixture::Ar1;
 
     fn series(values: &[i64]) -> Series {
         let samples: Vec<(i64, i64)> =

@@ -253,7 +253,7 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::testing::{autoregressive, normal};
+    use fixture::noise::{autoregressive, normal};
     use proptest::prelude::*;
 
     #[test]

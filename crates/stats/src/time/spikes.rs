@@ -7,11 +7,11 @@ use crate::peaks::stands_out_from;
 
 /// One spike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spike {
+pub struct Spike {
     /// When, CLOCK_MONOTONIC ns.
-    pub(crate) t_ns: i64,
+    pub t_ns: i64,
     /// Its largest value.
-    pub(crate) value_ns: i64,
+    pub value_ns: i64,
 }
 
 /// The most spikes of one search.
@@ -25,12 +25,12 @@ const GAPS: usize = 3;
 const LEAST: usize = super::search::LEAST;
 
 /// The value at which samples stand out.
-pub(crate) fn threshold(samples: &[(i64, i64)], all_stand_out: bool) -> i64 {
+pub fn threshold(samples: &[(i64, i64)], all_stand_out: bool) -> i64 {
     if all_stand_out { i64::MIN } else { stands_out_from(samples.iter().map(|one| one.1)) }
 }
 
 /// Samples from a value on, by time; those nearer than `apart_ns` to the one before are one spike.
-pub(crate) fn spikes(samples: &[(i64, i64)], from_ns: i64, apart_ns: i64) -> Vec<Spike> {
+pub fn spikes(samples: &[(i64, i64)], from_ns: i64, apart_ns: i64) -> Vec<Spike> {
     let mut found: Vec<Spike> = Vec::new();
     let mut last_ns = i64::MIN;
     for &(t_ns, value_ns) in samples.iter().filter(|one| one.1 >= from_ns) {

@@ -14,7 +14,7 @@ use super::transform::Transform;
 use rustfft::num_complex::Complex;
 
 /// Fewer times give no period.
-pub(crate) const LEAST: usize = 5;
+pub const LEAST: usize = 5;
 /// Turns of the highest frequency over the stretch that is transformed: 2¹⁷ bins of a third.
 const TURNS: f64 = 43_690.0;
 /// How much a spectrum underestimates an agreement between two of its frequencies.
@@ -30,36 +30,36 @@ const TRIALS: f64 = 4.0;
 
 /// A frequency at which times agree.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found {
+pub struct Found {
     /// Hz.
-    pub(crate) frequency: f64,
+    pub frequency: f64,
     /// Mean resultant length there.
-    pub(crate) agreement: f64,
+    pub agreement: f64,
     /// Bound of the probability that so many times without a period agree so well at some frequency of the band.
-    pub(crate) p_value: f64,
+    pub p_value: f64,
 }
 
 /// What is known of times before they are searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Watch {
+pub struct Watch {
     /// Seconds in which times could have been seen.
-    pub(crate) span: f64,
+    pub span: f64,
     /// Times are known to so many seconds.
-    pub(crate) resolution: f64,
+    pub resolution: f64,
     /// The highest frequency that may be claimed, Hz.
-    pub(crate) highest: f64,
+    pub highest: f64,
 }
 
 impl Watch {
     /// The lowest frequency: at least four turns are seen.
-    pub(crate) fn lowest(&self) -> f64 {
+    pub fn lowest(&self) -> f64 {
         (LEAST as f64 - 1.0) / (1.05 * self.span)
     }
 }
 
 /// The frequency that the times, ascending, in seconds from the start of the watch, agree at best. None below five times, where no
 /// frequency may be claimed, and where even a first look shows that its probability would be above `at_most`.
-pub(crate) fn search(times: &[f64], watch: &Watch, at_most: f64, spectra: &mut Spectra) -> Option<Found> {
+pub fn search(times: &[f64], watch: &Watch, at_most: f64, spectra: &mut Spectra) -> Option<Found> {
     if times.len() < LEAST || watch.highest <= watch.lowest() {
         return None;
     }
@@ -225,7 +225,7 @@ struct Spectrum {
 
 /// What spectra of one size share: the sines of a transform and of its bins cost more than the transform.
 #[derive(Default)]
-pub(crate) struct Spectra {
+pub struct Spectra {
     /// Of short floats: what is found is folded exactly.
     transforms: Vec<Transform<f32>>,
     kept: Vec<Kept>,
@@ -329,7 +329,7 @@ pub(crate) fn best_agreement(times: &[f64], span: f64, [low, high]: [f64; 2], sp
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::{normal, uniform};
+    use fixture::noise::{normal, uniform};
     use rand_chacha::ChaCha8Rng;
 
     const WATCH: Watch = Watch { span: 180.0, resolution: 0.001, highest: 500.0 };

@@ -70,7 +70,7 @@ fn shuffled(times: &[f64], span: f64, length: f64, random: &mut ChaCha8Rng) -> V
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::uniform;
+    use fixture::noise::uniform;
 
     #[test]
     fn a_period_does_not_survive_and_chance_does() {

@@ -153,7 +153,7 @@ pub(super) fn autocorrelations(values: &[f64], lags: usize) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::{autoregressive, normal};
+    use fixture::noise::{autoregressive, normal};
     use proptest::prelude::*;
 
     const SECOND: i64 = 1_000_000_000;

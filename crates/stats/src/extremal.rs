@@ -73,7 +73,7 @@ pub fn clusters(exceedances: &[(u64, i64)]) -> (Vec<(u64, i64)>, Option<f64>) {
 #[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
-    use crate::testing::Ar1;
+    use fixture::Ar1;
 
     /// Exceedances of the upper hundredth.
     fn above(values: &[i64]) -> Vec<(u64, i64)> {

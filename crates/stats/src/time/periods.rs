@@ -20,7 +20,7 @@ const MOST: usize = 4;
 const AGREE: f64 = 0.7;
 
 /// Spikes that scatter by more than this part of a period do not come with it.
-pub(crate) const SCATTER: f64 = 0.05;
+pub const SCATTER: f64 = 0.05;
 /// Multiples of a period that are asked whether they are the period.
 const COARSER: i64 = 12;
 /// They are where so many of the spikes are theirs.
@@ -28,22 +28,25 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// A period of spikes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Period {
-    pub(crate) line: Line,
+pub struct Period {
+    /// Length and start, with the spikes that it explains.
+    pub line: Line,
     /// Mean resultant length of the spikes that it was found from.
-    pub(crate) agreement: f64,
-    pub(crate) p_value: f64,
-    pub(crate) shuffled_p: Option<f64>,
+    pub agreement: f64,
+    /// Probability of one as clear where there is none, all frequencies counted.
+    pub p_value: f64,
+    /// Share of shuffled gaps that agree as well; `None` where they were not shuffled.
+    pub shuffled_p: Option<f64>,
     /// The least height of those.
     pub(crate) from_ns: i64,
     /// Its spikes, as places in the series.
-    pub(crate) members: Vec<usize>,
+    pub members: Vec<usize>,
     /// Turns from its first spike to its last, both counted.
-    pub(crate) turns: u64,
+    pub turns: u64,
     /// Of these, turns with a spike.
-    pub(crate) seen: u64,
+    pub seen: u64,
     /// Where its spikes are every m-th of another period's: the place of that, and m.
-    pub(crate) of: Option<(usize, u32)>,
+    pub of: Option<(usize, u32)>,
 }
 
 /// Seconds from the start of the watch.
@@ -52,7 +55,7 @@ fn seconds(spikes: &[Spike], t0_ns: i64) -> Vec<f64> {
 }
 
 /// The periods of spikes, by time; `refused` are frequencies that the watch itself has.
-pub(crate) fn periods(
+pub fn periods(
     spikes: &[Spike],
     t0_ns: i64,
     watch: &Watch,
@@ -279,7 +282,7 @@ fn most_common(values: impl Iterator<Item = i64>) -> i64 {
 mod tests {
     use super::*;
     use crate::resample::generator;
-    use crate::time::testing::uniform;
+    use fixture::noise::uniform;
 
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000 * MS;
