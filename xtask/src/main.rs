@@ -15,7 +15,9 @@ mod results;
 mod shipped;
 mod steps;
 mod test;
+mod texts;
 mod tidy;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -51,6 +53,8 @@ enum Chore {
     Study(jobs::Options),
     /// Write the measured numbers of every page anew, from docs/results.
     Docs,
+    /// Print doc comments, help texts and error texts drawn at random, for a reader to restate.
+    Texts(texts::Options),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +69,7 @@ fn main() -> ExitCode {
         Chore::Lab(options) => jobs::run(&repo::root(), jobs::Kind::Lab, &options),
         Chore::Study(options) => jobs::run(&repo::root(), jobs::Kind::Study, &options),
         Chore::Docs => docs::rewrite(&repo::root()),
+        Chore::Texts(options) => texts::run(&repo::root(), &options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,33 +1,33 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
-use crate::Error;
 use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
-use crate::attribute::paths::{Keep, PathSums};
+use crate::attribute::paths::Keep;
+use crate::attribute::section::Attribution;
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
+use crate::count_ns::CountNs;
 use crate::distribution::distribution_at;
 use crate::events::{self, window_events};
-use crate::graph;
 use crate::losses::{self, disagreements, trace_whole};
-use crate::missed::{self, Charged};
+use crate::measured::Measured;
+use crate::missed;
 use crate::noise_causes::{self, Evidence, NoiseCauses};
 use crate::overlap::Intervals;
+use crate::samples::{belonging, unbiased};
 use crate::schedule::schedule;
 use crate::sections::Sections;
-use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
-use crate::tail;
+use crate::shape::{self, Analysis};
 use crate::tally::Tally;
-use crate::task_groups;
 use crate::time::join::sources;
 use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
+use crate::{Error, graph, tail, task_groups};
 use model::events::EventCatalogue;
 use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};
-use model::sample::{ProbeKind, Sample, SampleMeta};
-use model::{growth, samples_file, store};
-use stats::parallel;
-use stats::resample;
+use model::sample::{ProbeKind, Sample};
+use model::{growth, samples_file};
+use stats::{parallel, resample};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub struct Asked {
 
 /// The same, with the optional parts that the caller chose.
 pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
-    let run = store::read_run(run_dir)?;
+    let run = model::run::stored::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
     let mut remarks = Vec::new();
     let mut sections = Sections::default();
@@ -258,45 +258,11 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
     }))
 }
 
-/// Samples as statistics use them: less the shortest iteration of the busy loop, if requested.
-pub(crate) fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
-    let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns.min(i64::MAX as u64) as i64);
-    samples
-        .iter_mut()
-        .for_each(|sample| sample.value_ns = (sample.value_ns - bias_ns).max(sample.value_ns.min(0)));
-    samples
-}
-
 /// Whether the samples of a file are of one kind, and were taken for their own sake.
 /// [`crate::sections`] separates samples of several kinds.
 fn apart(one: &Measured<'_>) -> bool {
     one.record.phase != TRACED
         && !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads | ProbeKind::Clocks)
-}
-
-/// One probe record with its samples and, once the trace has been read, its events.
-pub(crate) struct Measured<'r> {
-    pub(crate) record: &'r ProbeRecord,
-    pub(crate) window: Option<&'r Window>,
-    distribution: Distribution,
-    /// Samples that count and reached the limit of snapshots, where there is one.
-    over: u64,
-    charged: Vec<Charged>,
-    /// The gaps that statistics include, of a noise probe beside which counters were read.
-    gaps: Vec<Sample>,
-    /// Moves into the tally while there is one.
-    pub(crate) intervals: Intervals,
-    pub(crate) tally: Option<Tally>,
-    /// Which of its samples to explain in detail.
-    pub(crate) keep: Keep,
-    /// Where its latencies went, for wake-ups with a trace.
-    pub(crate) paths: Option<PathSums>,
-}
-
-impl Measured<'_> {
-    fn intervals(&self) -> &Intervals {
-        self.tally.as_ref().map_or(&self.intervals, |tally| &tally.intervals)
-    }
 }
 
 fn read_samples<'r>(
@@ -349,34 +315,6 @@ fn read_samples<'r>(
         });
     }
     Ok(measured)
-}
-
-/// The samples, if the file itself states that it holds all samples of the record.
-pub(crate) fn belonging(
-    record: &ProbeRecord,
-    path: &Path,
-    meta: &SampleMeta,
-    samples: Vec<Sample>,
-) -> Result<Vec<Sample>, model::Error> {
-    belongs(record, path, meta, samples.len() as u64)?;
-    Ok(samples)
-}
-
-/// Whether a samples file with this number of rows states that it is the record's, and complete.
-pub fn belongs(record: &ProbeRecord, path: &Path, meta: &SampleMeta, rows: u64) -> Result<(), model::Error> {
-    let origin = |probe: ProbeKind, cpu: u32, phase: &str| {
-        format!("samples of the {} probe on CPU {cpu} in phase {phase}", probe.name())
-    };
-    let found = origin(meta.probe, meta.cpu, &meta.phase);
-    let wanted = origin(record.probe, record.cpu, &record.phase);
-    if found != wanted {
-        return Err(model::Error::invalid(path.display(), found, wanted));
-    }
-    if rows != record.samples {
-        let wanted = format!("the {} that the probe wrote", record.samples);
-        return Err(model::Error::invalid(path.display(), format!("{rows} samples"), wanted));
-    }
-    Ok(())
 }
 
 /// Whether every release is accounted for.

@@ -5,13 +5,85 @@
 //! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
 //! ([`stats::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
+use crate::count_ns::CountNs;
 use crate::missed;
-use crate::shape::{Distribution, Stolen};
 use model::Sample;
 use model::run::ProbeRecord;
-use model::sample::ProbeKind;
+use model::sample::{Policy, ProbeKind};
+use serde::{Deserialize, Serialize};
 use stats::linear::by_us;
+use stats::sampled::{Dependence, Exceedance, Quantile};
 use stats::series::Series;
+
+/// The distribution of one probe's samples in one window on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Number of the measuring thread in the window.
+    #[serde(default)]
+    pub thread: u32,
+    /// Policy the kernel reported for the measuring thread.
+    pub policy: Policy,
+    /// Samples that statistics include.
+    pub n: u64,
+    /// Samples stored but not counted (first, warm-up, clock step).
+    pub excluded: u64,
+    /// Releases that passed unserved (wake-up).
+    pub missed: u64,
+    /// Samples lost to a full ring; none where that is not known, because the window was cut off.
+    pub ring_lost: Option<u64>,
+    /// Length of the measurement, ns: the window, or for noise the time the loop was running.
+    pub duration_ns: u64,
+    /// Samples with a negative value: woken early.
+    pub early: u64,
+    /// Smallest value.
+    pub min_ns: Option<i64>,
+    /// Observed maximum: of these n samples, no bound on any other.
+    pub observed_max_ns: Option<i64>,
+    /// All values together, ns; missed releases charged.
+    #[serde(default)]
+    pub sum_ns: i64,
+    /// When it was observed, CLOCK_MONOTONIC ns.
+    pub observed_max_at_ns: Option<i64>,
+    /// Quantiles of the served samples.
+    pub quantiles: Vec<Quantile>,
+    /// Quantiles with every missed release charged with the lateness it had; only for wake-up.
+    pub corrected_quantiles: Vec<Quantile>,
+    /// Observed maximum with missed releases charged (wake-up).
+    pub corrected_max_ns: Option<i64>,
+    /// How the releases, missed ones charged, or gaps depend on each other; none for fewer than twenty.
+    #[serde(default)]
+    pub dependence: Option<Dependence>,
+    /// Shares of the releases, missed ones charged, or of the gaps, at or above thresholds.
+    pub exceedances: Vec<Exceedance>,
+    /// Time stolen (noise).
+    pub stolen: Option<Stolen>,
+    /// Logarithmic histogram for charts: `[low_ns, high_ns, count]`, low ≤ value < high.
+    pub histogram: Vec<[i64; 3]>,
+    /// Samples by whole microsecond: `[µs, count]`, bins without a sample left out; what is beyond the last is in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_us: Vec<[i64; 2]>,
+    /// Maxima over time for charts: `[t_ns, max_ns, n]`, at most 400 entries of equal length; t is the start of each.
+    pub timeline: Vec<[i64; 3]>,
+}
+
+/// Time stolen from a busy loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stolen {
+    /// Sum of all stored gaps, ns.
+    pub total_ns: u64,
+    /// `total_ns` over the time that the loop was running.
+    pub share: f64,
+    /// Shortest gap that was stored, ns.
+    pub threshold_ns: u64,
+    /// Gaps, and the time in them, that no recorded event overlaps. `None` where the CPU has no whole trace.
+    pub unexplained: Option<CountNs>,
+}
 
 /// Thresholds of the exceedance table, ns: 1, 2, 5 of each decade from 1 µs to 10 ms.
 pub const THRESHOLDS_NS: [i64; 13] = [

@@ -2,13 +2,92 @@
 
 use crate::decode::SOFTIRQS;
 use crate::labels::Labels;
-use crate::shape::{ClassCount, CrossCheck, LabelCount, WindowEvents};
 use crate::tally::Tally;
 use model::EventClass;
 use model::events::{EventCatalogue, Role};
 use model::run::{ProbeRecord, Window};
+use model::sample::ProbeKind;
+use serde::{Deserialize, Serialize};
 use stats::bounds::count_upper;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The interference events of one window on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowEvents {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Number of its thread in the window.
+    #[serde(default)]
+    pub thread: u32,
+    /// Time over which events were counted, ns: the probe's own span, for noise only the stretches in which the loop ran.
+    pub duration_ns: u64,
+    /// Start of the first slot of [`ClassCount::over_time`], CLOCK_MONOTONIC ns.
+    #[serde(default)]
+    pub t0_ns: i64,
+    /// Length of a slot, ns; 0 where the window is shorter than one.
+    #[serde(default)]
+    pub slot_ns: u64,
+    /// Every class, those with a zero count included.
+    pub classes: Vec<ClassCount>,
+    /// Raw counts of every recorded event inside the counted time, `system:name` → count.
+    pub by_event: BTreeMap<String, u64>,
+    /// The kernel's own counters beside the trace's, over the whole window.
+    pub cross_checks: Vec<CrossCheck>,
+}
+
+/// One class in one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassCount {
+    /// The class.
+    pub class: EventClass,
+    /// Whether this kernel has an event of this class, so that zero means zero. False for a zero count where the CPU's trace is
+    /// not whole; a count above zero is a lower bound there.
+    pub observable: bool,
+    /// Events.
+    pub count: u64,
+    /// Time they took, nested events excluded, ns. A lower bound: entry and exit code lies outside the tracepoints.
+    pub net_ns: u64,
+    /// Longest, ns.
+    pub max_ns: u64,
+    /// Events per second.
+    pub per_s: f64,
+    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count). Bounds nothing where the class
+    /// is not observable or the CPU's trace is not whole.
+    pub upper_per_s: f64,
+    /// What ran, most frequent first, at most ten.
+    pub labels: Vec<LabelCount>,
+    /// Events in each slot of the window, at most 200; empty where none came. What came behind the last whole slot is in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<u32>,
+}
+
+/// What ran, within a class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabelCount {
+    /// Function, interrupt name, softirq name or task.
+    pub label: String,
+    /// Events.
+    pub count: u64,
+    /// Time they took, nested events excluded, ns.
+    pub net_ns: u64,
+}
+
+/// The kernel's own counter beside the trace's count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// Row of `/proc/interrupts` or `/proc/softirqs`.
+    pub row: String,
+    /// Growth of the kernel's counter, read just before and just after the window.
+    pub kernel: u64,
+    /// Events in the trace.
+    pub traced: u64,
+    /// Whether the two agree: the trace never has more, and at most a few less (the edges of the window).
+    pub agrees: bool,
+}
 
 /// The most labels listed for a class.
 const MOST_LABELS: usize = 10;

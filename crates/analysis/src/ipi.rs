@@ -3,8 +3,7 @@
 //! A samples file holds one target CPU; its own columns say who sent and how (`docs/measure-ipi.md`).
 
 use crate::Error;
-use crate::distribution::distribution;
-use crate::shape::Distribution;
+use crate::distribution::{Distribution, distribution};
 use model::Sample;
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};

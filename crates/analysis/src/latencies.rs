@@ -4,12 +4,12 @@
 //! the largest at each x. Swallowed releases are charged with the lateness they had (`missed`), and a sample that was lost may have been
 //! later than all others: it counts as such. The samples of one window are taken for independent draws; that they are is an assumption.
 
-use crate::analyse::{belonging, unbiased};
 use crate::error::Error;
 use crate::missed;
+use crate::samples::{belonging, unbiased};
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
-use model::{Sample, samples_file, store};
+use model::{Sample, samples_file};
 use stats::bounds;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub struct WindowLatencies {
 
 /// Every window of a run in which wake-ups were measured.
 pub fn latencies(run_dir: &Path) -> Result<Vec<WindowLatencies>, Error> {
-    let run = store::read_run(run_dir)?;
+    let run = model::run::stored::read_run(run_dir)?;
     let mut windows = Vec::new();
     for record in run.probes.iter().filter(|record| record.probe == ProbeKind::Wakeup) {
         let path = run_dir.join(&record.file);
@@ -132,8 +132,13 @@ mod tests {
         assert_eq!((one.n(), one.counts.clone()), (4, vec![(0, 1), (10, 2), (30, 1)]));
         let steps = exceedance(&[one]);
         // Of four none is later than 30, one than 10, three than 0.
-        let expected = [(0, upper(3, 4)), (10, upper(1, 4)), (30, upper(0, 4))];
-        assert_eq!(steps, expected);
+        // Clopper and Pearson, one-sided at 95 %: P(X <= 3) = 1 - p^4 and P(X <= 1) are 0.05 there;
+        // none is bounded by 3/n.
+        let expected = [(0, 0.95_f64.powf(0.25)), (10, 0.751_395), (30, 0.75)];
+        assert_eq!(steps.len(), expected.len());
+        for ((from, bound), (at, value)) in steps.iter().zip(expected) {
+            assert!(*from == at && (bound - value).abs() < 1e-6, "{steps:?}");
+        }
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! threads measure on a CPU, the tasks of a task set for one, the stretch is seen once for each, in layers that know nothing of one
 //! another.
 
-use crate::analyse::Measured;
 use crate::attribute::paths::{PathSums, Paths};
 use crate::holes::Hole;
 use crate::labels::CpuSets;
+use crate::measured::Measured;
 use crate::snapshots::Around;
 use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
 use crate::view::KernelEvent;

@@ -5,9 +5,40 @@
 //! pages have no room for the number). The kernel's own per-CPU statistics, read after recording
 //! ended, are exact; they are what decides.
 
-use crate::shape::{LossSection, TraceAccount, WindowEvents};
-use model::run::{ProbeRecord, Run, TraceCpu};
+use crate::events::WindowEvents;
+use model::run::{Losses, ProbeRecord, Run, TraceCpu};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Losses, and whether the accounts balance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LossSection {
+    /// The run's own totals.
+    pub totals: Losses,
+    /// The trace's accounts, CPU by CPU.
+    pub trace: Vec<TraceAccount>,
+    /// Whether every account balances; `None` without a trace.
+    pub reconciled: Option<bool>,
+    /// What that means for the verdicts, one sentence each.
+    pub statements: Vec<String>,
+}
+
+/// One CPU's trace account: events read + left + overrun + dropped = events written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceAccount {
+    /// The kernel's own counters.
+    pub kernel: TraceCpu,
+    /// Events decoded from the stored trace.
+    pub decoded: u64,
+    /// Whether `decoded` and what was discarded are the kernel's `read`.
+    pub balanced: bool,
+    /// Whether it is of a CPU that is not measured, of which only what it aims at measured ones is recorded.
+    #[serde(default)]
+    pub sender: bool,
+    /// Whether its buffer is a ring that was read for snapshots only, so that what was overwritten or left in it is not lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ring: bool,
+}
 
 /// Results of reading the trace.
 #[derive(Debug, Clone, Default)]

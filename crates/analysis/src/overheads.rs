@@ -6,10 +6,9 @@
 //! preemption delay Δcpd.
 
 use crate::Error;
-use crate::distribution::distribution;
+use crate::distribution::{Distribution, distribution};
 use crate::ipi::Columns;
 use crate::lengths::TracedTerm;
-use crate::shape::Distribution;
 use model::Sample;
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,29 @@
 //! A wake-up's interval is from its intended release to when the task ran; a noise gap's is the gap. Touching is not causing:
 //! an event inside the interval of a late sample may have cost a thousandth of it.
 
-use crate::shape::Overlap;
 use model::EventClass;
 use model::sample::{ProbeKind, Sample};
+use serde::{Deserialize, Serialize};
+
+/// Which share of the samples a class overlaps. Overlap is not cause. Where the CPU's trace is not whole, classes that overlap no
+/// sample are left out, and the other shares are lower bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// The class.
+    pub class: EventClass,
+    /// Samples whose interval touches at least one event of the class.
+    pub samples: u64,
+    /// `samples / n`.
+    pub share: f64,
+    /// The same among the largest hundredth of the samples (at least ten samples), where there are that many.
+    pub share_of_largest: Option<f64>,
+}
 
 /// The intervals of one window's samples on one CPU, each with the classes that touched it so far.
 #[derive(Debug, Clone, Default)]

@@ -5,11 +5,11 @@
 //! is not interference with it. Raw counts over the whole window are kept beside, for the kernel's counters.
 
 use crate::attribute::table::Table;
+use crate::count_ns::CountNs;
 use crate::decode::SOFTIRQS;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::overlap::Intervals;
-use crate::shape::CountNs;
 use crate::spans::Span;
 use crate::view::{KernelEvent, What};
 use model::EventClass;

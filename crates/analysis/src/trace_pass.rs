@@ -1,7 +1,6 @@
 //! One pass over the trace: each event to the window it lies in, each span to the sums of its CPU.
 
 use crate::Error;
-use crate::analyse::Measured;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
 use crate::holes::Hole;
@@ -9,6 +8,7 @@ use crate::labels::CpuSets;
 use crate::layers::{Layers, Sums};
 use crate::lengths::{Lengths, TracedTerm};
 use crate::losses::TraceReading;
+use crate::measured::Measured;
 use crate::overlap::Intervals;
 use crate::snapshots::Around;
 use crate::spans::Known;

@@ -3,7 +3,7 @@
 //!
 //! [`crate::decode`] makes these from a trace; tests make them by hand.
 
-use crate::attribute::blocking::Blocking;
+use crate::attribute::delay::Blocking;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::EventClass;
@@ -31,11 +31,11 @@ pub struct KernelEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct At {
     /// As in [`KernelEvent`].
-    pub(crate) ts_ns: i64,
-    pub(crate) cpu: u32,
-    pub(crate) pid: i32,
-    pub(crate) level: Level,
-    pub(crate) irqs_off: bool,
+    pub ts_ns: i64,
+    pub cpu: u32,
+    pub pid: i32,
+    pub level: Level,
+    pub irqs_off: bool,
 }
 
 impl At {
@@ -72,7 +72,7 @@ impl Switch {
 /// A task is woken, as [`What::Wake`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wake {
-    pub(crate) pid: i32,
+    pub pid: i32,
     pub(crate) target: u32,
     pub(crate) done: bool,
 }

@@ -6,13 +6,11 @@
 use super::catalogue::{Catalogue, Mechanism};
 use super::judge::{Judgement, judge};
 use super::lost_workers::cpus_without_their_workers;
-use super::next_boot;
-use super::placement;
 use super::probe::Scene;
 use super::purpose::Purpose;
 use super::residents::{Planned, residents};
-use super::smt;
 use super::tenants::Tenants;
+use super::{next_boot, placement, smt};
 use machine::Root;
 use model::boot::BootLine;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};

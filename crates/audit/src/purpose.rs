@@ -3,7 +3,6 @@
 
 use super::keep::Keep;
 use super::placed::Placed;
-use super::placement::ISOLATED;
 use machine::{Irq, KernelThread, Root, UserThread, kernel_thread, leader, user_thread};
 
 /// Those whom isolation leaves alone.
@@ -62,7 +61,7 @@ fn has_ended(root: &Root, thread: &UserThread) -> bool {
 /// Whether a process is in the group made for the isolated CPUs.
 fn in_our_group(root: &Root, pid: u32) -> bool {
     let groups = root.maybe(&format!("proc/{pid}/cgroup")).unwrap_or_default();
-    groups.lines().any(|line| line.split('/').any(|part| part == ISOLATED))
+    groups.lines().any(|line| line.split('/').any(|part| part == machine::OURS))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod at_hand;
+mod draft;
 mod edit;
 mod effects;
 mod housekeeping;
@@ -23,6 +24,7 @@ mod target;
 mod wish;
 mod write;
 
+pub use crate::draft::{NewFile, Writing};
 pub use at_hand::{AtHand, at_hand};
 pub use edit::Edit;
 pub use effects::offloaded;
@@ -31,4 +33,4 @@ pub use merge::{Lines, merge};
 pub use once::writing_once;
 pub use target::{Kernel, Reported};
 pub use wish::Wanted;
-pub use write::{NewFile, Undone, Writing, undo, write, writing};
+pub use write::{Undone, undo, write, writing};

@@ -7,11 +7,10 @@
 
 use super::effects::{Effects, effects, keeps_time};
 use super::housekeeping::{self, Sets};
-use super::limit;
 use super::line::{exchange, plain_name, words, words_of};
-use super::list;
 use super::target::Kernel;
 use super::wish::{Together, Wanted, narrowed, together};
+use super::{limit, list};
 use model::Cpus;
 use model::boot::{BootLine, BootOmitted, BootWord};
 use std::collections::BTreeMap;

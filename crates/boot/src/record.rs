@@ -6,7 +6,7 @@
 
 use super::edit::Edit;
 use super::store;
-use super::write::Writing;
+use crate::draft::Writing;
 use machine::Root;
 use model::Error;
 use serde::{Deserialize, Serialize};

@@ -40,8 +40,7 @@ fn main() {
     };
     run("endurance", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
-        let root = plan.run(place.path())?;
-        let done = plan.rows(&root, rows);
+        let done = plan.run(place.path()).and_then(|root| plan.rows(&root, rows));
         if done.is_err() {
             eprintln!("kept: {}", place.keep().display());
         }

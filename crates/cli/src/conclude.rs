@@ -15,7 +15,7 @@ pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
 
 /// The same with what else was asked.
 pub(crate) fn document_asked(dir: &Path, asked: &Asked) -> anyhow::Result<Document> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
     let analysis = analysis::analyse_asked(dir, asked)

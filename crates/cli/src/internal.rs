@@ -71,7 +71,7 @@ fn become_real_time(words: &[OsString]) -> anyhow::Result<()> {
         anyhow::bail!("a priority and a command are needed")
     };
     let priority = priority.to_str().unwrap_or_default().parse()?;
-    sys::sched::set_policy(&Policy::fifo(priority))?;
+    sys::policy::set_policy(&Policy::fifo(priority))?;
     sys::signals::unblock_end();
     Err(Command::new(program).args(arguments).exec().into())
 }

@@ -32,6 +32,7 @@ mod snapshot_verb;
 mod study_verb;
 mod summary_verb;
 mod trace_verb;
+mod values;
 
 use args::{Cli, LabVerb, Verb};
 use clap::Parser;

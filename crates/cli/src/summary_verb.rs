@@ -24,7 +24,7 @@ pub(crate) struct SummaryArgs {
     #[arg(required = true, value_name = "RUN|FILE")]
     sources: Vec<PathBuf>,
     /// Count the releases at least this late, also per hour, with confidence intervals; repeatable.
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "TIME", value_parser = model::quantity::duration)]
     deadline: Vec<Duration>,
     /// Print one JSON object instead of text.
     #[arg(long)]

@@ -1,17 +1,14 @@
 //! What disturbances put on a machine: control groups, and modules loaded and unloaded.
 
-use super::confine;
-use journal::earlier;
-use journal::earlier::transient;
+use journal::earlier::{self, transient};
 use journal::session::changes::{made_if, patiently};
 use journal::settings::{Settings, reach};
-use journal::{Change, Form, Kind, Owner, Present, trust};
+use journal::{Change, Form, Kind, Owner, Present, earlier_entry, trust};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::modules;
+use sys::{Error, modules};
 
 /// How these are read from a journal.
 pub const OWNERS: &[Owner] = &[Owner::of::<Cgroup>(), Owner::of::<Module>()];
@@ -32,7 +29,7 @@ pub struct Cgroup {
 impl Kind for Cgroup {
     const FORM: Form = Form { kind: "cgroup", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         Some(Ok(Self { path: earlier::path(entry, "cgroup")? }))
     }
 }
@@ -52,7 +49,7 @@ impl Change for Cgroup {
     }
 
     fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
-        patiently(|| Ok(confine::remove(&self.path)?))
+        patiently(|| Ok(crate::cgroup::remove(&self.path)?))
     }
 }
 
@@ -79,7 +76,7 @@ impl Module {
 impl Kind for Module {
     const FORM: Form = Form { kind: "module", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let (name, file) = modules::of_target(&entry.target).ok_or("no name and file")?;
             let was_loaded = match entry.old.as_deref() {

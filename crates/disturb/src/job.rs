@@ -4,11 +4,12 @@
 //! not turn into a storm later.
 
 use super::Error;
-use super::child::{Account, Line, floor};
 use super::rates::Meter;
 use super::settle::arm_alarm;
 use super::tally::Tally;
 use super::witness::{Counter, Growth};
+use crate::account::{Account, floor};
+use crate::protocol::Line;
 use model::Cpus;
 use model::stressor::Witness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -5,8 +5,7 @@
 
 use super::Error;
 use super::witness::{Counter, Read};
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 /// An event of `/proc/vmstat` by name; absent where this kernel does not count it.
 pub(super) fn vmstat(event: &'static str) -> Result<Counter<impl Fn() -> Result<u64, Error>>, Error> {

@@ -5,17 +5,14 @@
 //! guardian or the next call undoes what is there.
 
 use super::changes::{Cgroup, Module};
-use super::{Error, Order, catalogue};
 use journal::Change;
 use journal::affinities::{ALL_TASKS, Shaken};
 use journal::session::changes::Value;
 use model::Cpus;
 use record::changes::{Kprobe, TraceInstance};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use sys::modules;
-use sys::tracefs;
 
 /// One thing to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,19 +67,4 @@ pub struct Mark<'a> {
     pub cpus: &'a Cpus,
     /// Where tracefs is, if anywhere.
     pub tracefs: Option<PathBuf>,
-}
-
-/// What an order, the `number`th of the calling process, may leave. The same for as long as the machine is the same.
-pub fn of(order: &Order, number: usize, tracefs: Option<&Path>) -> Result<Vec<Leaving>, Error> {
-    let spec = catalogue::find(&order.name)?;
-    let mark = Mark {
-        id: format!("{}-{number}", std::process::id()),
-        cpus: &order.cpus,
-        tracefs: tracefs.map(Path::to_owned).or_else(mounted),
-    };
-    Ok((spec.leaves)(&mark))
-}
-
-fn mounted() -> Option<PathBuf> {
-    tracefs::mounted_at(&fs::read_to_string("/proc/mounts").ok()?)
 }

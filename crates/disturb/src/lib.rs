@@ -4,14 +4,17 @@
 //! with a hidden argument, served by [`child::serve`]. [`Disturbance`] is the parent's side: it starts the children, looks every
 //! 100 ms where their threads have run, ends them and returns their records. [`confine`] plans and removes the control groups.
 
+mod account;
 pub mod available;
 pub mod catalogue;
+pub mod cgroup;
 pub mod changes;
 pub mod child;
 pub mod confine;
 mod counters;
 mod disk;
 mod error;
+pub mod foreseen;
 mod ifreq;
 mod job;
 mod kernel_counts;
@@ -25,12 +28,14 @@ mod namespaces;
 mod nic_pair;
 mod offspring;
 mod order;
+pub mod protocol;
 mod rates;
 mod rings;
 mod scratch;
 mod settle;
 mod shared;
 mod sockopt;
+mod spec;
 mod spinners;
 mod stamps;
 mod stressors;
@@ -42,8 +47,9 @@ mod wire;
 mod witness;
 mod workers;
 
-pub use catalogue::{StressorSpec, catalogue};
-pub use child::StressArgs;
+pub use crate::protocol::StressArgs;
+pub use crate::spec::StressorSpec;
+pub use catalogue::catalogue;
 pub use error::Error;
 pub use order::{Options, Order};
 pub use supervise::{Disturbance, Status};

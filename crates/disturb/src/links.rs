@@ -5,9 +5,9 @@
 //! `dev_new_index`). So the last number is a witness that no loop can invent.
 
 use super::Error;
-use super::child::Account;
 use super::job::Job;
 use super::witness::Counter;
+use crate::account::Account;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

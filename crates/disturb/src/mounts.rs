@@ -4,9 +4,8 @@
 //! `mount(2)`; proc(5), `/proc/PID/mountinfo`: polling it reports, once, that the table has changed
 //! since the poll before.
 
-use super::Error;
 use super::job::Job;
-use super::namespaces;
+use super::{Error, namespaces};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};

@@ -22,10 +22,9 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use sys::clock::{SECOND_NS, now_ns, sleep_until};
 
 /// The addresses of both ends: a network that is documented never to be anybody's (RFC 5737, TEST-NET-1).

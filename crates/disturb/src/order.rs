@@ -1,6 +1,6 @@
 //! What is asked of a disturbance: which stressors, where, how much, how long.
 
-use super::child::Group;
+use crate::protocol::Group;
 use model::Cpus;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //!
 //! Order matters: what binds it to its parent and its CPUs comes first, entering control groups before anything is allocated there.
 
-use super::child::{Group, StressArgs};
-use super::{Error, StressorSpec, child};
+use super::{Error, StressorSpec};
+use crate::protocol::{Group, StressArgs};
 use model::sample::Policy;
 use rustix::process::{
     Resource, Rlimit, Signal, getpriority_process, getrlimit, set_parent_process_death_signal,
@@ -95,7 +95,7 @@ fn confirm_affinity(args: &StressArgs) -> Result<(), Error> {
 /// SCHED_OTHER whatever the parent's policy, at `nice` or the weaker value inherited.
 fn schedule_ordinarily(nice: i32) -> Result<(), Error> {
     let inherited = getpriority_process(None).unwrap_or(0);
-    if let Err(source) = sched::set_policy(&Policy::other()) {
+    if let Err(source) = sys::policy::set_policy(&Policy::other()) {
         // Without privilege an inherited nice value may not be strengthened; being ordinary already is all that is needed.
         if sched::effective().map_or(true, |policy| policy.name != "SCHED_OTHER") {
             return Err(Error::Refused { action: "set SCHED_OTHER", source });
@@ -126,5 +126,5 @@ fn limit_resources(memory_bytes: u64) -> Result<(), Error> {
 /// A disturbance is the first thing to give up when memory runs out. Raising the score needs no privilege; where /proc is
 /// read-only the limits above still hold.
 fn prefer_for_oom() {
-    let _ = fs::write(child::proc_dir().join("self/oom_score_adj"), "1000");
+    let _ = fs::write(crate::witness::proc_dir().join("self/oom_score_adj"), "1000");
 }

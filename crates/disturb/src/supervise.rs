@@ -4,11 +4,12 @@
 //! child's death signal to the thread that started it. That thread runs on the housekeeping CPUs only, so that neither it nor a
 //! child that has not confined itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
 
-use super::child::{Line, StressArgs, proc_dir};
-use super::leaving::{self, Leaving};
+use super::leaving::Leaving;
 use super::rates::Rates;
 use super::watch::Sightings;
 use super::{Error, Options, Order, catalogue};
+use crate::protocol::{Line, StressArgs};
+use crate::witness::proc_dir;
 use model::Cpus;
 use model::sample::Policy;
 use model::stressor::{StressorRecord, StressorState, Witness};
@@ -175,7 +176,7 @@ fn supervise(
 fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
     sched::pin(&plan.cpus).map_err(Error::refused("run on the housekeeping CPUs"))?;
     // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
-    let _ = sched::set_policy(&Policy::other());
+    let _ = sys::policy::set_policy(&Policy::other());
     let mut children = Vec::new();
     for (number, order) in plan.orders.iter().enumerate() {
         match Stressor::start(order, number, plan) {
@@ -279,7 +280,7 @@ impl Stressor {
     fn start(order: &Order, number: usize, plan: &Plan) -> Result<Self, Error> {
         let options = &plan.options;
         let spec = catalogue::find(&order.name)?;
-        let leaves = leaving::of(order, number, options.tracefs.as_deref())?;
+        let leaves = crate::foreseen::of(order, number, options.tracefs.as_deref())?;
         let rates = Rates::new(order.rate.or(spec.default_rate))?;
         let measured = if spec.colocated || spec.aimed { options.measured.clone() } else { Cpus::default() };
         let shared = if spec.colocated { measured.clone() } else { Cpus::default() };

@@ -1,13 +1,12 @@
 //! What the connections of a stressor run over: two network cards joined to each other where the machine has been given such
 //! ([`super::nic_pair`]), else loopback, which raises no device's interrupt; and what the kernel itself counts of the traffic.
 
-use super::Error;
-use super::child::Account;
 use super::job::{Done, Job};
-use super::ledger;
 use super::namespaces::own_or_host_network;
 use super::nic_pair::{Interrupts, NicPair};
 use super::witness::{Growth, Read};
+use super::{Error, ledger};
+use crate::account::Account;
 use rustix::net::sockopt::set_socket_linger;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

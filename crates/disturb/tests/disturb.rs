@@ -5,8 +5,7 @@
 //!
 //! Long because: every fault needs the same harness, which a second file would have to repeat.
 
-use disturb::confine;
-use disturb::confine::{Confinement, Room};
+use disturb::confine::{self, Confinement, Room};
 use disturb::{Disturbance, Options, Order, StressorSpec, catalogue, child};
 use libtest_mimic::{Arguments, Failed, Trial};
 use model::Cpus;
@@ -21,7 +20,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use sys::clock::now_ns;
-use sys::sched::{affinity, set_policy};
+use sys::policy::set_policy;
+use sys::sched::affinity;
 
 type Outcome = Result<(), Failed>;
 type Test = (&'static str, fn() -> Outcome);
@@ -93,7 +93,8 @@ fn stubborn() -> ExitCode {
     }
     println!(
         "{}",
-        serde_json::to_string(&child::Line::Ready { confined_by: vec![] }).expect("a line is JSON")
+        serde_json::to_string(&disturb::protocol::Line::Ready { confined_by: vec![] })
+            .expect("a line is JSON")
     );
     let _ = std::io::stdout().flush();
     std::thread::sleep(Duration::from_secs(30));
@@ -462,10 +463,10 @@ fn a_group_is_removed_with_all_it_holds() -> Outcome {
     let mut sleeper = Command::new("sleep").arg("30").spawn()?;
     std::fs::write(group.dir.join("cgroup.procs"), sleeper.id().to_string())?;
     // The kernel counts an unreaped member as gone, so that the group can be removed before `wait`.
-    confine::remove(&group.dir)?;
+    disturb::cgroup::remove(&group.dir)?;
     ensure(!group.dir.exists(), "the group is gone")?;
     ensure(!sleeper.wait()?.success(), "its member was killed")?;
-    confine::remove(&group.dir).map_err(Failed::from)
+    disturb::cgroup::remove(&group.dir).map_err(Failed::from)
 }
 
 struct RemoveOnDrop(Confinement);

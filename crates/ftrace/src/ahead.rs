@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle, available_parallelism};
 
 use crate::error::Error;
 use crate::fill::Filler;
-use crate::pages::{NextPage, Region};
+use crate::region::{NextPage, Region};
 
 /// Less data is read faster than a thread is started.
 const LEAST: u64 = 1 << 20;
@@ -126,7 +126,8 @@ mod tests {
     use super::*;
     use crate::endian::Endian;
     use crate::input::Input;
-    use crate::pages::{Chunks, Pages};
+    use crate::pages::Pages;
+    use crate::region::Chunks;
     use proptest::prelude::*;
     use std::path::Path;
 

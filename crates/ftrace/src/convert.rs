@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crate::buffer::Buffer;
 use crate::cursor::Cursor;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::input::Input;
 use crate::meta::read_header_page;
-use crate::tracefile::{Buffer, MAGIC, TraceFile};
+use crate::tracefile::{MAGIC, TraceFile};
 
 const OPTIONS: u16 = 0;
 const BUFFER: u16 = 3;

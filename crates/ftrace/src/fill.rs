@@ -2,7 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::Error;
-use crate::pages::{Chunks, NextPage, Region};
+use crate::region::{Chunks, NextPage, Region};
 
 /// The position in a region.
 pub(crate) struct Filler {
@@ -39,7 +39,9 @@ impl Filler {
         }
     }
 
-    /// Puts the next data into a window, which is empty at the end; `Some`: why there is no more.
+    /// Replaces the content of `window` by the next bytes of the file, or by its next chunk,
+    /// decompressed. Leaves `window` empty at the end of the data. Returns `Some` where a chunk
+    /// is cut short or damaged: the value gives the reason, and no more can be read.
     pub(crate) fn fill(&mut self, window: &mut Vec<u8>) -> Result<Option<NextPage>, Error> {
         match self.region.chunks {
             None => self.fill_plain(window).map(|()| None),

@@ -7,7 +7,8 @@ use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::Formats;
 use crate::page::{Missed, PageFault, PageLayout, Walker};
-use crate::pages::{NextPage, Pages, Region};
+use crate::pages::Pages;
+use crate::region::{NextPage, Region};
 
 /// A place in a CPU's data that could not be read. What stood there is counted as lost.
 #[derive(Clone, Debug, PartialEq, Eq)]

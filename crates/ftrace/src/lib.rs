@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+pub mod buffer;
 mod compress;
 mod constants;
 mod convert;
@@ -37,6 +38,7 @@ mod lane;
 mod meta;
 mod page;
 mod pages;
+mod region;
 mod stack;
 mod stats;
 mod stream;
@@ -47,6 +49,7 @@ mod v6;
 mod v7;
 mod write;
 
+pub use crate::buffer::{Buffer, CpuData};
 pub use ahead::Reader;
 pub use constants::Constants;
 pub use convert::{Compression, convert_to_v7};
@@ -62,5 +65,5 @@ pub use stats::CpuStats;
 pub use stream::{Event, EventStream, Item, Next, TscToNs};
 pub use symbols::Symbols;
 pub use text::is_text_trace;
-pub use tracefile::{Buffer, CpuData, TraceFile, stream_raw};
+pub use tracefile::{TraceFile, stream_raw};
 pub use write::{BufferInput, TraceInput, write_v6};

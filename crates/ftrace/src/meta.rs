@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 
+use crate::buffer::Buffer;
 use crate::cursor::{Cursor, MAX_PIECE, lossy};
 use crate::error::Error;
 use crate::formats::Formats;
 use crate::input::Input;
 use crate::stream::TscToNs;
-use crate::tracefile::Buffer;
 
 /// More systems, events a system, or CPUs than any kernel has: the file is broken.
 const MAX_SYSTEMS: u32 = 1 << 16;

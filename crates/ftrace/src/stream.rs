@@ -10,7 +10,7 @@ use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::{CommonFields, Formats};
 use crate::lane::{Damage, Lane, Lost};
-use crate::pages::Region;
+use crate::region::Region;
 
 /// One kernel event. Its fields are in `data`, at the offsets its format gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 //! The file starts with 17 08 44 (hex), "tracing", a version, the byte order, the size of a `long`, and the size of a
 //! page. Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
 
+use crate::buffer::{Buffer, CpuData};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::ahead::Reader;
-use crate::compress::Codec;
 use crate::cursor::Cursor;
 use crate::endian::Endian;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::formats::Formats;
 use crate::input::Input;
 use crate::meta::Meta;
 use crate::page::PAGE_SIZES;
-use crate::pages::{Chunks, Region};
+use crate::region::{Chunks, Region};
 use crate::stats::{self, CpuStats};
 use crate::stream::EventStream;
 use crate::symbols::Symbols;
@@ -32,32 +32,6 @@ pub struct TraceFile {
     meta: Meta,
     cpus: Vec<u32>,
     symbols: OnceLock<Symbols>,
-}
-
-/// One ring buffer in a file: the top one, whose name is empty, or an instance.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    /// Name of the instance.
-    pub name: String,
-    /// Clock of its timestamps, as "mono".
-    pub clock: Option<String>,
-    /// Bytes of a sub-buffer.
-    pub page_size: u32,
-    /// Where each CPU's data is, empty ones included.
-    pub cpus: Vec<CpuData>,
-    pub(crate) codec: Codec,
-    pub(crate) compressed: bool,
-}
-
-/// Where one CPU's data is in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuData {
-    /// The CPU.
-    pub cpu: u32,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes in the file (compressed ones, where the file is compressed).
-    pub size: u64,
 }
 
 impl TraceFile {

@@ -1,12 +1,12 @@
 //! trace.dat version 6: one part after the other, then the CPU tables. Source: trace-cmd.dat.v6(5).
 
+use crate::buffer::{Buffer, CpuData};
 use crate::compress::Codec;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::formats::Formats;
 use crate::input::Input;
 use crate::meta::{MAX_CPUS, Meta, clock_name, read_header_page, read_piece};
-use crate::tracefile::{Buffer, CpuData};
 
 /// Reads everything behind the page size of the first header.
 pub(crate) fn read(

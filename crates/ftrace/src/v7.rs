@@ -1,12 +1,12 @@
 //! trace.dat version 7: sections found through chained options, each possibly compressed. Source: trace-cmd.dat.v7(5).
 
+use crate::buffer::{Buffer, CpuData};
 use crate::compress::Codec;
 use crate::cursor::{Cursor, MAX_PIECE};
 use crate::error::Error;
 use crate::formats::Formats;
 use crate::input::Input;
 use crate::meta::{MAX_CPUS, Meta, Options, read_header_page, read_piece};
-use crate::tracefile::{Buffer, CpuData};
 
 const SECTION_OPTIONS: u16 = 0;
 const SECTION_COMPRESSED: u16 = 1;

@@ -5,13 +5,13 @@
 //! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
 
 use super::setting::Setting;
-use super::standing::{End, Head, Standing};
+use super::standing::{End, Standing};
+use crate::head::Head;
 use audit::placement;
 use audit::purpose::Purpose;
 use audit::stray::seen;
-use journal::Phase;
-use journal::affinities;
 use journal::settings::{Settings, value};
+use journal::{Phase, affinities};
 use machine::Root;
 use model::Cpus;
 use model::plan::{Plan, Step, StepKind};

@@ -3,7 +3,7 @@
 //! in the journal.
 
 use super::setting::Setting;
-use super::standing::Head;
+use crate::head::Head;
 use journal::settings::{Settings, value};
 use machine::{Root, UserThread, processes, user_threads};
 use model::Cpus;

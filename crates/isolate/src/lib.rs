@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod head;
 mod heirs;
 pub mod notes;
 pub mod persist;
@@ -14,6 +15,7 @@ pub mod standing;
 mod unknown;
 pub mod verify;
 pub mod watch;
+pub mod watched;
 
 pub use unknown::unknown_group;
 

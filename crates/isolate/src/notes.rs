@@ -1,14 +1,14 @@
 //! Entries of the standing journal that change nothing and say what the rest is about: what was
 //! asked, what is kept, what cannot be moved, what was right in the end.
 
-use super::standing::Head;
-use super::watch::Watched;
-use journal::{Form, Kind, Note, Owner, earlier};
+use crate::head::Head;
+use crate::watched::Watched;
+use journal::{Form, Kind, Note, Owner, earlier, earlier_entry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What an earlier line of this id has as its value.
-fn value<T: DeserializeOwned>(entry: &earlier::Entry, id: &str) -> Option<Result<T, String>> {
+fn value<T: DeserializeOwned>(entry: &earlier_entry::Entry, id: &str) -> Option<Result<T, String>> {
     let read = || {
         let text = entry.new.as_deref().ok_or("it has no value")?;
         serde_json::from_str(text).map_err(|error| error.to_string())
@@ -23,7 +23,7 @@ pub const OWNERS: &[Owner] =
 impl Kind for Head {
     const FORM: Form = Form { kind: "isolation", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         value(entry, "isolation")
     }
 }
@@ -33,7 +33,7 @@ impl Note for Head {}
 impl Kind for Watched {
     const FORM: Form = Form { kind: "watch", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         value(entry, "watch")
     }
 }
@@ -51,7 +51,7 @@ pub(super) struct Keeping {
 impl Kind for Keeping {
     const FORM: Form = Form { kind: "keep", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         Some(value(entry, "keep")?.map(|what| Self { what }))
     }
 }
@@ -69,7 +69,7 @@ pub(super) struct Immovable {
 impl Kind for Immovable {
     const FORM: Form = Form { kind: "immovable", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         earlier::transient(entry, "note").then(|| Ok(Self { target: entry.target.clone() }))
     }
 }

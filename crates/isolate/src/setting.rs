@@ -1,9 +1,8 @@
 //! A changed setting in force, and its form in the journal: one row per kind, each with a version
 //! and with its own types for the target and the values.
 
-use journal::settings::Task;
-use journal::settings::{Settings, reach, value};
-use journal::{Change, Form, Owner, Present, Stored, earlier};
+use journal::settings::{Settings, Task, reach, value};
+use journal::{Change, Form, Owner, Present, Stored, earlier, earlier_entry};
 use model::Cpus;
 use model::plan::{Step, StepKind};
 use serde::de::DeserializeOwned;
@@ -123,7 +122,7 @@ impl Change for Setting {
 
 /// A kind of setting in the journal.
 struct Row {
-    kind: StepKind,
+    pub kind: StepKind,
     form: Form,
     write: fn(&Setting) -> Result<Json, serde_json::Error>,
 }
@@ -132,7 +131,7 @@ struct Row {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record<T, V> {
-    mechanism: String,
+    pub mechanism: String,
     target: T,
     /// Absent where the value before could not be read.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
@@ -372,7 +371,7 @@ fn of_record<T: Spelled, V: Spelled>(kind: StepKind, record: &Record<T, V>) -> A
 
 fn from_earlier<T: Spelled, V: Spelled>(
     kind: StepKind,
-    entry: &earlier::Entry,
+    entry: &earlier_entry::Entry,
 ) -> Result<Arc<dyn Change>, String> {
     let setting = Setting {
         mechanism: entry.id.clone(),

@@ -4,7 +4,8 @@
 
 use super::setting::Setting;
 use super::standing::Found;
-use super::watch::{self, Watched, handlers};
+use super::watch;
+use crate::watched::{Watched, handlers};
 use audit::catalogue::Catalogue;
 use audit::stray::seen;
 use journal::settings::{Settings, value};

@@ -3,42 +3,15 @@
 //! each change that somebody undoes, but neither a daemon that is started later nor a good value
 //! that is changed.
 
-use super::standing::{Head, Standing};
+use super::standing::Standing;
+use crate::head::Head;
+use crate::watched::{Watched, handlers};
 use audit::catalogue::{Catalogue, Mechanism, Probe};
 use audit::stray::seen;
 use audit::{Purpose, Requested, audit_requested};
 use machine::{Irq, Root, irqs};
 use model::{Cpus, Finding, FindingState, Machine};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use sys::Error;
-
-/// What was so at the end of applying.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Watched {
-    /// Mechanisms that were as isolation wants them, by id.
-    pub right: BTreeSet<String>,
-    /// Interrupts that may be handled on the isolated CPUs all the same, number → handlers: those that cannot be moved or were left.
-    pub interrupts: BTreeMap<u32, String>,
-    /// Interrupts that were moved and were handled there still: where interrupts are not remapped, x86 moves them when they come next.
-    pub late: BTreeMap<u32, String>,
-    /// Tasks that somebody had pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`.
-    #[serde(default)]
-    pub pinned: BTreeSet<String>,
-}
-
-impl Watched {
-    /// Whether an interrupt stayed. A number alone is not enough: a device that goes gives its numbers back.
-    pub(super) fn stayed(&self, irq: &Irq) -> bool {
-        self.interrupts.get(&irq.number) == Some(&handlers(irq))
-    }
-
-    /// Whether an interrupt was yet to leave.
-    pub(super) fn was_late(&self, irq: &Irq) -> bool {
-        self.late.get(&irq.number) == Some(&handlers(irq))
-    }
-}
 
 /// Writes down what is right now; nothing where no CPU is isolated.
 pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Standing) -> Result<(), Error> {
@@ -83,8 +56,4 @@ fn one_by_one(mechanism: &Mechanism) -> bool {
         Probe::KthreadAffinity { name } => !name.starts_with("irq/") && !name.starts_with("kworker/"),
         _ => false,
     }
-}
-
-pub(super) fn handlers(irq: &Irq) -> String {
-    irq.names.join("+")
 }

@@ -3,7 +3,7 @@
 //! CPUs).
 
 use crate::settings::{Settings, Task, value};
-use crate::{Change, Form, Kind, Owner, Present, earlier};
+use crate::{Change, Form, Kind, Owner, Present, earlier, earlier_entry};
 use machine::{Root, irqs, processes, user_threads};
 use model::Cpus;
 use model::plan::StepKind;
@@ -81,7 +81,7 @@ pub struct Affinities {
 impl Kind for Affinities {
     const FORM: Form = Form { kind: "affinities", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let mechanism = entry.id.clone();
             let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
@@ -132,7 +132,7 @@ pub struct Shaken {
 impl Kind for Shaken {
     const FORM: Form = Form { kind: "shaken-affinities", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
             Ok(Self { before, cpus: Cpus::default() })

@@ -1,6 +1,6 @@
 //! What the journal asks of whoever changes a machine.
 
-use super::earlier;
+use crate::earlier_entry;
 use crate::settings::Settings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -48,7 +48,7 @@ pub trait Kind: Serialize + DeserializeOwned + Any + Debug + Send + Sync {
 
     /// Reads a line of a journal from before kinds had versions; nothing where it is none of this
     /// kind.
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>>;
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>>;
 }
 
 impl<K: Kind> Stored for K {
@@ -114,7 +114,7 @@ pub struct Owner {
     /// Reads the fields; an unknown one is an error.
     pub read: fn(Value) -> Result<Arc<dyn Change>, serde_json::Error>,
     /// Reads a line of a journal from before kinds had versions.
-    pub earlier: fn(&earlier::Entry) -> Earlier,
+    pub earlier: fn(&earlier_entry::Entry) -> Earlier,
 }
 
 impl Owner {

@@ -4,8 +4,7 @@
 use machine::{Root, partition_of, partitions};
 use model::Cpus;
 use rustix::fs::{Access, access};
-use std::fs;
-use std::io;
+use std::{fs, io};
 use sys::sched;
 
 /// Pins the calling process to the CPUs; where a cpuset partition owns them it joins that first. EINVAL where they are offline, in

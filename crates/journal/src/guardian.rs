@@ -2,16 +2,13 @@
 //!
 //! It holds the reading end of a pipe whose writing end only stillcore has. The pipe ends when stillcore does, however it does.
 
-use crate::Owner;
-use crate::directories;
-use crate::recover;
-use crate::recover::Restored;
+use crate::recover::{self, Restored};
 use crate::settings::Live;
+use crate::{Owner, directories};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use sys::Error;
-use sys::signals;
+use sys::{Error, signals};
 
 /// How often a failed undo is tried again; each try on a busy target takes a second.
 const ATTEMPTS: u32 = 20;

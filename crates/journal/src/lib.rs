@@ -30,21 +30,27 @@
 
 pub mod affinities;
 mod change;
+mod decoded;
 pub mod directories;
 pub mod earlier;
+pub mod earlier_entry;
 pub mod enter;
 pub mod guardian;
 mod line;
 mod note;
 mod own;
+mod phase;
 mod read;
 pub mod recover;
 pub mod session;
 pub mod settings;
 pub mod trust;
 
+pub use crate::decoded::Why;
+pub use crate::decoded::{Entry, Refused};
+pub use crate::phase::Phase;
 pub use change::{Change, Earlier, Form, Kind, Owner, Present, Stored};
-pub use line::{Entry, Phase, Refused, SCHEMA, Why, encode};
+pub use line::{SCHEMA, encode};
 pub use note::Note;
 pub use own::Journal;
 pub use read::{Contents, read};

@@ -1,11 +1,11 @@
 //! One line of a journal.
 
-use super::change::{Change, Owner};
+use super::change::Owner;
 use super::earlier;
+use crate::decoded::{Decoded, Entry, Why};
+use crate::phase::Phase;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fmt;
-use std::sync::Arc;
 
 /// Name and version of the line.
 pub const SCHEMA: &str = "stillcore.journal/2";
@@ -13,91 +13,17 @@ pub const SCHEMA: &str = "stillcore.journal/2";
 /// The text before the checksum at the end of a line.
 const SUM: &str = ",\"crc\":";
 
-/// How far a change has got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// About to be made: it may or may not have happened.
-    Intent,
-    /// Made.
-    Done,
-    /// Undone.
-    Undone,
-}
-
-/// A change, and how far it has got.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Number of the change; its lines share it.
-    pub seq: u64,
-    /// The boot it was made in.
-    pub boot_id: String,
-    /// How far it got.
-    pub phase: Phase,
-    /// What it is.
-    pub change: Arc<dyn Change>,
-}
-
 /// The line of an entry, without its sum.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
     schema: String,
-    seq: u64,
-    boot_id: String,
-    phase: Phase,
+    pub seq: u64,
+    pub boot_id: String,
+    pub phase: Phase,
     kind: String,
     version: u32,
     change: Value,
-}
-
-/// A line that is whole and cannot be acted upon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Its number, from 1 on.
-    pub line: usize,
-    /// The reason.
-    pub why: Why,
-}
-
-/// Why a line is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    /// It is no line of any journal.
-    Unreadable,
-    /// Its sum is another; what it seems to say, any part of which may be the damage.
-    Changed(Option<String>),
-    /// It is of this schema.
-    Schema(String),
-    /// Nobody here owns changes of this kind and version.
-    Kind(String, u32),
-    /// Its fields are not those of its kind.
-    Fields(String, String),
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, why } = self;
-        let later = "which this version of stillcore does not know";
-        match why {
-            Why::Unreadable => write!(f, "line {line} (unreadable)"),
-            Why::Changed(None) => write!(f, "line {line} (changed since it was written)"),
-            Why::Changed(Some(seems)) => write!(f, "line {line} (it seems {seems})"),
-            Why::Schema(schema) => write!(f, "line {line} (of schema {schema:?}, {later})"),
-            Why::Kind(kind, version) => {
-                write!(f, "line {line} (a change {kind:?} of version {version}, {later})")
-            }
-            Why::Fields(kind, what) => write!(f, "line {line} (a change {kind:?}: {what})"),
-        }
-    }
-}
-
-/// What a text between two line ends is.
-pub(super) enum Decoded {
-    Entry(Entry),
-    /// It breaks off.
-    Torn,
-    Refused(Why),
 }
 
 /// An entry as a line, with its sum and the line's end.

@@ -5,8 +5,9 @@
 //! `done`, and when it is undone an `undone`.
 
 use super::change::Change;
-use super::line::{Entry, Phase};
 use super::{DIRECTORY, append, boot_id, directory, remove, sync_directory, trust};
+use crate::decoded::Entry;
+use crate::phase::Phase;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::BTreeMap;
 use std::fs::File;

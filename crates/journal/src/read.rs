@@ -1,8 +1,10 @@
 //! A journal as it stands on disk.
 
 use super::change::Owner;
-use super::line::{Decoded, Entry, Phase, Refused, decode};
+use super::line::decode;
 use super::trust;
+use crate::decoded::{Decoded, Entry, Refused};
+use crate::phase::Phase;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::io::Read;

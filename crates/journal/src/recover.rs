@@ -2,15 +2,15 @@
 //! the next call.
 
 use super::change::{Change, Owner, Present};
-use super::line::{Entry, Phase};
 use super::{append, boot_id, directory, read, remove, trust};
+use crate::decoded::Entry;
+use crate::phase::Phase;
 use crate::settings::Settings;
 use rustix::fs::OFlags;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::process;
+use sys::{Error, process};
 
 /// The result of undoing a journal.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Where fetched kernels live, and the lock that keeps two runs from writing there at once.
 
 use crate::error::{Error, IoContext, Result};
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

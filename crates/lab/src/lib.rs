@@ -28,12 +28,13 @@ pub mod qemu;
 pub mod results;
 mod run;
 pub mod spec;
+pub mod stop;
 pub mod version;
 pub mod vm;
 mod workdir;
 
+pub use crate::stop::Stop;
 pub use arch::Arch;
 pub use error::{Error, Result};
 pub use run::{Event, Outcome, run};
 pub use spec::{Accel, Addition, Nic, Smp, Spec};
-pub use vm::Stop;

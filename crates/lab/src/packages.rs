@@ -10,7 +10,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::kernels::{KernelName, NoteSink};
 use crate::program::DPKG_DEB;
 use crate::spec::Spec;
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Runs the helpers that the lab drives (apt, dpkg-deb), with their failures as values.
 
 use crate::error::{Error, IoContext, Result};
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::process::{Command, Stdio};

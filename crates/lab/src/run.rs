@@ -8,11 +8,11 @@ use crate::kernels::{self, Kernel};
 use crate::modules::{self, Module};
 use crate::program::Program;
 use crate::qemu::{self, Boot};
-use crate::results;
 use crate::spec::{Accel, Nic, Spec};
-use crate::vm::{End, Limits, Stop, Vm};
+use crate::stop::Stop;
+use crate::vm::{End, Limits, Vm};
 use crate::workdir::WorkDir;
-use crate::{initramfs, packages};
+use crate::{initramfs, packages, results};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -237,7 +237,7 @@ struct Booted {
     wall: Duration,
     complaints: String,
     last_line: String,
-    fell_back: bool,
+    pub fell_back: bool,
 }
 
 fn boot_with_fallback(

@@ -6,34 +6,17 @@
 
 use crate::error::Result;
 use crate::program::spawn_error;
+use crate::stop::Stop;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Polling interval of deadline and stop request while the console is silent.
 const POLL: Duration = Duration::from_millis(50);
-
-/// Asks a run to end from another thread or a signal handler's thread. Clones ask the same run.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// The guest is killed within about 50 ms.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether somebody asked.
-    pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Why [`Vm::watch`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use crate::cache::Lock;
 use crate::error::{IoContext, Result};
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 

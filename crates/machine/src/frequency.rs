@@ -5,7 +5,7 @@
 
 use super::Root;
 use model::Cpus;
-use model::frequency::FrequencyChanges;
+use model::cpu_states::FrequencyChanges;
 
 /// `CPUFREQ_ETERNAL` (include/linux/cpufreq.h): the driver does not say.
 const ETERNAL: u64 = u32::MAX as u64;

@@ -4,7 +4,7 @@
 
 use super::Root;
 use model::Cpus;
-use model::idle::{IdleState, IdleStates};
+use model::cpu_states::{IdleState, IdleStates};
 use std::collections::BTreeMap;
 
 /// The folder of one state.

@@ -33,8 +33,10 @@ mod threads;
 mod topology;
 #[cfg(test)]
 pub(crate) mod tree;
+mod unpack;
 
-pub use archive::{capture_into_archive, remove_unpacked};
+pub use crate::unpack::remove_unpacked;
+pub use archive::capture_into_archive;
 pub use boot_log::rcu_offloaded;
 pub use capture::{Selection, capture, planned};
 pub use cmdline::{parameters, same_name};

@@ -3,14 +3,13 @@
 //! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…), and that reads as `None`.
 //! In a captured tree no link may lead out of the tree, or the audit of one machine would quietly read another.
 
-use super::archive;
+use super::unpack;
 use model::{Cpus, Error};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 use tempfile::TempDir;
 
 /// Where a captured tree notes the modes of files that cannot be written: archives and version control lose them.
@@ -39,7 +38,7 @@ impl Root {
     /// The machine whose files are under `path`, a directory or an archive of one; `/` is this machine.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path.is_file() {
-            let unpacked = archive::unpack(path)?;
+            let unpacked = unpack::unpack(path)?;
             let root = Self::open(unpacked.path())?;
             return Ok(Self { _unpacked: Some(Arc::new(unpacked)), ..root });
         }

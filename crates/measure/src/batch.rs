@@ -4,11 +4,9 @@
 //! stamps in memory of their own; a row is several records, and since nothing is being measured any more the producer waits for room.
 
 use super::ring::{Packed, Record, Ring};
-use super::spec::{LoopResult, ProbeSpec, Task};
-use super::{ipi, overheads};
+use super::spec::LoopResult;
 use model::Sample;
 use model::sample::flag;
-use std::io;
 use sys::clock;
 
 /// A column of the probe's own: stamp = its value, value = its index.
@@ -29,15 +27,6 @@ pub struct Finished {
     pub faults: [u64; 2],
     /// What it could not do, one sentence each.
     pub limits: Vec<String>,
-}
-
-/// Runs the task of the order, if it is one of these.
-pub fn run(ring: &mut Ring, spec: &ProbeSpec, start_ns: i64) -> io::Result<Option<Finished>> {
-    match &spec.task {
-        Task::Ipi(task) => ipi::run(ring, task, spec, start_ns).map(Some),
-        Task::Overheads(task) => overheads::run(ring, task, spec, start_ns).map(Some),
-        _ => Ok(None),
-    }
 }
 
 /// Sleeps until a time, or until asked to stop.

@@ -11,10 +11,8 @@ use model::samples_file::SampleWriter;
 use model::{Cpus, Sample};
 use std::io;
 use std::path::Path;
-use sys::clock;
-use sys::clock::ClockId;
-use sys::counter;
-use sys::counter::{Counter, batch_minimum_ns};
+use sys::clock::{self, ClockId};
+use sys::counter::{self, Counter, batch_minimum_ns};
 use sys::sched;
 use sys::schedclock::{Conversion, SchedClock};
 

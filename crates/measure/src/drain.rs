@@ -1,9 +1,7 @@
 //! From ring records to samples: the only place that knows what a probe's records mean.
 
-use super::noise;
-use super::own;
 use super::ring::{Packed, Record};
-use super::wakeup;
+use super::{noise, own, wakeup};
 use model::growth::Growth;
 use model::sample::{Sample, flag};
 

@@ -22,10 +22,8 @@ use model::store;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use sys::Error;
-use sys::clock;
-use sys::clock::ClockId;
-use sys::{memory, signals, spawn};
+use sys::clock::{self, ClockId};
+use sys::{Error, memory, signals, spawn};
 
 /// A measuring process and its ring, set up and waiting.
 pub struct ProbeHandle {

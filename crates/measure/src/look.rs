@@ -11,8 +11,7 @@ use model::context::Counted;
 use model::growth::{Growth, ReadBy};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use sys::Error;
-use sys::clock;
+use sys::{Error, clock};
 
 /// Polling interval: ten clock ticks of a kernel with the slowest.
 pub const DISTANCE_NS: i64 = 100_000_000;

@@ -11,8 +11,7 @@ use super::spec::{LoopResult, NoiseSpec};
 use model::growth::ReadBy;
 use std::collections::BTreeMap;
 use sys::clock;
-use sys::counter;
-use sys::counter::{Counter, Pair};
+use sys::counter::{self, Counter, Pair};
 
 /// Stamp = start of a gap in ticks, value = its length in ticks.
 pub const GAP: u8 = 0;

@@ -3,7 +3,6 @@
 //! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
 //! before the probe says that it is ready.
 
-use super::batch;
 use super::noise::{self, Dial, Gear};
 use super::own::Own;
 use super::periodic::{self, Kit};
@@ -11,6 +10,8 @@ use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec, Task};
 use super::wakeup_deadline::{self, Releases};
 use super::{taskset, wakeup};
+use crate::batch::Finished;
+use crate::{ipi, overheads};
 use journal::enter;
 use model::run::NoiseRecord;
 use rustix::fd::{FromRawFd, OwnedFd};
@@ -81,7 +82,7 @@ pub fn run(
     // Nothing that has not run before may come between the loop and these: the first call into a page of code is a fault.
     let used = || clock::thread_usage().map(|usage| (usage, clock::thread_cpu_ns()));
     let mut after = used()?;
-    let batch = batch::run(&mut ring, spec, report.t0_ns)?;
+    let batch = of_batch(&mut ring, spec, report.t0_ns)?;
     if batch.is_some() {
         after = used()?;
     }
@@ -183,7 +184,7 @@ fn set_policy(spec: &ProbeSpec) -> io::Result<Option<String>> {
     if spec.timer_slack_ns > 0 {
         sched::set_timer_slack(spec.timer_slack_ns)?;
     }
-    let refused = sched::set_policy(&spec.policy).err();
+    let refused = sys::policy::set_policy(&spec.policy).err();
     let narrow = || {
         !std::fs::read_to_string("/sys/devices/system/cpu/online")
             .is_ok_and(|online| online.trim().parse().is_ok_and(|online: model::Cpus| online == spec.cpus))
@@ -202,5 +203,14 @@ fn wait_for_start(ring: &Ring) -> io::Result<i64> {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the window never opened"));
         }
         clock::sleep_until(now + WAIT_STEP_NS);
+    }
+}
+
+/// Runs the task of the order, if its loop finishes its samples itself.
+fn of_batch(ring: &mut Ring, spec: &ProbeSpec, start_ns: i64) -> io::Result<Option<Finished>> {
+    match &spec.task {
+        Task::Ipi(task) => ipi::run(ring, task, spec, start_ns).map(Some),
+        Task::Overheads(task) => overheads::run(ring, task, spec, start_ns).map(Some),
+        _ => Ok(None),
     }
 }

@@ -1,9 +1,8 @@
 //! What a probe is asked to do, and what it says of itself afterwards: the two messages between stillcore and a measuring process.
 
-use super::ipi::IpiSpec;
 use super::job::Work;
 use super::job::files::Pair;
-use super::overheads::OverheadsSpec;
+pub use crate::ipi::method::Method;
 use model::Cpus;
 use model::run::{JobRecord, NoiseRecord};
 use model::sample::{Policy, ProbeKind};
@@ -268,4 +267,38 @@ pub struct LoopResult {
     pub released: u64,
     /// Turns of the loop (noise).
     pub iterations: u64,
+}
+
+/// The IPI probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IpiSpec {
+    /// The CPUs that wake it, one after the other.
+    pub from: Vec<u32>,
+    /// The methods, one after the other.
+    pub methods: Vec<Method>,
+    /// Wake-ups a pair and method.
+    pub count: u32,
+    /// Of these, the first so many are stored, and every statistic excludes them.
+    pub warm_up: u32,
+    /// Interval of wake-ups, ns.
+    pub interval_ns: i64,
+    /// Whether a SCHED_OTHER task keeps both CPUs busy.
+    pub busy: bool,
+    /// Begins so long after the window's start, ns: the targets before it have their turn first.
+    pub offset_ns: i64,
+}
+
+/// The overheads probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverheadsSpec {
+    /// Samples of each term.
+    pub count: u32,
+    /// Samples of each cache term and size.
+    pub cache_count: u32,
+    /// Working sets, bytes.
+    pub bytes: Vec<u64>,
+    /// Another CPU, for interprocessor interrupts and migration; none where there is no other.
+    pub partner: Option<u32>,
+    /// How long the loop looks for ticks, ns.
+    pub gaps_ns: i64,
 }

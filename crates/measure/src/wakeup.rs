@@ -6,8 +6,7 @@
 
 use super::ring::Ring;
 use super::spec::{LoopResult, WakeupSpec};
-use sys::clock;
-use sys::clock::ClockId;
+use sys::clock::{self, ClockId};
 
 /// Kind of a record that statistics include: stamp = when the task ran, in the clock of the
 /// releases, ns; value = number of the release.

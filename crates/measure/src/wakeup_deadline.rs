@@ -11,9 +11,8 @@ use super::ring::Ring;
 use super::spec::{LoopResult, WakeupSpec};
 use super::wakeup::{SERVED, WARM_UP};
 use model::sample::Reservation;
-use sys::clock;
-use sys::sched;
 use sys::schedclock::DeadlineReader;
+use sys::{clock, sched};
 
 /// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far it may be off, ns. The record that
 /// follows has the CLOCK_MONOTONIC time at which the task ran, and the number of the release.

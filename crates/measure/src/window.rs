@@ -16,8 +16,7 @@ use model::sample::ProbeKind;
 use record::recorder::Recorder;
 use std::path::Path;
 use sys::Error;
-use sys::clock;
-use sys::clock::ClockId;
+use sys::clock::{self, ClockId};
 
 /// Polling interval of rings and signals while a window is open.
 const POLL_NS: i64 = 20_000_000;

@@ -1,15 +1,11 @@
 //! Changes of a CPU's frequency, which the kernel requests and reports.
 
 use crate::Cpus;
+use crate::cpu_states::FrequencyChanges;
 use crate::run::Run;
-use std::collections::BTreeMap;
 
 /// The event by which the kernel reports a CPU's new frequency, in kHz.
 pub const EVENT: &str = "power:cpu_frequency";
-
-/// How long a change takes at most, by the driver, ns, by CPU; CPUs without a value are missing
-/// (Linux Documentation/admin-guide/pm/cpufreq.rst, `cpuinfo_transition_latency`).
-pub type FrequencyChanges = BTreeMap<u32, u64>;
 
 /// Whether it is known of all measured CPUs of a run.
 pub fn are_known(run: &Run) -> bool {
@@ -23,6 +19,7 @@ fn known_of(changes: &FrequencyChanges, cpus: &Cpus) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn one_cpu_of_which_nothing_is_known_is_enough_for_not_known() {

@@ -2,23 +2,9 @@
 
 use crate::Cpus;
 use crate::run::Run;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The event by which the kernel reports that a CPU goes to sleep or wakes up.
 pub const EVENT: &str = "power:cpu_idle";
-
-/// The idle states of each CPU, by the number that events give them.
-pub type IdleStates = BTreeMap<u32, BTreeMap<u32, IdleState>>;
-
-/// One of them (Linux Documentation/admin-guide/pm/cpuidle.rst).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleState {
-    /// Its name, such as `C6`.
-    pub name: String,
-    /// How long it takes to leave at most, by the driver, us.
-    pub exit_latency_us: u64,
-}
 
 /// What is known of how long the measured CPUs of a run took to leave their idle states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ pub mod class;
 pub mod clocks;
 mod columns;
 pub mod context;
+pub mod cpu_states;
 pub mod cpus;
 pub mod error;
 pub mod events;

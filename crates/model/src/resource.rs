@@ -81,7 +81,7 @@ kinds! {
     Watchdog = "watchdog",
     /// Tracing and profiling.
     Tracing = "tracing",
-    /// A probe in code.
+    /// A kprobe or uprobe, whoever set it: each CPU that runs the probed code runs the probe, too.
     Probe = "probe",
     /// A BPF program.
     Bpf = "bpf",

@@ -2,17 +2,16 @@
 
 pub(crate) mod cut_off;
 mod ended;
-
-pub use ended::CUT_OFF;
+pub mod stored;
 
 use crate::Cpus;
 use crate::clocks::ClocksRecord;
-use crate::frequency::FrequencyChanges;
+use crate::cpu_states::{FrequencyChanges, IdleStates};
 use crate::groups::TaskGroup;
-use crate::idle::IdleStates;
 use crate::sample::{Policy, ProbeKind};
 use crate::snapshots::{SnapshotRecord, SnapshotsRecord};
 use crate::stressor::StressorRecord;
+pub use ended::CUT_OFF;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -2,14 +2,12 @@
 
 use crate::describe::probe;
 use crate::error::{Answer, Wrong, guarded};
-use analysis::groups;
 use analysis::groups::best::best;
 use analysis::groups::chi2::chi2;
 use analysis::groups::condition::{Condition, Judged};
 use analysis::groups::figures::Figure;
-use analysis::groups::measured;
-use analysis::groups::measured::MeasuredRun;
-use analysis::groups::{Question, admitted};
+use analysis::groups::measured::{self, MeasuredRun};
+use analysis::groups::{self, Question, admitted};
 use analysis::import;
 use model::sample::ProbeKind;
 use numpy::{IntoPyArray, PyArray1};

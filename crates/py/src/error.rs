@@ -4,6 +4,7 @@
 //! apart as the command does for `--json`.
 
 use pyo3::prelude::*;
+use sched::generate::GenerateError;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -89,6 +90,15 @@ impl From<analysis::Error> for Wrong {
 impl From<report::Error> for Wrong {
     fn from(error: report::Error) -> Self {
         Self::sentence(error)
+    }
+}
+
+impl From<GenerateError> for Wrong {
+    fn from(error: GenerateError) -> Self {
+        match error {
+            GenerateError::Spec { field, found, expected } => Self::new(field, found, expected),
+            other => Self::sentence(other),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// Reads the events of a run's measured CPUs, or of one of them; by their starts.
 pub(crate) fn events(dir: &Path, cpu: Option<u32>) -> Answer<Table> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     if let Some(cpu) = cpu.filter(|cpu| !run.measured_cpus.contains(*cpu)) {
         let expected = format!("one of {}, the CPUs that were measured", run.measured_cpus);
         return Err(Wrong::new("cpu", format!("CPU {cpu}"), expected));

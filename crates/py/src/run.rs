@@ -1,9 +1,9 @@
 //! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as `stillcore report` draws them.
 
 use crate::error::{Answer, Wrong, guarded};
-use crate::samples::Wanted;
+use crate::events;
+use crate::samples::{self, Wanted};
 use crate::table::Table;
-use crate::{events, samples};
 use model::events::EventCatalogue;
 use model::store;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[pyfunction]
 pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let read = || -> Answer<String> {
-        store::read_run(&path)?;
+        model::run::stored::read_run(&path)?;
         // As it stands: in its order, and with what a newer program may have added.
         let file = path.join(store::RUN);
         Ok(std::fs::read_to_string(&file).map_err(|source| model::Error::io("read", &file, source))?)
@@ -55,7 +55,7 @@ pub(crate) fn conclude(py: Python<'_>, path: PathBuf) -> PyResult<Conclusions> {
 }
 
 fn document(dir: &Path) -> Answer<Document> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
     let analysis = analysis::analyse(dir)?;

@@ -12,8 +12,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::run::{ProbeRecord, Run};
+use model::sample::flag;
 use model::samples_file::{SampleColumns, read_all_columns};
-use model::{sample::flag, store};
+use model::store;
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -39,7 +40,7 @@ impl Wanted {
 
 /// Reads the samples of a run.
 pub(crate) fn samples(dir: &Path, wanted: &Wanted) -> Answer<Table> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let records: Vec<&ProbeRecord> = run.probes.iter().filter(|record| wanted.holds(record)).collect();
     if records.is_empty() {
         return Err(none(dir, &run, wanted));
@@ -65,7 +66,7 @@ pub(crate) fn samples(dir: &Path, wanted: &Wanted) -> Answer<Table> {
 fn read(dir: &Path, record: &ProbeRecord) -> Result<SampleColumns, model::Error> {
     let path = dir.join(&record.file);
     let columns = read_all_columns(&path)?;
-    analysis::analyse::belongs(record, &path, &columns.meta, columns.t_ns.len() as u64)?;
+    analysis::samples::belongs(record, &path, &columns.meta, columns.t_ns.len() as u64)?;
     Ok(columns)
 }
 

@@ -12,8 +12,7 @@ use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 use model::run::TraceCpu;
 use std::fs;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::tracefs;
+use sys::{Error, tracefs};
 
 /// What an instance is for.
 pub struct Order<'a> {
@@ -167,7 +166,7 @@ fn define(
     let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
     let (mut probes, mut refused) = (Vec::new(), Vec::new());
     for event in catalogue.events.iter().filter(wanted).filter(|event| !has(&event.name)) {
-        let probe = kprobe::change(tracefs, event);
+        let probe = crate::changes::kprobe_of(tracefs, event);
         match session.change(probe, || kprobe::define(tracefs, event, highest)) {
             Ok(((), ticket)) => probes.push(ticket),
             Err(_) => refused.push(event.name.clone()),

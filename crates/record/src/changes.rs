@@ -1,16 +1,15 @@
 //! What a recorder puts on a machine: tracing instances and probes of kernel functions.
 
 use super::{instance, kprobe};
-use journal::earlier;
-use journal::earlier::transient;
+use journal::earlier::{self, transient};
 use journal::session::changes::{made_if, patiently};
 use journal::settings::{Settings, reach};
-use journal::{Change, Form, Kind, Owner, Present};
+use journal::{Change, Form, Kind, Owner, Present, earlier_entry};
+use model::events::EventSpec;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::tracefs;
+use sys::{Error, tracefs};
 
 /// How these are read from a journal.
 pub const OWNERS: &[Owner] = &[Owner::of::<TraceInstance>(), Owner::of::<Kprobe>()];
@@ -29,7 +28,7 @@ pub struct TraceInstance {
 impl Kind for TraceInstance {
     const FORM: Form = Form { kind: "trace-instance", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         Some(Ok(Self { path: earlier::path(entry, "trace-instance")? }))
     }
 }
@@ -70,7 +69,7 @@ pub struct Kprobe {
 impl Kind for Kprobe {
     const FORM: Form = Form { kind: "kprobe", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let (file, event) = kprobe::of_target(&entry.target).ok_or("no file and event")?;
             Ok(Self { file: file.to_owned(), event: event.to_owned() })
@@ -101,6 +100,11 @@ impl Change for Kprobe {
         let file = tracefs::reached(&self.file)?;
         patiently(|| kprobe::remove(&file, &self.event))
     }
+}
+
+/// The change that [`define`] makes.
+pub fn kprobe_of(tracefs: &Path, spec: &EventSpec) -> Kprobe {
+    Kprobe { file: tracefs.join("kprobe_events"), event: spec.name.replace(':', "/") }
 }
 
 #[cfg(test)]

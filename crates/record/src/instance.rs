@@ -5,8 +5,7 @@ use model::Cpus;
 use model::run::TraceCpu;
 use std::fs;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::tracefs;
+use sys::{Error, tracefs};
 
 /// A directory under `instances/`.
 #[derive(Debug, Clone)]

@@ -3,20 +3,13 @@
 //! They are defined for all of the kernel and enabled in the sender instance only, so that measured CPUs do not pay for the recording;
 //! only where the user asked, because defining one patches kernel text.
 
-use super::changes::Kprobe;
 use model::events::EventSpec;
 use std::io::ErrorKind;
 use std::path::Path;
-use sys::Error;
-use sys::tracefs;
+use sys::{Error, tracefs};
 
 /// The separator of file and event in the name of both.
 const SEPARATOR: char = '#';
-
-/// The change that [`define`] makes.
-pub fn change(tracefs: &Path, spec: &EventSpec) -> Kprobe {
-    Kprobe { file: tracefs.join("kprobe_events"), event: spec.name.replace(':', "/") }
-}
 
 /// The name of an event `group/name` and the file `kprobe_events` it is defined in.
 pub fn target_of(events: &Path, event: &str) -> String {

@@ -16,14 +16,12 @@ use model::sample::{Policy, Reservation};
 use rustix::thread::futex;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use sys::Error;
-use sys::{clock, sched};
+use std::{fs, io};
+use sys::{Error, clock, sched};
 
 /// Of the thread that sleeps and wakes.
 const PRIORITY: u32 = 90;
@@ -165,7 +163,7 @@ pub fn plant(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
 
 /// The victim: sleeps until the next multiple of its period, over and over, and counts that.
 fn wake(stop: &AtomicBool, sleeps: &AtomicU32) -> Result<Vec<Slept>, Error> {
-    sched::set_policy(&Policy::fifo(PRIORITY)).map_err(os("schedule", "the victim"))?;
+    sys::policy::set_policy(&Policy::fifo(PRIORITY)).map_err(os("schedule", "the victim"))?;
     let mut slept = Vec::new();
     let mut release_ns = clock::now_ns();
     while !stop.load(Ordering::Relaxed) {
@@ -257,7 +255,9 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Does what runs into a probe.
+    /// Arms the probes' program to hold the CPU for `LENGTH_NS`, then calls `provoke`, which must
+    /// run into a probe. Returns when the CPU was held: start and end, CLOCK_MONOTONIC, ns. Empty
+    /// if nothing ran into a probe.
     fn held(&self, provoke: impl FnOnce(&Self) -> io::Result<()>) -> io::Result<Vec<[i64; 2]>> {
         let hold = self.hold.as_ref().map_err(again)?;
         hold.arm(LENGTH_NS as u64)?;
@@ -309,19 +309,19 @@ fn busy() -> [i64; 2] {
 
 /// Runs under a policy, from one sleep to the next: the scheduler's events show it.
 fn run(policy: &Policy) -> io::Result<[i64; 2]> {
-    sched::set_policy(policy)?;
+    sys::policy::set_policy(policy)?;
     clock::sleep_until(clock::now_ns() + SHORT_NS);
     let ran = busy();
     clock::sleep_until(clock::now_ns() + SHORT_NS);
-    sched::set_policy(&Policy::other())?;
+    sys::policy::set_policy(&Policy::other())?;
     Ok(ran)
 }
 
 /// Runs under a policy that it has for no longer than it runs.
 fn raised() -> io::Result<[i64; 2]> {
-    sched::set_policy(&Policy::fifo(ABOVE))?;
+    sys::policy::set_policy(&Policy::fifo(ABOVE))?;
     let ran = busy();
-    sched::set_policy(&Policy::other())?;
+    sys::policy::set_policy(&Policy::other())?;
     Ok(ran)
 }
 
@@ -332,7 +332,7 @@ fn boosted(from: u32) -> io::Result<[i64; 2]> {
     futex::lock_pi(&lock, futex::Flags::empty(), None)?;
     let waits = || -> io::Result<()> {
         sched::pin(&Cpus::one(from))?;
-        sched::set_policy(&Policy::fifo(ABOVE))?;
+        sys::policy::set_policy(&Policy::fifo(ABOVE))?;
         futex::lock_pi(&lock, futex::Flags::empty(), None)?;
         Ok(futex::unlock_pi(&lock, futex::Flags::empty())?)
     };
@@ -378,11 +378,11 @@ fn throttled() -> io::Result<Vec<[i64; 2]>> {
         let ordinary =
             std::thread::Builder::new().name("ordinary".to_owned()).spawn_scoped(scope, until_stopped)?;
         let t0_ns = clock::now_ns();
-        let policy = sched::set_policy(&Policy::fifo(BELOW));
+        let policy = sys::policy::set_policy(&Policy::fifo(BELOW));
         let ran = policy.map(|()| stretches(|now_ns| now_ns - t0_ns < ENDLESS_NS));
         // Whatever failed: the loop continues until this.
         stop.store(true, Ordering::Relaxed);
-        sched::set_policy(&Policy::other())?;
+        sys::policy::set_policy(&Policy::other())?;
         let ordinary = ordinary.join().map_err(|_| io::Error::other("the loop panicked"))?;
         let ran = ran?;
         let (first, last) = (ran.first().map_or(t0_ns, |one| one[0]), ran.last().map_or(t0_ns, |one| one[1]));

@@ -16,8 +16,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use sys::Error;
-use sys::{clock, sched};
+use sys::{Error, clock, sched};
 
 /// Between two provocations, so that the effects of one are over.
 const APART_NS: i64 = 6_000_000;

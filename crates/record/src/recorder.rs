@@ -21,10 +21,8 @@ use model::{Cpus, store};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::clock;
 use sys::process::in_first_pid_namespace;
-use sys::tracefs;
+use sys::{Error, clock, tracefs};
 
 /// Buffer per measured CPU. Polled every 200 ms, as while it is calm, it holds some 500,000 events
 /// a second.

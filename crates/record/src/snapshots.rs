@@ -12,8 +12,7 @@ use model::snapshots::{SnapshotRecord, SnapshotSample, SnapshotsRecord};
 use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::path::PathBuf;
-use sys::Error;
-use sys::clock;
+use sys::{Error, clock};
 
 /// How much is kept after a sample: the activity that touched it has ended by then.
 const AFTER_NS: i64 = 20_000_000;

@@ -1,6 +1,6 @@
 //! How sure the statistics of a window are, in words: effective numbers, intervals, rule of three.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
 use stats::sampled::Exceedance;
 

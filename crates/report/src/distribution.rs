@@ -4,7 +4,7 @@
 //! A late task that serves one release of several would otherwise show one late sample where many were late (coordinated
 //! omission); `analysis` charges each swallowed release with the lateness it had.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use stats::sampled::Quantile;
 
 /// The quantiles with missed releases charged; the plain ones where there is nothing to charge (noise).

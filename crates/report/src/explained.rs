@@ -2,7 +2,7 @@
 
 use crate::{Document, format};
 use analysis::attribute::Confidence;
-use analysis::shape::AttributedRow;
+use analysis::attribute::section::AttributedRow;
 use analysis::snapshots::{ExplainedSample, SnapshotSection};
 use model::EventClass;
 use model::snapshots::SnapshotsRecord;

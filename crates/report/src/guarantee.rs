@@ -5,7 +5,7 @@
 //! bound, so the answer is conditional, and its conditions travel with it.
 
 use analysis::Analysis;
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::sample::{Policy, ProbeKind};
 use model::{Machine, Run};
 use sched::paper_sets::{IEEE_ACCESS_2020, PaperSet};

@@ -129,7 +129,7 @@ struct View<'a> {
     run: &'a model::Run,
     machine: &'a model::Machine,
     findings: &'a [model::Finding],
-    losses: &'a analysis::shape::LossSection,
+    losses: &'a analysis::losses::LossSection,
     guarantee: &'a crate::Guarantee,
     advice: &'a [crate::Advice],
     next: &'a crate::NextStep,

@@ -1,7 +1,7 @@
 //! Pass or finding: what the exit status of `assess` and `report` says.
 
 use analysis::Analysis;
-use analysis::shape::{Comparison, Verdict};
+use analysis::compare::{Comparison, Verdict};
 use model::{EventClass, Finding, FindingState, Run};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,7 @@
 //! Rates are per CPU and second: counts and CPU time are summed before they are divided.
 
 use analysis::Analysis;
-use analysis::shape::LabelCount;
-use analysis::shape::{ClassCount, WindowEvents};
+use analysis::events::{ClassCount, LabelCount, WindowEvents};
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass};
 use std::collections::BTreeMap;

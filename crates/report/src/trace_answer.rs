@@ -2,12 +2,11 @@
 //! wake-ups taken apart. One shape for runs and for traces of others: `stillcore.trace-explain/2`.
 
 use analysis::attribute::Confidence;
-use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::Step;
+use analysis::attribute::delay::Blocking;
+use analysis::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
+use analysis::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
+use analysis::attribute::step::Step;
 use analysis::prio::Prio;
-use analysis::shape::{
-    AttributedRow, BlockingCoverage, Coverage, PathBox, PathSection, SamplePath, SourceText, TaskText,
-};
 use model::EventClass;
 use model::run::{ProbeRecord, Run};
 use serde::Serialize;
@@ -92,7 +91,8 @@ pub struct Taken {
     pub smi: Option<u64>,
 }
 
-/// A part of a latency.
+/// One stretch of a wake-up's latency: time that a step took itself, or that something else took
+/// while the step waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// The step.

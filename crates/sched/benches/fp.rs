@@ -8,11 +8,11 @@
 
 use result::row::{median_interval, ratio_of_rounds};
 use result::{Limit, Of, Row, Sink};
+use sched::asked::Unit;
 use sched::generate::{Generator, Spec};
-use sched::question::{self, Unit};
 use sched::{
     Limits, Path, Task, TaskSet, Test, analyze, are_generated_schedulable, are_schedulable, edf_qpa,
-    is_schedulable, question_line, response_times,
+    is_schedulable, question, question_line, response_times,
 };
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use crate::fp_rta::response_times_within;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
 use crate::global::sched_deadline::{self, Admission};
 use crate::global::{GlobalTest, global};
-use crate::overheads::OverheadsError;
+use crate::overheads_error::OverheadsError;
 use crate::system::System;
 use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;

@@ -2,13 +2,13 @@
 //! the command and Python.
 
 use crate::analyze::{Refusal, Test, admission, analyze};
+use crate::asked::Question;
 use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::global::sched_deadline::Admission;
 use crate::locks::{Locks, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::Heuristic;
-use crate::question::Question;
 use crate::task::MAX_NS;
 use crate::verdict::Verdict;
 use crate::window::Limits;

@@ -53,6 +53,7 @@
 
 mod analyze;
 mod ask;
+pub mod asked;
 mod budget;
 pub mod certificate;
 mod cost_margin;
@@ -76,6 +77,7 @@ mod largest;
 pub mod locks;
 mod order;
 pub mod overheads;
+pub mod overheads_error;
 pub mod paper_sets;
 mod partition;
 pub mod probabilistic;

@@ -1,7 +1,7 @@
 //! A system as a line of JSON: the inverse of [`crate::question::read`]. Default values are left
 //! out.
 
-use crate::question::Unit;
+use crate::asked::Unit;
 use crate::system::{Access, Request, System, SystemTask};
 use serde_json::{Map, Value, json};
 

@@ -6,8 +6,8 @@
 //! Grammar: RFC 8259; of strings and numbers only those without escapes, signs, fractions and
 //! exponents.
 
+use crate::asked::{Question, Unit};
 use crate::equals::equals;
-use crate::question::{Question, Unit};
 use crate::question_rules::{Policy, too_long};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};

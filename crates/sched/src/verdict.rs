@@ -10,8 +10,12 @@ use crate::task::Task;
 pub struct Verdict {
     /// Every response time is known and within its deadline.
     pub schedulable: bool,
-    /// Bound on the response time from arrival, own release jitter included; `null` where a busy window
-    /// outgrows the deadline, or was not decided. Exact where the response time is at most the period.
+    /// Upper bound on each task's response time: from arrival to completion, own release jitter
+    /// included (`Published::Replication` leaves the jitter out). `None`, in JSON `null`, where the
+    /// test has no bound: it only decides (such as `edf-qpa`), the tasks do not fit on the cores, a
+    /// busy window outgrows the deadline, or the task is in `undecided`. The bound is exact under
+    /// `fp-rta` where it is at most the period and the set has no blocking, suspension, overheads
+    /// or equal priorities; otherwise it may exceed the true maximum.
     pub response_times: Vec<Option<u64>>,
     /// Total blocking charged to the task, spinning and arrival blocking included.
     pub blocking: Vec<u64>,

@@ -5,13 +5,12 @@
 //! second or as long as [`crate::block_length`] asks for. Intervals of shares are exact binomial ones (Clopper–Pearson) of the effective
 //! number; of rates exact Poisson ones (Garwood).
 
-use crate::block_length;
 use crate::bounds::{CONFIDENCE, poisson_lower, poisson_upper, share_interval, share_upper};
 use crate::effective::{self, Tau};
 use crate::extremal::{self, Extremal};
-use crate::nearest_rank;
 use crate::resample::{BlockedSamples, generator};
 use crate::sampled::{Dependence, Exceedance, Quantile};
+use crate::{block_length, nearest_rank};
 
 /// The probabilities of the quantiles, in parts of 100,000.
 pub const LEVELS: [u64; 6] = [50_000, 90_000, 99_000, 99_900, 99_990, 99_999];

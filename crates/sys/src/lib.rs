@@ -14,6 +14,7 @@ pub mod modules;
 pub mod mqueue;
 pub mod perf;
 pub mod pipes;
+pub mod policy;
 pub mod process;
 pub mod relax;
 pub mod sched;

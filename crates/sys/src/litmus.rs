@@ -8,13 +8,12 @@
 //! `sys_set_rt_task_param` and `litmus_admit_task` check, and nothing here has met the real one. The control page that liblitmus maps for
 //! non-preemptive sections and overhead tracing is not needed for admission, and not mapped.
 
+use crate::sched::SCHED_LITMUS;
 use model::sample::Policy;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The policy's number (`include/uapi/linux/sched.h` of LITMUS^RT); upstream kernels give it to SCHED_EXT.
-pub(super) const SCHED_LITMUS: u32 = 7;
 /// The ioctl that stands for `set_rt_task_param` (`litmus_syscall_id_t` counts from 2006).
 const SET_RT_TASK_PARAM: u64 = 2007;
 /// The device that takes it.

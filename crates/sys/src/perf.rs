@@ -10,10 +10,9 @@ use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware, Raw, So
 use perf_event::{Builder, Counter, ReadFormat, Sampler};
 use rustix::fd::BorrowedFd;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::str::FromStr;
+use std::{fmt, io};
 
 /// The most counters of a thread.
 pub const MOST: usize = 12;

@@ -2,9 +2,8 @@
 
 use crate::error::Error;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
-use std::fmt;
-use std::fs;
 use std::str::FromStr;
+use std::{fmt, fs};
 
 /// A process: its id, and when it started, in clock ticks since boot (field 22 of `/proc/PID/stat`, proc(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 //!
 //! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is what a run records.
 
-use super::litmus;
 use model::Cpus;
 use model::sample::{Policy, Reservation};
 use std::io;
@@ -25,7 +24,7 @@ struct SchedAttr {
 const SCHED_DEADLINE: i32 = 6;
 
 /// The policies by name.
-const POLICIES: [(&str, i32); 6] = [
+pub const POLICIES: [(&str, i32); 6] = [
     ("SCHED_OTHER", libc::SCHED_OTHER),
     ("SCHED_FIFO", libc::SCHED_FIFO),
     ("SCHED_RR", libc::SCHED_RR),
@@ -33,18 +32,6 @@ const POLICIES: [(&str, i32); 6] = [
     ("SCHED_IDLE", libc::SCHED_IDLE),
     ("SCHED_DEADLINE", SCHED_DEADLINE),
 ];
-
-/// Sets the calling thread's policy. EPERM without privilege or an RLIMIT_RTPRIO that allows it, and for SCHED_DEADLINE also where the
-/// thread's affinity is narrower than its root domain; EBUSY where SCHED_DEADLINE has no bandwidth left; EINVAL for a name or
-/// parameters that the kernel does not have.
-pub fn set_policy(policy: &Policy) -> io::Result<()> {
-    if let Some(plugin) = policy.litmus_plugin() {
-        return litmus::admit(plugin, policy);
-    }
-    let known = POLICIES.iter().find(|(name, _)| *name == policy.name);
-    let (_, number) = known.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    ask(*number as u32, policy.priority, policy.reservation)
-}
 
 /// Requests a policy by its number.
 pub(super) fn ask(number: u32, priority: u32, reservation: Option<Reservation>) -> io::Result<()> {
@@ -123,9 +110,9 @@ pub fn refusal(policy: &Policy, error: &io::Error, narrow: bool) -> String {
     }
 }
 
-fn name(policy: i32) -> String {
+pub(crate) fn name(policy: i32) -> String {
     // Mainline's number since 6.12, and LITMUS^RT's before.
-    const SCHED_EXT: i32 = litmus::SCHED_LITMUS as i32;
+    const SCHED_EXT: i32 = crate::sched::SCHED_LITMUS as i32;
     let known = POLICIES.iter().find(|(_, number)| *number == policy);
     match known {
         Some((name, _)) => (*name).to_owned(),
@@ -135,12 +122,6 @@ fn name(policy: i32) -> String {
         },
         None => format!("policy {policy}"),
     }
-}
-
-/// Whether this process may use SCHED_FIFO: requests the lowest priority in a thread of its own and
-/// lets it end.
-pub fn fifo_allowed() -> bool {
-    std::thread::spawn(|| set_policy(&Policy::fifo(1)).is_ok()).join().unwrap_or(false)
 }
 
 /// Pins the calling thread; threads and children made afterwards inherit it. EINVAL when no CPU of the set is online.
@@ -201,9 +182,13 @@ pub fn timer_slack() -> u64 {
     u64::try_from(slack).unwrap_or(0)
 }
 
+/// The policy's number (`include/uapi/linux/sched.h` of LITMUS^RT); upstream kernels give it to SCHED_EXT.
+pub(crate) const SCHED_LITMUS: u32 = 7;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::set_policy;
 
     #[test]
     fn affinity_is_what_was_set() {

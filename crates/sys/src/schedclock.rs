@@ -7,9 +7,8 @@
 //! the event requests a record of each change of the thread's name, and a change to the same name
 //! is stamped.
 
-use super::counter;
 use super::memory::Mapping;
-use super::{clock, sched};
+use super::{clock, counter, sched};
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
 use std::ptr::NonNull;

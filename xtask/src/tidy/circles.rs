@@ -7,12 +7,9 @@
 
 use super::Violation;
 use crate::repo::Repo;
+use crate::tokens::{behind_item, is, is_cfg_test};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The modules that stand in circles today, `crate::module` a line. It only gets shorter: a module
-/// that is in no circle any more has to go.
-const KNOWN: &str = include_str!("circles.txt");
 
 /// The place of a module in its crate: `["spans", "cpu"]`; empty for the root.
 type Module = Vec<String>;
@@ -20,19 +17,9 @@ type Module = Vec<String>;
 type Arrows = BTreeMap<Module, BTreeSet<Module>>;
 
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {
-    let known: BTreeSet<&str> = KNOWN.lines().filter(|line| !line.is_empty()).collect();
-    let in_circles = in_circles(repo);
-    let found: BTreeSet<&str> = in_circles.keys().map(String::as_str).collect();
-    let new = found.difference(&known).map(|name| {
-        let (path, circle) = &in_circles[*name];
-        Violation::file(path, format!("a circle of modules: {}", circle.join(", ")), "arrows one way")
-    });
-    // A tree that is made for a test has none of them.
-    let gone = known.difference(&found).filter(|_| repo.files.contains_key("xtask/src/tidy/circles.txt"));
-    let gone = gone.map(|name| {
-        Violation::file("xtask/src/tidy/circles.txt", format!("{name} is in no circle"), "no line of it")
-    });
-    new.chain(gone).collect()
+    let found = in_circles(repo).into_values();
+    let what = |circle: &[String]| format!("a circle of modules: {}", circle.join(", "));
+    found.map(|(path, circle)| Violation::file(&path, what(&circle), "arrows one way")).collect()
 }
 
 /// By `crate::module`, the file and the other modules of its circle.
@@ -175,24 +162,6 @@ fn use_tree(tokens: &[TokenTree], before: &[String], paths: &mut Vec<Vec<String>
     paths.push(path);
 }
 
-fn is(token: &TokenTree, sign: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
-}
-
-fn is_cfg_test(token: Option<&TokenTree>) -> bool {
-    let Some(TokenTree::Group(group)) = token else { return false };
-    group.stream().to_string().replace(' ', "") == "cfg(test)"
-}
-
-/// The place behind the item that begins here.
-fn behind_item(tokens: &[TokenTree], from: usize) -> usize {
-    let is_end = |token: &TokenTree| match token {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        other => is(other, ';'),
-    };
-    tokens[from..].iter().position(is_end).map_or(tokens.len(), |n| from + n + 1)
-}
-
 /// The strongly connected parts of more than one module (Tarjan, SIAM J. Comput. 1 (1972)), by
 /// reachability: there are some hundred modules a crate.
 fn circles(arrows: &Arrows) -> Vec<Vec<Module>> {
@@ -268,11 +237,5 @@ mod tests {
             ("crates/x/src/a/two.rs", "use super::one::One;"),
         ];
         assert_eq!(found(&[ROOT, parent, one, two]), ["x::a::one", "x::a::two"]);
-    }
-
-    #[test]
-    fn one_that_is_not_in_a_circle_any_more_is_named() {
-        let repo = Repo::of(&[ROOT, ("xtask/src/tidy/circles.txt", "")]);
-        assert_eq!(check(&repo).len(), KNOWN.lines().count());
     }
 }

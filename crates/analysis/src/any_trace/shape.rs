@@ -1,7 +1,8 @@
 //! The answer for any trace.
 
+use crate::attribute::section::{BlockingCoverage, Coverage};
+use crate::attribute::thread_paths::CpuSources;
 use crate::attribute::watch::WatchSection;
-use crate::shape::{BlockingCoverage, Coverage, CpuSources};
 use model::Cpus;
 use serde::Serialize;
 

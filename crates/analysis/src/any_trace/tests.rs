@@ -2,11 +2,12 @@
 //! printed of each of its wake-ups on five kernels.
 
 use super::*;
-use crate::attribute::path::Step;
-use crate::shape::{SamplePath, ThreadPaths};
+use crate::attribute::path_section::SamplePath;
+use crate::attribute::step::Step;
+use crate::attribute::thread_paths::ThreadPaths;
 use ftrace::TraceFile;
 use model::sample::ProbeKind;
-use model::{samples_file, store};
+use model::samples_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ fn by_release(one: &ThreadPaths) -> BTreeMap<i64, &SamplePath> {
 #[test]
 fn a_probe_s_wake_ups_are_its_samples_without_knowing_the_probe() {
     let dir = fixture("runs/small");
-    let run = store::read_run(&dir).unwrap();
+    let run = model::run::stored::read_run(&dir).unwrap();
     let (mut compared, mut interrupted) = (0, 0);
     for probe in run.probes.iter().filter(|probe| probe.probe == ProbeKind::Wakeup) {
         let found = read_trace(&dir.join("trace.dat"), &wanted(Threads::Numbers(vec![probe.tid])));

@@ -18,65 +18,13 @@
 //! 2013 paper (§1).
 
 use super::cause::{Cause, Causes, Source, Who};
-use super::path::Step;
+use crate::attribute::delay::Blocking;
+use crate::attribute::step::Step;
 use crate::labels::LabelId;
 use crate::view::{KernelEvent, Level, What};
-use serde::{Deserialize, Serialize};
 
 /// Locks that one CPU waits for inside one another: a task's, a softirq's, an interrupt's.
 const DEEPEST: usize = 8;
-
-/// What delays it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Blocking {
-    /// Interrupts were off.
-    InterruptsOff,
-    /// Preemption was off.
-    PreemptionOff,
-    /// A lock was taken.
-    Lock,
-    /// A task of lower priority was in kernel code, which this kernel does not preempt.
-    KernelCode,
-    /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a
-    /// hypervisor.
-    NotExecuting,
-    /// The CPU slept and had to leave its idle state.
-    IdleExit,
-    /// The CPU's frequency changed; it may have stopped meanwhile.
-    FrequencyChange,
-}
-
-impl Blocking {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::InterruptsOff,
-        Self::PreemptionOff,
-        Self::Lock,
-        Self::KernelCode,
-        Self::NotExecuting,
-        Self::IdleExit,
-        Self::FrequencyChange,
-    ];
-
-    /// Whether no event shows it: it is inferred from other events.
-    pub fn is_inferred(self) -> bool {
-        matches!(self, Self::NotExecuting | Self::IdleExit | Self::FrequencyChange)
-    }
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::InterruptsOff => "interrupts off",
-            Self::PreemptionOff => "preemption off",
-            Self::Lock => "lock contention",
-            Self::KernelCode => "non-preemptible kernel code",
-            Self::NotExecuting => "CPU or timer not running",
-            Self::IdleExit => "idle exit",
-            Self::FrequencyChange => "frequency change",
-        }
-    }
-}
 
 /// A stretch of time on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

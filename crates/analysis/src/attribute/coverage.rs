@@ -4,9 +4,9 @@
 //! Derived from the recorded events, never from a version. The best way of each class is reported;
 //! single events may still lack it (a timer armed before recording began).
 
-use super::blocking::Blocking;
 use super::cause::Confidence;
-use crate::shape::{BlockingCoverage, Coverage};
+use crate::attribute::delay::Blocking;
+use crate::attribute::section::{BlockingCoverage, Coverage};
 use model::EventClass;
 use model::events::KERNEL_STACK;
 use model::idle::IdleExits;

@@ -3,8 +3,8 @@
 
 use super::cause::Confidence;
 use super::table::source_text;
+use crate::attribute::section::SourceText;
 use crate::decode::Decoder;
-use crate::shape::SourceText;
 use crate::spans::Span;
 use ftrace::TraceFile;
 use model::EventClass;

@@ -5,18 +5,23 @@
 //! [`context`] finds who acts on a CPU, [`table`] sums causes for a run, [`path`] takes each
 //! wake-up apart, [`blocking`] is what delays it while nothing else runs, [`coverage`] reports what
 //! this kernel cannot show. [`watch`] follows any other program, [`wakeups`] takes its wake-ups
-//! apart.
+//! apart. What is stored of all this: [`section`], [`path_section`], [`thread_paths`].
 
 pub mod blocking;
 pub mod cause;
 pub(crate) mod context;
 pub mod coverage;
+pub mod delay;
 pub mod events;
 pub(crate) mod links;
 pub mod path;
+pub mod path_section;
 pub mod paths;
+pub mod section;
 mod spread;
+pub mod step;
 pub mod table;
+pub mod thread_paths;
 pub(crate) mod wakeups;
 pub mod watch;
 pub mod windows;

@@ -1,15 +1,16 @@
 //! The critical paths of a window's wake-up probes. Passes each event to the probes that need it,
 //! and each path to its probe's sums.
 
-use super::blocking::Blocking;
 use super::cause::{Cause, Confidence, Source};
-use super::path::{Expiry, Part, Path, PathBuilder, Step, Taken, Taker};
+use super::path::{Expiry, Part, Path, PathBuilder, Taken, Taker};
 use super::table::source_text;
+use crate::attribute::delay::Blocking;
+use crate::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
+use crate::attribute::step::Step;
 use crate::by_cpu::ByCpu;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{LabelId, Labels};
-use crate::shape::{PathBox, PathSection, SamplePath, TaskText};
 use crate::some_tasks::SomeTasks;
 use crate::spans::{Known, MeasuredCpu, Span};
 use crate::view::{At, Context, KernelEvent, Level, Switch, Task, Wake, What};

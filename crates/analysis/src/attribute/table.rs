@@ -5,9 +5,9 @@
 
 use super::cause::{Cause, Confidence, Source, Who};
 use super::spread::Spread;
+use crate::attribute::section::{AttributedRow, SourceText};
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
-use crate::shape::{AttributedRow, SourceText};
 use crate::spans::Span;
 use crate::stacks::{INSIDE, OUTSIDE};
 use crate::time::instants::Instants;

@@ -229,8 +229,8 @@ pub fn paths_in(
 /// Where the spans go, until it refuses one.
 struct Out<F, E> {
     sink: F,
-    events: u64,
-    continued: u64,
+    pub events: u64,
+    pub continued: u64,
     result: Result<(), E>,
 }
 
@@ -273,7 +273,7 @@ mod tests {
 
     fn run() -> (Run, TraceFile) {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
-        (model::store::read_run(&dir).unwrap(), TraceFile::open(&dir.join("trace.dat")).unwrap())
+        (model::run::stored::read_run(&dir).unwrap(), TraceFile::open(&dir.join("trace.dat")).unwrap())
     }
 
     #[test]

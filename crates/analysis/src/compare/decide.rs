@@ -5,7 +5,7 @@
 //! beyond chance, and by more than the controls differ from each other. Two idle windows that
 //! differ show the machine's own variation.
 
-use crate::shape::{Comparison, Verdict};
+use crate::compare::{Comparison, Verdict};
 use crate::words::figure as say;
 
 /// One statistic in the three phases.

@@ -13,19 +13,56 @@ pub use decide::{Chance, Trio, decide, withheld};
 
 use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
-use crate::shape::Comparison;
 use crate::tally::Tally;
 use crate::words;
 use model::EventClass;
 use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
+use serde::{Deserialize, Serialize};
 use stats::dispersion::dispersion;
-use stats::rates;
-use stats::rates::Rate;
-use stats::resample;
-use stats::resample::BlockedSamples;
+use stats::rates::{self, Rate};
+use stats::resample::{self, BlockedSamples};
 use stats::stretches::Stretches;
 use std::collections::BTreeSet;
+
+/// Whether the disturbed phase can be distinguished from the idle controls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Disturbed is higher than both controls, by more than the controls differ.
+    Worse,
+    /// Disturbed is lower than both controls, by more than the controls differ.
+    Better,
+    /// The run cannot distinguish the two.
+    CannotTell,
+    /// Losses or too few samples forbid a verdict.
+    Withheld,
+}
+
+/// One statistic in the disturbed phase against the same statistic in both idle controls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What is compared, such as `wakeup p50`, `noise share`, `ipi.call per second`.
+    pub figure: String,
+    /// Unit of the values: `ns`, `share`, `per s`.
+    pub unit: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// The value in the first idle control.
+    pub idle_before: Option<f64>,
+    /// The value in the disturbed phase.
+    pub disturbed: Option<f64>,
+    /// The value in the second idle control.
+    pub idle_after: Option<f64>,
+    /// 95 % interval of disturbed minus first control, where one was computed.
+    pub versus_before: Option<[f64; 2]>,
+    /// 95 % interval of disturbed minus second control, where one was computed.
+    pub versus_after: Option<[f64; 2]>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The verdict with its reason in plain words.
+    pub sentence: String,
+}
 
 /// What is known of one window on one CPU.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! What the comparison finds in simulated runs, and how rarely it finds something where there is nothing.
 
 use super::*;
+use crate::compare::Verdict;
 use crate::missed::{Charged, of_probe};
-use crate::shape::Verdict;
 use crate::spans::Span;
 use crate::testing::{self, record};
 use model::run::{Losses, ObserverCost, Phase};
@@ -40,8 +40,8 @@ fn run() -> Run {
         losses: Losses::default(),
         observer: ObserverCost::default(),
         dma_latency_us: None,
-        idle_states: model::idle::IdleStates::default(),
-        frequency_change_ns: model::frequency::FrequencyChanges::default(),
+        idle_states: model::cpu_states::IdleStates::default(),
+        frequency_change_ns: model::cpu_states::FrequencyChanges::default(),
         seeds: std::collections::BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

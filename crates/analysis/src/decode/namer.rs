@@ -2,7 +2,7 @@
 
 use super::known_stacks::KnownStacks;
 use super::plan::{Naming, Pick, SentKind, SwitchedTask, Woken};
-use crate::attribute::blocking::Blocking;
+use crate::attribute::delay::Blocking;
 use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
@@ -11,8 +11,8 @@ use crate::stacks;
 use crate::view::{Change, IdleState, Target, Task, Way, What};
 use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
+use model::cpu_states::FrequencyChanges;
 use model::events::Helpers;
-use model::frequency::FrequencyChanges;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;

@@ -1,7 +1,7 @@
 //! What to read of each event: made once from the trace's own formats and the catalogue.
 
 use super::Decoder;
-use crate::attribute::blocking::Blocking;
+use crate::attribute::delay::Blocking;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;

@@ -1,7 +1,7 @@
 //! Records as kernels write them, and their meaning.
 
 use super::*;
-use crate::attribute::blocking::Blocking;
+use crate::attribute::delay::Blocking;
 use model::user_frames::UserFrame;
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\

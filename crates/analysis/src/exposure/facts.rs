@@ -118,7 +118,7 @@ pub struct SourceCount {
 
 /// Counts a cell. A cell without a verdict is no error: the facts say why.
 pub fn facts(dir: &Path) -> Result<CellFacts, Error> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let record = match run.stressors.as_slice() {
         [record] => record.clone(),
         other => {

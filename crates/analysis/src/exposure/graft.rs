@@ -4,9 +4,9 @@
 //! itself what that one did not, and the other way round. So a class counts in it only where neither negative control changed it. A
 //! column of which every row is measured anew is the new one, with its own controls.
 
-use super::conclude::Row;
 use super::matrix::{Change, Column, changes, usable};
 use super::unsteady::steady;
+use crate::exposure::row::Row;
 
 /// Why rows do not go into a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,10 +99,10 @@ fn row_for(column: &Column, found: Option<&Column>, stressor: &str, cpus: u64) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::conclude::{ClassCoefficient, RowState};
     use super::super::matrix::Direction;
     use super::super::matrix::tests::{coefficient, column};
     use super::*;
+    use crate::exposure::row::{ClassCoefficient, RowState};
     use model::EventClass;
 
     /// Two kernels in which `timer` was void and something changed in `bpf_filter`.

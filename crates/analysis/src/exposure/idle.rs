@@ -1,8 +1,8 @@
 //! The idle background of the measured CPUs: its rates, and whether they are the same before and
 //! after the operations.
 
-use super::conclude::{Row, of_class};
 use super::facts::{CellFacts, Stretch};
+use crate::exposure::row::{Row, of_class};
 use model::EventClass;
 use stats::rates::{Rate, holm, p_value};
 use std::collections::BTreeMap;

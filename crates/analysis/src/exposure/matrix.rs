@@ -7,7 +7,8 @@
 //! configuration, needs both kernels' build options.
 
 use super::coefficient::Coefficient;
-use super::conclude::{Exposure, Row, RowState};
+use super::conclude::Exposure;
+use crate::exposure::row::{Row, RowState};
 use model::EventClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -151,7 +152,7 @@ fn direction(was: &Coefficient, now: &Coefficient) -> Option<Direction> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::conclude::ClassCoefficient;
+    use super::super::row::ClassCoefficient;
     use super::*;
 
     pub(in super::super) fn coefficient(low: f64, value: f64, high: f64, seen: bool) -> Coefficient {

@@ -16,11 +16,13 @@ mod facts;
 mod graft;
 mod idle;
 mod matrix;
+mod row;
 mod unsteady;
 
+pub use crate::exposure::row::{ClassCoefficient, Row, RowState};
 pub use changed::{changed, shifted};
 pub use coefficient::{Coefficient, coefficient};
-pub use conclude::{ClassCoefficient, Control, Expectation, Exposure, Row, RowState, conclude};
+pub use conclude::{Control, Expectation, Exposure, conclude};
 pub use facts::{CellFacts, Count, SourceCount, Stretch, facts};
 pub use graft::{NoRow, graft};
 pub use matrix::{Change, Column, Direction, changes};

@@ -6,8 +6,8 @@
 //! isolated, busy neighbours send tasks over. Such a class is left out of every row; those that the control did not change stand.
 
 use super::coefficient::{Coefficient, coefficient};
-use super::conclude::{ClassCoefficient, Row};
 use super::facts::Count;
+use crate::exposure::row::{ClassCoefficient, Row};
 use model::EventClass;
 use stats::rates::holm;
 

@@ -3,42 +3,12 @@
 use super::grep::{Lines, Patterns};
 use super::{FunctionCounts, tally};
 use crate::Error;
+pub(super) use crate::functions::call::Plan;
+use crate::functions::call::{Call, Seen};
 use crate::hash::FastMap;
-use ftrace::{Endian, EventFormat, Field, FieldKind, Item, TraceFile};
+use ftrace::{EventFormat, Field, FieldKind, Item, TraceFile};
 use model::Cpus;
 use model::functions::FunctionCatalogue;
-
-/// A function that was entered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Call {
-    pub(super) cpu: u32,
-    pub(super) ip: u64,
-    /// The return address; 0 where it was not recorded (`function_graph`).
-    pub(super) caller: u64,
-    /// The patterns that the task's name matches.
-    pub(super) by_task: u64,
-}
-
-/// What the pass has seen.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) calls: FastMap<Call, u64>,
-    /// Events of the lists' tracepoints, by list and CPU.
-    pub(super) events: FastMap<(usize, u32), u64>,
-    pub(super) holes: u64,
-    pub(super) lost: u64,
-}
-
-/// What to read of an event.
-enum Plan {
-    Function {
-        ip: Field,
-        caller: Option<Field>,
-    },
-    /// An event of the lists at these places, if the field has the value.
-    Listed(Vec<(usize, Option<(Field, u64)>)>),
-    Other,
-}
 
 /// Counts the function tracer's entries in some buffers ("" is the top one), on `cpus` only where given. `grep`: also the lines that the
 /// replication's grep would find in the trace's text.
@@ -89,17 +59,6 @@ pub fn count(
         }
     }
     Ok(tally::summarize(file.uname(), catalogue, &symbols, &seen, lines.as_ref()))
-}
-
-impl Seen {
-    fn listed(&mut self, plan: &Plan, cpu: u32, data: &[u8], endian: Endian) {
-        let Plan::Listed(lists) = plan else { return };
-        for (list, only) in lists {
-            if only.as_ref().is_none_or(|(field, value)| field.uint(data, endian) == Some(*value)) {
-                *self.events.entry((*list, cpu)).or_default() += 1;
-            }
-        }
-    }
 }
 
 fn plan(catalogue: &FunctionCatalogue, format: &EventFormat) -> Plan {

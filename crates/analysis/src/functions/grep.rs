@@ -4,9 +4,8 @@
 //! Source of the text: kernel/trace/trace_output.c (`trace_fn_trace`: "function <-caller"; `trace_stack_print`: a line a frame), and
 //! the plug-in plugin_function.c of libtraceevent, which names callers only with its option `parent`.
 
-use super::GrepCounts;
-use super::PatternCounts;
-use super::count::{Call, Seen};
+use super::{GrepCounts, PatternCounts};
+use crate::functions::call::{Call, Seen};
 use crate::hash::FastMap;
 use ftrace::{Endian, EventFormat, Field, FieldKind, Symbols, TraceFile};
 use model::functions::{FunctionCatalogue, FunctionList, stem};

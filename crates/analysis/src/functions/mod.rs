@@ -5,6 +5,7 @@
 //! cannot show. Where a trace has the tracepoints of a list as well, they are counted beside its functions.
 //! Source: Documentation/trace/ftrace.rst (the tracers `function` and `function_graph`); kernel/trace/trace_entries.h for their entries.
 
+mod call;
 mod count;
 mod grep;
 mod tally;

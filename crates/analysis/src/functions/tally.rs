@@ -1,8 +1,8 @@
 //! From addresses to names, from names to the catalogue: what was seen, by list, function and CPU.
 
-use super::count::{Call, Seen};
 use super::grep::{Lines, name};
 use super::{FunctionCounts, HiddenFunction, ListCounts, SymbolCounts};
+use crate::functions::call::{Call, Seen};
 use ftrace::Symbols;
 use model::functions::{FunctionCatalogue, FunctionList, FunctionSpec, KERNELS, stem};
 use std::collections::BTreeMap;

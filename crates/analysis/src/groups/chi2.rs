@@ -19,8 +19,7 @@ use super::measured::{MeasuredWindow, Samples};
 use super::qq::{QqPlot, qq};
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
-use stats::permute;
-use stats::permute::Exchanged;
+use stats::permute::{self, Exchanged};
 use std::collections::BTreeMap;
 
 /// Width of a bin, ns.

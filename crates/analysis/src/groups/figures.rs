@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use stats::nearest_rank;
 use stats::resample::{generator, ratio_draws};
 
-/// Draws within one run.
+/// Bootstrap resamples of one run's blocks of time: they give the spread of a statistic within that
+/// run.
 const WITHIN: usize = 300;
 
 /// What is compared.

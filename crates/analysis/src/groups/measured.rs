@@ -4,10 +4,9 @@
 //! over all of them at once. Releases that passed unserved are charged with the lateness they had ([`crate::missed`]).
 
 use super::bins::Bins;
-use crate::Error;
-use crate::analyse::{belonging, unbiased};
 use crate::distribution::duration_ns;
-use crate::missed;
+use crate::samples::{belonging, unbiased};
+use crate::{Error, missed};
 use model::run::{ProbeRecord, Run, TRACED};
 use model::sample::{ProbeKind, Sample};
 use model::{Cpus, samples_file, store};
@@ -197,7 +196,7 @@ impl Samples {
 /// Reads a run directory. Runs that were not completed are refused: their conditions are not known
 /// completely.
 pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason given");
         return Err(

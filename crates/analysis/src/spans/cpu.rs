@@ -4,12 +4,12 @@
 //! window.
 
 use super::frame::{Expired, Frame, Kind};
-use super::hand_over::{Counted, Run};
 use super::preempted::Preempted;
 use super::{Joins, Span};
 use crate::attribute::Causes;
 use crate::labels::LabelId;
 use crate::prio::Prio;
+use crate::spans::run::{Counted, Run};
 use crate::view::{Context, Level, Task};
 use model::EventClass;
 

@@ -3,9 +3,9 @@
 use super::cpu::Cpu;
 use super::frame::Frame;
 use super::{Joins, Span};
-use crate::attribute::{Cause, Causes};
-use crate::labels::LabelId;
+use crate::attribute::Causes;
 use crate::prio::Prio;
+use crate::spans::run::{Counted, Run};
 use crate::view::{Context, Level, Task};
 use model::EventClass;
 
@@ -21,53 +21,6 @@ pub(super) struct HandOver {
     /// The next task; unnamed unless a switch named it.
     pub(super) next: Task,
     pub(super) named: bool,
-}
-
-/// How a task's run is counted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
-    /// Whether its name is from a switch to it.
-    pub(super) named: bool,
-    pub(super) counts: bool,
-    pub(super) class: EventClass,
-}
-
-/// The run of a task that is neither the probe nor idle.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    t0_ns: i64,
-    /// Time inside that belongs to other spans.
-    pub(super) nested_ns: u64,
-    label: LabelId,
-    counted: Counted,
-    /// Its source.
-    cause: Option<Cause>,
-}
-
-impl Run {
-    #[inline(always)]
-    pub(super) fn new(t0_ns: i64, who: Task, counted: Counted, cause: Option<Cause>) -> Self {
-        Self { t0_ns, nested_ns: 0, label: who.comm, counted, cause }
-    }
-
-    /// Its span until `t1_ns`, without `inside_ns` of what has not ended.
-    #[inline(always)]
-    fn span(&self, cpu: u32, task: Task, t1_ns: i64, inside_ns: u64) -> Span {
-        let Self { t0_ns, nested_ns, label, counted, cause } = *self;
-        let length_ns = t1_ns.saturating_sub(t0_ns).max(0) as u64;
-        Span {
-            cpu,
-            class: counted.class,
-            t0_ns,
-            t1_ns: t0_ns.max(t1_ns),
-            net_ns: length_ns.saturating_sub(nested_ns).saturating_sub(inside_ns),
-            label,
-            level: Level::Task,
-            task,
-            counts: counted.counts,
-            causes: Causes::of(cause),
-        }
-    }
 }
 
 impl Cpu {

@@ -30,6 +30,7 @@ mod frame;
 mod hand_over;
 mod omitted;
 mod preempted;
+mod run;
 mod woken;
 
 use crate::attribute::Causes;
@@ -107,7 +108,7 @@ pub struct Known {
 #[derive(Debug)]
 struct Timers {
     armed: FastMap<u64, i32>,
-    sleeper: Option<LabelId>,
+    pub sleeper: Option<LabelId>,
 }
 
 impl Timers {

@@ -5,8 +5,7 @@
 //! an octave, which is near enough for how samples depend on each other there.
 
 use super::counts::{edge, place};
-use stats::effective;
-use stats::effective::Tau;
+use stats::effective::{self, Tau};
 
 /// Buckets an octave, as a power of two.
 const FINE: u32 = 5;

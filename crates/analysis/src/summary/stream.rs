@@ -1,18 +1,16 @@
 //! A samples file into a summary, batch by batch; missed releases are charged where they passed.
 
 use super::{Builder, Summary};
-use crate::Error;
-use crate::analyse::unbiased;
-use crate::missed;
+use crate::samples::unbiased;
+use crate::{Error, missed};
 use model::run::{ProbeRecord, TRACED};
 use model::sample::{ProbeKind, Sample, flag};
 use model::samples_stream::{Batch, SampleStream};
-use model::store;
 use std::path::Path;
 
 /// Every samples file of a run, in its order. `limits_ns`: further thresholds of the exceedances.
 pub fn of_run(dir: &Path, limits_ns: &[i64]) -> Result<Vec<Summary>, Error> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let records = run.probes.iter().filter(|record| record.phase != TRACED);
     records.map(|record| of_record(&dir.join(&record.file), Some(record), limits_ns)).collect()
 }

@@ -1,8 +1,7 @@
 //! From one window's samples to an estimate of its tail, or to the reasons why there is none.
 
 use super::{Check, FARTHEST, LEAST_SAMPLES, Level, MaximaFit, ParetoFit, Tail};
-use crate::missed;
-use crate::words;
+use crate::{missed, words};
 use model::Sample;
 use model::run::{ProbeRecord, TRACED};
 use model::sample::ProbeKind;

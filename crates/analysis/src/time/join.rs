@@ -14,9 +14,9 @@
 use super::instants::{Instant, Instants};
 use super::shape::Suspect;
 use crate::attribute::Confidence;
+use crate::attribute::section::SourceText;
 use crate::attribute::table::{Table, Timed};
 use crate::labels::Labels;
-use crate::shape::SourceText;
 use model::EventClass;
 use stats::time::fold::{agreement, line};
 use stats::time::periods::SCATTER;

@@ -69,7 +69,7 @@ pub(super) fn take_apart(
             continue;
         };
         for sample in samples.iter_mut().filter(|sample| sample.cpu as usize == cpu) {
-            let mine = |path: &&crate::shape::SamplePath| {
+            let mine = |path: &&crate::attribute::path_section::SamplePath| {
                 release(sample, sample.cpu) == Some((path.t_ns, path.value_ns))
             };
             sample.path = section.worst.iter().find(mine).cloned();

@@ -14,7 +14,8 @@ mod read;
 
 use crate::Error;
 use crate::attribute::Confidence;
-use crate::shape::{SamplePath, SourceText};
+use crate::attribute::path_section::SamplePath;
+use crate::attribute::section::SourceText;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use serde::Serialize;

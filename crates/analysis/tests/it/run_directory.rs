@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use analysis::analyse;
-use analysis::shape::{Analysis, ClassCount, Verdict, WindowEvents};
+use analysis::compare::Verdict;
+use analysis::events::{ClassCount, WindowEvents};
+use analysis::shape::Analysis;
 use model::run::Run;
 use model::sample::ProbeKind;
 use model::{EventClass, store};
@@ -133,7 +135,7 @@ fn gaps_are_explained_by_what_overlaps_them() {
     let unexplained = noise.stolen.as_ref().unwrap().unexplained.unwrap();
     assert_eq!((unexplained.count, unexplained.ns), (1, 7_000));
     let share = |class| {
-        let of = |o: &&analysis::shape::Overlap| {
+        let of = |o: &&analysis::overlap::Overlap| {
             o.phase == "disturbed" && o.probe == ProbeKind::Noise && o.class == class
         };
         analysis.overlaps.iter().find(of).unwrap()
@@ -211,7 +213,7 @@ fn assert_nothing_claimed(analysis: &Analysis) {
     assert!(classes().any(|class| class.count > 0 && class.observable), "what was seen stays");
     assert!(analysis.distributions.iter().all(|d| d.stolen.as_ref().is_none_or(|s| s.unexplained.is_none())));
     assert!(analysis.overlaps.iter().all(|overlap| overlap.samples > 0));
-    let zero = |c: &&analysis::shape::Comparison| {
+    let zero = |c: &&analysis::compare::Comparison| {
         c.verdict == Verdict::Withheld && [c.idle_before, c.disturbed, c.idle_after].contains(&Some(0.0))
     };
     assert_eq!(analysis.comparisons.iter().find(zero), None);

@@ -317,7 +317,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
         observer: ObserverCost::default(),
         dma_latency_us: None,
         idle_states: BTreeMap::default(),
-        frequency_change_ns: model::frequency::FrequencyChanges::default(),
+        frequency_change_ns: model::cpu_states::FrequencyChanges::default(),
         seeds: BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

@@ -6,7 +6,7 @@
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
-use super::{Outcome, Scene, cmdline, some_of};
+use super::{Outcome, Scene, some_of};
 use machine::bracketed;
 use model::FindingState;
 
@@ -52,7 +52,7 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
 }
 
 fn switched_on(scene: &Scene, mechanism: &Mechanism, on: &[String]) -> Outcome {
-    if cmdline::value(scene, "pcie_aspm") == Some("off") {
+    if crate::probe::parameter::value(scene, "pcie_aspm") == Some("off") {
         let reason = "pcie_aspm=off keeps the kernel from touching the links, and firmware left it on";
         return Outcome::new(FindingState::Boot, reason).cured_by(
             "boot with pcie_aspm.policy=performance instead of pcie_aspm=off, or switch it off in the firmware's setup",

@@ -1,21 +1,14 @@
 //! Boot parameters: asked on the kernel command line, judged by what the kernel made of it.
 
 use super::super::catalogue::{Effective, Mechanism, ValueType, Want};
-use super::effective::{self, InForce};
 use super::remedy::{at_boot, propose};
 use super::why_not::why_not;
-use super::{Outcome, Scene, named};
-use machine::{bracketed, parameters, same_name};
-use model::{Cpus, Machine};
-
-pub(super) fn value<'a>(scene: &'a Scene, name: &str) -> Option<&'a str> {
-    parameter(&scene.machine.cmdline, name)
-}
-
-/// The last value of a parameter; empty for one without.
-pub(super) fn parameter<'a>(cmdline: &'a str, name: &str) -> Option<&'a str> {
-    parameters(cmdline).filter(|(key, _)| same_name(key, name)).last().map(|(_, value)| value)
-}
+use super::{Outcome, Scene, effective, named};
+use crate::probe::in_force::InForce;
+pub(super) use crate::probe::parameter::switch;
+use crate::probe::parameter::{value, without_dynticks};
+use machine::bracketed;
+use model::Cpus;
 
 /// What must be built into the kernel for it to know the parameter.
 pub(super) struct Built<'a> {
@@ -226,26 +219,6 @@ fn means(mechanism: &Mechanism, one: &str, value: &str) -> bool {
     one == value || (mechanism.value == ValueType::Switch && alike())
 }
 
-/// On or off (Linux lib/kstrtox.c, `kstrtobool`: the first letters decide; t and f since 6.3).
-pub(super) fn switch(text: &str) -> Option<bool> {
-    let mut letters = text.chars().map(|letter| letter.to_ascii_lowercase());
-    match letters.next()? {
-        'y' | 't' | '1' => Some(true),
-        'n' | 'f' | '0' => Some(false),
-        'o' => match letters.next()? {
-            'n' => Some(true),
-            'f' => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Whether `nohz=` switches dynticks off. Linux kernel/time/tick-sched.c, `setup_tick_nohz`.
-pub(super) fn without_dynticks(machine: &Machine) -> bool {
-    parameter(&machine.cmdline, "nohz").and_then(switch) == Some(false)
-}
-
 fn in_force(scene: &Scene, mechanism: &Mechanism) -> InForce {
     match &mechanism.effective {
         Some(effective) => effective::set(scene, effective),
@@ -285,7 +258,7 @@ fn judge_set(
     let reason = match have {
         None => format!("not in force for {}: {}", named(&missing), mechanism.harm),
         Some(value) if name == "nohz_full" && without_dynticks(scene.machine) => {
-            let nohz = as_given("nohz", self::value(scene, "nohz").unwrap_or_default());
+            let nohz = as_given("nohz", crate::probe::parameter::value(scene, "nohz").unwrap_or_default());
             format!(
                 "{name}={value} is not in force for {}: {nohz} switches off full dynticks too",
                 named(&missing)
@@ -335,8 +308,8 @@ fn spelled(mechanism: &Mechanism, set: &Cpus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parameter::parameter;
     use super::super::tests::{judged, with_cpus};
-    use super::*;
 
     fn state(id: &str, cmdline: &str, more: &[(&str, &str)]) -> String {
         judged(id, &with_cpus(&[&[("proc/cmdline", cmdline)], more].concat())).0

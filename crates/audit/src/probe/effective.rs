@@ -3,18 +3,10 @@
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h` (names of the offload threads).
 
 use super::super::catalogue::Effective;
-use super::{Scene, cmdline, domains};
+use super::{Scene, domains};
+use crate::probe::in_force::InForce;
 use boot::Kernel;
 use model::Cpus;
-
-/// A set of CPUs in force.
-pub(crate) enum InForce {
-    Set(Cpus),
-    /// The kernel has no such thing.
-    Absent,
-    /// It could not be read: the reason.
-    Unknown(String),
-}
 
 pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
     let topology = &scene.machine.topology;
@@ -23,7 +15,7 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
         Effective::IsolatedCpus {} => InForce::Set(topology.isolated.or(&domains::taken_out(scene))),
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
         // nohz=off takes full dynticks away, and the file still names the CPUs.
-        Effective::NohzFullCpus {} if cmdline::without_dynticks(scene.machine) => {
+        Effective::NohzFullCpus {} if crate::probe::parameter::without_dynticks(scene.machine) => {
             InForce::Set(Cpus::default())
         }
         Effective::NohzFullCpus {} => InForce::Set(topology.nohz_full.clone()),
@@ -65,7 +57,10 @@ fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
     let kernel = Kernel::running(scene.root, scene.machine);
     // The kernel's own report of full dynticks takes precedence over the requested list.
     let implied = &scene.machine.topology.nohz_full;
-    if implied.is_empty() && kernel.config.is_none() && cmdline::value(scene, "rcu_nocbs").is_none() {
+    if implied.is_empty()
+        && kernel.config.is_none()
+        && crate::probe::parameter::value(scene, "rcu_nocbs").is_none()
+    {
         return Err(
             "there are threads for offloaded callbacks, and neither the command line nor the boot log says of which CPUs".to_owned(),
         );

@@ -7,10 +7,10 @@
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
-use super::{Outcome, Scene, cmdline, named};
+use super::{Outcome, Scene, named};
 use machine::{idle_state_folder, idle_states};
 use model::Cpus;
-use model::idle::IdleState;
+use model::cpu_states::IdleState;
 
 const DRIVER: &str = "sys/devices/system/cpu/cpuidle/current_driver";
 
@@ -70,7 +70,7 @@ fn states(scene: &Scene, cpus: &Cpus) -> Vec<State> {
 
 pub(super) fn judge_driver(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let Some(driver) = driver(scene) else { return Outcome::absent(mechanism) };
-    let asked = cmdline::value(scene, "intel_idle.max_cstate");
+    let asked = crate::probe::parameter::value(scene, "intel_idle.max_cstate");
     let deep = states(scene, scene.cpus).iter().any(|state| state.latency_us > AWAKE_US);
     match (asked, driver.as_str()) {
         (Some("0"), "acpi_idle") if deep => {

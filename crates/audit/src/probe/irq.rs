@@ -4,7 +4,7 @@
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
-use super::{Outcome, Scene, cmdline, named, some_of};
+use super::{Outcome, Scene, named, some_of};
 use machine::Irq;
 use model::{Cpus, FindingState};
 
@@ -86,7 +86,7 @@ fn outcome(
 
 /// What a reboot may do for those whose driver sets their CPUs.
 fn hint(scene: &Scene) -> &'static str {
-    let asked = cmdline::value(scene, "isolcpus")
+    let asked = crate::probe::parameter::value(scene, "isolcpus")
         .is_some_and(|value| value.split(',').any(|word| word == "managed_irq"));
     if asked {
         "; isolcpus=managed_irq is set, so only a device with fewer queues would leave them"

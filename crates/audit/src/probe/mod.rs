@@ -11,11 +11,13 @@ mod flag;
 mod governor;
 mod held;
 mod idle;
+mod in_force;
 mod irq;
 mod kconfig;
 mod kthread;
 mod listing;
 mod numa;
+mod parameter;
 mod partition;
 mod practice;
 mod preemption;
@@ -27,7 +29,8 @@ mod tasks;
 mod units;
 mod why_not;
 
-pub(super) use effective::{InForce, rcu_offload};
+pub(super) use crate::probe::in_force::InForce;
+pub(super) use effective::rcu_offload;
 pub(super) use remedy::fill;
 
 use super::catalogue::{Mechanism, Probe, Want};
@@ -257,7 +260,9 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
 pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
     match &mechanism.probe {
         Probe::Kconfig { option, .. } => scene.machine.kernel.config.get(option).cloned(),
-        Probe::Cmdline { parameter, .. } => cmdline::value(scene, parameter).map(str::to_owned),
+        Probe::Cmdline { parameter, .. } => {
+            crate::probe::parameter::value(scene, parameter).map(str::to_owned)
+        }
         Probe::FileWord { paths }
         | Probe::FileBracketedWord { paths }
         | Probe::FileInteger { paths }

@@ -51,7 +51,7 @@ mod tests {
         ]);
         let machine = machine::read(&root).unwrap();
         let scene = Scene::new(&root, &machine, &machine.topology.online);
-        let value = super::super::cmdline::value(&scene, parameter).unwrap_or_default();
+        let value = super::super::parameter::value(&scene, parameter).unwrap_or_default();
         why_not(&scene, parameter, value, &"2-3".parse().unwrap())
     }
 

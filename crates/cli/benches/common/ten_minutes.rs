@@ -14,7 +14,7 @@ const LENGTH_NS: i64 = 600_000_000_000;
 
 /// Writes it: a wake-up each `period_ns` on each CPU, with a tail, something that comes back every 4 ms, and a change after six minutes.
 pub(crate) fn write(from: &Path, dir: &Path, period_ns: i64) -> Result<(), Box<dyn std::error::Error>> {
-    let mut run: Run = store::read_run(from)?;
+    let mut run: Run = model::run::stored::read_run(from)?;
     let record =
         run.probes.iter().find(|one| one.probe == ProbeKind::Wakeup).ok_or("no wake-ups there")?.clone();
     std::fs::create_dir_all(dir.join(store::SAMPLES))?;

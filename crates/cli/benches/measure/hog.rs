@@ -107,7 +107,7 @@ fn beside_a_hog<T>(cpu: u32, work: impl FnOnce() -> Result<T, Failed>) -> Result
 /// Begins when the other has had time to start, and hogs as often as fits into its window.
 fn hog(cpu: u32, over: &AtomicBool) -> Result<Vec<[i64; 2]>, Failed> {
     sched::pin(&Cpus::one(cpu)).map_err(Failed::because)?;
-    sched::set_policy(&Policy::fifo(PRIORITY + 10)).map_err(Failed::because)?;
+    sys::policy::set_policy(&Policy::fifo(PRIORITY + 10)).map_err(Failed::because)?;
     let mut hogs = Vec::new();
     sleep_until(now_ns() + SECOND_NS);
     while hogs.len() < HOGS && !over.load(Ordering::Relaxed) {

@@ -15,8 +15,7 @@ use model::sample::Policy;
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::path::Path;
-use sys::clock;
-use sys::clock::ClockId;
+use sys::clock::{self, ClockId};
 use sys::sched;
 
 const PERIOD_US: u64 = 200;

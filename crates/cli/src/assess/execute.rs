@@ -4,16 +4,15 @@
 //! every case, the session undoes every change before this returns.
 
 use super::plan::Plan;
-use crate::args::TraceMode;
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::RunOutput;
 use crate::run::progress::Reporter;
 use crate::run::recording;
+use crate::values::TraceMode;
 use journal::session::Session;
-use measure::window;
-use measure::window::{Go, Order, Progress};
+use measure::window::{self, Go, Order, Progress};
 use model::run::{ObserverCost, Phase, ProbeRecord};
 use model::sample::ProbeKind;
 use model::store;

@@ -1,9 +1,10 @@
 //! What an assessment will do: arguments resolved against this machine. It refuses everything that
 //! can be refused before anything is written or changed.
 
-use crate::args::{AssessArgs, TraceMode};
+use crate::args::AssessArgs;
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::recording;
+use crate::values::TraceMode;
 use disturb::{Order, suite};
 use measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use model::events::{EventCatalogue, Stacks};

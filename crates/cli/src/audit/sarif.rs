@@ -1,8 +1,7 @@
 //! An audit as a SARIF 2.1.0 log (OASIS, Static Analysis Results Interchange Format), which CI
 //! systems show beside a change.
 
-use audit::Answer;
-use audit::Catalogue;
+use audit::{Answer, Catalogue};
 use model::{Finding, FindingState};
 use serde_json::{Value, json};
 

@@ -1,8 +1,7 @@
 //! Resolves arguments to runs: a run directory, a result file of another tool, a directory of
 //! these, or `NAME=` before any of them.
 
-use analysis::groups::measured;
-use analysis::groups::measured::MeasuredRun;
+use analysis::groups::measured::{self, MeasuredRun};
 use analysis::import;
 use anyhow::Context;
 use model::{Error, store};

@@ -13,7 +13,8 @@ use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{GroupComparison, Question, admitted, compare};
 use clap::{Args, ValueEnum};
 use inputs::Group;
-use model::{sample::ProbeKind, store};
+use model::sample::ProbeKind;
+use model::store;
 use serde::Serialize;
 use serde_json::json;
 use stats::decide::Margin;
@@ -56,7 +57,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Figure::parse)]
     figures: Vec<Figure>,
     /// Also compare the share of samples of at least this length; for noise, their rate.
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "TIME", value_parser = model::quantity::duration)]
     over: Vec<Duration>,
     /// Only this probe: wakeup, noise, periodic.
     #[arg(long, value_name = "NAME", value_parser = probe)]
@@ -117,7 +118,7 @@ fn margin(text: &str) -> Result<Margin, String> {
                     share.ok_or_else(|| format!("invalid percentage {part:?}: expected such as 5%"))?;
                 margin.share = Some(share / 100.0);
             }
-            None => margin.ns = Some(crate::args::duration(part)?.as_nanos() as f64),
+            None => margin.ns = Some(model::quantity::duration(part)?.as_nanos() as f64),
         }
     }
     Ok(margin)

@@ -5,15 +5,14 @@
 
 pub(crate) mod text;
 
-use crate::args::{self, duration};
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::{Asked, Place};
 use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
-use disturb::suite;
-use disturb::suite::{Member, Placing, Suite};
+use disturb::suite::{self, Member, Placing, Suite};
 use disturb::{Order, StressorSpec, catalogue};
 use journal::session::Session;
+use model::quantity::duration;
 use model::stressor::{StressorRecord, StressorState};
 use model::{Cpus, Error};
 use std::path::PathBuf;
@@ -104,7 +103,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
-    args::bytes(text)
+    model::quantity::bytes(text)
         .filter(|bytes| (4096..=1 << 40).contains(bytes))
         .ok_or_else(|| format!("invalid size {text:?}: expected 4K to 1024G, such as 20M"))
 }

@@ -1,7 +1,6 @@
 //! `stillcore graph latency`: one publisher, one subscriber, each of the given transports and sizes
 //! in turn.
 
-use crate::args::{self, duration};
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -11,6 +10,7 @@ use journal::session::{Session, default_state};
 use machine::Root;
 use measure::class::Class;
 use model::Error;
+use model::quantity::duration;
 use model::sample::Policy;
 use report::format;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn transport(text: &str) -> Result<Transports, String> {
 }
 
 fn size(text: &str) -> Result<usize, String> {
-    args::bytes(text)
+    model::quantity::bytes(text)
         .filter(|bytes| *bytes <= graph::transport::MOST_BYTES as u64)
         .map(|bytes| bytes as usize)
         .ok_or_else(|| format!("invalid size {text:?}: expected 0 to 16M, such as 100 or 64K"))

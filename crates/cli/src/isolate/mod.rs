@@ -13,8 +13,7 @@ pub(crate) mod undo;
 pub(crate) mod verify;
 
 use clap::{Args, Subcommand};
-use isolate::standing;
-use isolate::standing::Found;
+use isolate::standing::{self, Found};
 use std::path::PathBuf;
 use sys::signals::EndSignals;
 

@@ -6,8 +6,7 @@ use super::apply::need_root;
 use super::crash::Crashing;
 use clap::Args;
 use isolate::revert::{Reverted, forget, revert};
-use isolate::standing;
-use isolate::standing::Standing;
+use isolate::standing::{self, Standing};
 use journal::settings::Live;
 
 /// Arguments of `isolate undo`.

@@ -1,13 +1,13 @@
 //! `stillcore isolate verify`: whether what was applied still holds; with `--watch`, what drifts and when.
 
 use super::State;
-use crate::args::duration;
 use audit::Catalogue;
 use clap::Args;
 use isolate::standing::Found;
 use isolate::verify::{Verified, verify};
 use journal::settings::Live;
 use machine::Root;
+use model::quantity::duration;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -4,32 +4,20 @@ use super::cell::{Asking, Measured};
 use super::onto::onto;
 use super::profile::Profile;
 use super::{MatrixArgs, asked, factors};
-use analysis::exposure;
-use analysis::exposure::{Column, Exposure};
-use clap::ValueEnum;
+use crate::lab_matrix::kept::{Kept, column, exposure_of, kernel, profiles_of, refused};
+use analysis::exposure::{self, Column};
 use lab::version;
 use model::kernel_options::option_differences;
 use model::{Cpus, Error, store};
-use report::{Matrix, MatrixKernel};
-use serde::{Deserialize, Serialize};
+use report::Matrix;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use study::{Attempted, Store};
 
-/// What each kernel was built with, one file per kernel.
+/// Folder in the matrix directory, with one JSON file per kernel: its architecture, release,
+/// package and configuration.
 const KERNELS: &str = "kernels";
-
-/// A kernel as it is kept in the matrix's directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    name: String,
-    arch: String,
-    release: String,
-    package: Option<String>,
-    /// Absent where the kernel does not provide it.
-    config: Option<BTreeMap<String, String>>,
-}
 
 /// Stores what each kernel is, so that the table can separate configuration from version.
 pub(super) fn keep_kernels(asking: &Asking<'_>) -> anyhow::Result<()> {
@@ -73,21 +61,6 @@ pub(super) fn in_short(measured: &Measured) -> String {
     let seen = found.rows.iter().filter(|row| row.all.is_some_and(|all| all.seen)).count();
     let held = if found.void { "controls failed" } else { "controls hold" };
     format!("{seen} of {} stressors were seen, {held}, {:.0} s", found.rows.len(), measured.wall_s)
-}
-
-fn exposure_of(measured: &Measured) -> Option<Exposure> {
-    serde_json::from_value(measured.exposure.clone()).ok()
-}
-
-/// Why this kernel cannot have the profile.
-fn refused(measured: &Measured) -> String {
-    let fallback = measured.isolation["fallback"].as_array().into_iter().flatten();
-    let reasons: Vec<&str> = fallback.filter_map(|one| one["reason"].as_str()).collect();
-    if reasons.is_empty() {
-        "this kernel does not hold this placement".to_owned()
-    } else {
-        format!("this kernel does not hold this placement: {}", reasons.join("; "))
-    }
 }
 
 /// Writes the conclusions and prints them. A failed guest is no failure of the call where others have a result.
@@ -151,40 +124,6 @@ pub(super) fn gather(args: &MatrixArgs, store: &Store, done: &Attempted<String>)
         columns,
         kernels: kernels.into_iter().map(kernel).collect(),
     })
-}
-
-/// The ways of isolating that columns have, and what they are.
-pub(super) fn profiles_of(columns: &[Column]) -> Vec<(String, String)> {
-    let used = |profile: &&Profile| columns.iter().any(|column| column.profile == profile.name());
-    let name_and_title = |profile: &Profile| (profile.name().to_owned(), profile.title().to_owned());
-    Profile::value_variants().iter().filter(used).map(name_and_title).collect()
-}
-
-fn kernel(kept: Kept) -> MatrixKernel {
-    MatrixKernel { name: kept.name, release: kept.release, package: kept.package, arch: kept.arch }
-}
-
-fn column(kernel: &str, profile: Profile, result: &Result<Measured, String>, kernels: &[Kept]) -> Column {
-    let config = kernels.iter().find(|kept| kept.name == kernel).and_then(|kept| kept.config.as_ref());
-    let realtime = config.is_some_and(|config| config.contains_key("CONFIG_PREEMPT_RT"));
-    let absent = |why: String| Column {
-        kernel: kernel.to_owned(),
-        profile: profile.name().to_owned(),
-        realtime,
-        absent: Some(why),
-        void: false,
-        unsteady: Vec::new(),
-        verdict: Vec::new(),
-        idle_per_s: BTreeMap::new(),
-        rows: Vec::new(),
-    };
-    match result {
-        Err(why) => absent(why.clone()),
-        Ok(measured) => match exposure_of(measured) {
-            None => absent(refused(measured)),
-            Some(found) => Column::of(kernel, profile.name(), realtime, found),
-        },
-    }
 }
 
 /// The conditions that all cells share, in words.

@@ -7,15 +7,14 @@
 mod answer;
 mod cell;
 pub(crate) mod inside;
+mod kept;
 mod onto;
 mod profile;
 #[cfg(test)]
 mod tests;
 
-use crate::args::duration;
-use crate::failure;
-use crate::lab_verb;
 use crate::run::progress::Reporter;
+use crate::{failure, lab_verb};
 use anyhow::Context;
 use cell::Asking;
 use clap::Args;
@@ -24,6 +23,7 @@ use lab::kernels::{self, Kernel, KernelName};
 use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
 use lab::{Accel, Arch, Smp, Stop};
 use model::Error;
+use model::quantity::duration;
 use profile::Profile;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `lab matrix --onto`: the rows of this call's stressors and profiles replace those of a table
 //! that was measured before.
 
-use super::answer::profiles_of;
+use crate::lab_matrix::kept::profiles_of;
 use analysis::exposure::{Change, Column, graft};
 use anyhow::Context;
 use model::kernel_options::OptionDifference;

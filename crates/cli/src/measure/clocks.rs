@@ -5,7 +5,6 @@
 use super::Common;
 use super::carry_out::{Ended, Outcome, place, run_around};
 use super::table::found;
-use crate::args::duration;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
@@ -13,17 +12,16 @@ use crate::run::progress::Reporter;
 use analysis::drift::frequency_hz;
 use anyhow::Context;
 use clap::Args;
-use measure::clocks;
-use measure::clocks::Reading;
+use measure::clocks::{self, Reading};
 use model::clocks::ClocksRecord;
+use model::quantity::duration;
 use model::run::{Phase, ProbeRecord};
 use model::sample::{ProbeKind, SampleMeta};
 use model::{Cpus, Error, store};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use sys::counter;
-use sys::counter::Counter;
+use sys::counter::{self, Counter};
 use sys::signals::EndSignals;
 use sys::{clock, sched};
 

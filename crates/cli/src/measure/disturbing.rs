@@ -5,10 +5,8 @@
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::place::Place;
 use clap::Args;
-use disturb::Order;
-use disturb::catalogue;
-use disturb::suite;
-use disturb::suite::{Expect, Member, Placing, Suite};
+use disturb::suite::{self, Expect, Member, Placing, Suite};
+use disturb::{Order, catalogue};
 use journal::session::Session;
 use model::stressor::StressorRecord;
 use model::{Cpus, Error};

@@ -1,10 +1,10 @@
 //! How measuring threads are scheduled: policy, priority, reservation, timer slack.
 
-use crate::args::duration;
 use clap::{Args, ValueEnum};
 use machine::Root;
 use measure::class::Class;
 use model::Error;
+use model::quantity::duration;
 use model::sample::{Policy, Reservation};
 use std::time::Duration;
 

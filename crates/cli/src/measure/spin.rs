@@ -1,16 +1,15 @@
 //! `stillcore measure spin`: a busy loop that stores every gap.
 
-use super::Common;
 use super::carry_out::{Outcome, carry_out_kept, place};
 use super::schedule::Schedule;
 use super::table::json;
 use super::tracing::Tracing;
-use super::{contexts, spin_text};
-use crate::args::duration;
+use super::{Common, contexts, spin_text};
 use analysis::buckets::Buckets;
 use clap::Args;
 use measure::spec::{NoiseSpec, ProbeSpec, Task};
 use measure::watch::Watch;
+use model::quantity::duration;
 use model::run::ProbeRecord;
 use model::{Cpus, Error, samples_file};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::carry_out::Outcome;
 use crate::disturb_verb;
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::run::ProbeRecord;
 use model::stressor::{StressorRecord, StressorState};

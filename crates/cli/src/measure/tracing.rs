@@ -3,15 +3,16 @@
 //! The recorder is that of `assess`: the measured CPUs in one instance, what the others aim at them
 //! in another. It is set up before the window opens; its counts are read after the window.
 
-use crate::args::{TraceMode, duration};
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
 use crate::run::recording;
+use crate::values::TraceMode;
 use clap::Args;
 use journal::session::Session;
 use measure::spec::ProbeSpec;
 use model::Error;
 use model::events::Stacks;
+use model::quantity::duration;
 use record::recorder::Recorder;
 use record::snapshots::SnapshotOrder;
 use std::time::Duration;

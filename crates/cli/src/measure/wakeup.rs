@@ -1,17 +1,15 @@
 //! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock when they run.
 
-use super::Common;
 use super::carry_out::{Outcome, carry_out_kept, place};
-use super::contexts;
-use super::cyclictest;
 use super::schedule::{PolicyName, Schedule};
 use super::table::{found, json, quantile, table, threads, time};
 use super::tracing::Tracing;
-use crate::args::duration;
+use super::{Common, contexts, cyclictest};
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
 use measure::spec::{ProbeSpec, Task, WakeupSpec};
 use measure::watch::Watch;
+use model::quantity::duration;
 use model::{Cpus, Error};
 use report::format;
 use std::ffi::OsString;

@@ -5,7 +5,6 @@
 
 use super::interrupted::Interrupted;
 use disturb::changes::Cgroup;
-use disturb::leaving;
 use disturb::leaving::Leaving;
 use disturb::{Disturbance, Order, Status, available, catalogue, confine};
 use journal::session::{Session, Ticket};
@@ -176,7 +175,7 @@ fn foresee(orders: &[Order], session: &mut Session) -> anyhow::Result<Vec<Ticket
     let tracefs = tracefs(orders, session)?;
     let mut leaves = Vec::new();
     for (number, order) in orders.iter().enumerate() {
-        leaves.extend(leaving::of(order, number, tracefs.as_deref())?);
+        leaves.extend(disturb::foreseen::of(order, number, tracefs.as_deref())?);
     }
     let changes = leaves.iter().filter_map(Leaving::change);
     Ok(changes.map(|change| session.foresee(change)).collect::<Result<_, _>>()?)

@@ -5,9 +5,7 @@ use super::progress::Reporter;
 use crate::owners;
 use anyhow::Context;
 use audit::Catalogue;
-use journal::enter;
-use journal::guardian;
-use journal::session;
+use journal::{enter, guardian, session};
 use machine::Root;
 use model::{Cpus, Error, Machine};
 use std::path::{Path, PathBuf};
@@ -64,7 +62,7 @@ impl Place {
             None => Catalogue::embedded()?,
         };
         let mut machine = machine::read(&Root::live())?;
-        machine.limits.fifo_allowed = Some(sched::fifo_allowed());
+        machine.limits.fifo_allowed = Some(sys::policy::fifo_allowed());
         let reachable = enter::reachable(&machine.topology.online).context("cannot ask for CPUs")?;
         let measured = match asked.cpus {
             Some(cpus) => cpus.clone(),

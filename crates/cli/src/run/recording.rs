@@ -4,15 +4,13 @@ use super::output::RunOutput;
 use super::place::Place;
 use journal::session::Session;
 use machine::Root;
-use model::Error;
 use model::events::{EventCatalogue, Stacks, USER_STACK};
-use model::frequency;
 use model::idle::{self, IdleExits};
+use model::{Error, frequency};
 use record::changes::TraceInstance;
 use record::cost;
 use record::instance::Instance;
-use record::recorder;
-use record::recorder::Recorder;
+use record::recorder::{self, Recorder};
 use record::snapshots::SnapshotOrder;
 
 /// Refuses options of a trace where none is recorded; `expected`: what to do instead.

@@ -1,94 +1,20 @@
 //! `stillcore sched analyze`: one question per line, one answer per line.
 
 use super::answer::Answered;
-use super::jitter::JitterArgs;
 use super::lines::{Batch, Line, Lines, Place};
-use super::overheads::OverheadsArgs;
-use super::probabilistic::{self, ProbabilisticArgs};
+use super::probabilistic;
+use crate::sched_verb::analyze_args::{AnalyzeArgs, EdfJitter};
 use crate::stdout;
 use anyhow::Context;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
-use machine::Root;
 use model::Error;
 use rayon::prelude::*;
+use sched::asked::Question;
 use sched::certificate::Certificate;
-use sched::global::sched_deadline::{Admission, FairServer, RealTimeShare};
+use sched::global::sched_deadline::{Admission, RealTimeShare};
 use sched::locks::{Locks, Protocol, Semantics};
-use sched::question::{self, Question};
-use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
+use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict, question};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
-/// Arguments of `sched analyze`.
-#[derive(Debug, Args)]
-pub(crate) struct AnalyzeArgs {
-    /// Task sets, one JSON object per line; - = standard input.
-    #[arg(value_name = "FILE.jsonl")]
-    pub(crate) file: PathBuf,
-    /// Schedulability test.
-    #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = PossibleValuesParser::new(Test::ALL.map(Test::name)))]
-    pub(crate) test: String,
-    /// Assign tasks to cores first, by bin packing: first, worst, best or next fit; d = decreasing
-    /// utilization.
-    #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
-    pub(crate) partition: Option<String>,
-    /// Spin-lock protocol for shared resources.
-    #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
-    pub(crate) locks: Option<String>,
-    /// Hold resources of a single core at their priority ceiling (PTHREAD_PRIO_PROTECT) instead of
-    /// non-preemptively; msrp-* always does.
-    #[arg(long, requires = "locks")]
-    pub(crate) ceilings: bool,
-    /// Bound blocking once, from the given response times; no verdict.
-    #[arg(long, requires = "locks", conflicts_with = "overheads")]
-    pub(crate) blocking_only: bool,
-    /// Counting rules of --blocking-only; verdicts are always sound.
-    #[arg(long, value_name = "WHOSE", default_value = "schedcat", requires = "blocking_only", value_parser = PossibleValuesParser::new(Semantics::ALL.map(Semantics::name)))]
-    pub(crate) semantics: String,
-    #[command(flatten)]
-    pub(crate) jitter: JitterArgs,
-    #[command(flatten)]
-    pub(crate) probabilistic: ProbabilisticArgs,
-    /// Effect of release jitter under edf-qpa.
-    #[arg(long, value_name = "HOW", value_enum, default_value = "d")]
-    pub(crate) edf_jitter: EdfJitter,
-    #[command(flatten)]
-    pub(crate) overheads: OverheadsArgs,
-    /// CPU time for real-time tasks per core and --rt-period, us; -1 = unlimited (sched-deadline;
-    /// kernel.sched_rt_runtime_us).
-    #[arg(long, value_name = "US", default_value_t = 950_000, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-1..=1 << 40))]
-    pub(crate) rt_runtime: i64,
-    /// Period of --rt-runtime, us (kernel.sched_rt_period_us).
-    #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
-    pub(crate) rt_period: u64,
-    /// Reservation of each core's fair server: RUNTIME/PERIOD in us, none, or here = this machine's
-    /// (sched-deadline).
-    #[arg(long, value_name = "WHAT", default_value = "50000/1000000", value_parser = fair_server)]
-    pub(crate) fair_server: FairServer,
-    /// Add a certificate that proves each answer (fp-rta, edf-qpa), for check-certificate; with
-    /// --json.
-    #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
-    pub(crate) certificate: bool,
-    /// Number of threads [default: one per CPU].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// Report a line that is not a task set, and continue.
-    #[arg(long)]
-    pub(crate) keep_going: bool,
-    /// Print one JSON object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Effect of release jitter under EDF.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EdfJitter {
-    /// Shorten deadlines, D - J: exact
-    D,
-    /// Shorten periods and deadlines, T - J and D - J: as SchedCAT does, pessimistic
-    Td,
-}
+use std::path::Path;
 
 /// Lines read before they are answered.
 const SIDE_BY_SIDE: usize = 1024;
@@ -236,33 +162,6 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
         return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
     }
     Ok(ask)
-}
-
-/// A fair server as it is given.
-fn fair_server(text: &str) -> Result<FairServer, String> {
-    match text {
-        "none" => Ok(FairServer::NONE),
-        "here" => Ok(measure::budgets::largest_fair_server(&Root::live()).map_or(FairServer::NONE, |one| {
-            FairServer {
-                runtime_us: one.runtime_ns.div_ceil(1_000),
-                period_us: (one.period_ns / 1_000).max(1),
-            }
-        })),
-        _ => {
-            let parts = text.split_once('/').map(|(runtime, period)| (runtime.parse(), period.parse()));
-            match parts {
-                Some((Ok(runtime_us), Ok(period_us)))
-                    if runtime_us <= period_us && (1..=1 << 40).contains(&period_us) =>
-                {
-                    Ok(FairServer { runtime_us, period_us })
-                }
-                _ => {
-                    let expected = "RUNTIME/PERIOD in us, such as 50000/1000000, or none, or here";
-                    Err(format!("invalid reservation {text:?}: expected {expected}"))
-                }
-            }
-        }
-    }
 }
 
 /// How requests are served; none where nothing is said of it.

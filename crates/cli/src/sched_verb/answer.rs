@@ -2,11 +2,11 @@
 //! that are printed: with 20,000 sets a second, lists made for the writing alone took longer than
 //! the analysis.
 
+use sched::asked::Question;
 use sched::certificate::Certificate;
 use sched::global::GlobalTest;
 use sched::global::sched_deadline::FairServer;
 use sched::locks::{Locks, Semantics};
-use sched::question::Question;
 use sched::{Ask, Test, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::Value;

@@ -5,18 +5,18 @@ use super::budget_cost;
 use super::lines::{self, Answering};
 use super::overheads::OverheadsArgs;
 use crate::measure::table::table;
+use crate::sched_verb::budget_cost::SCHEMA;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use model::Error;
+use sched::asked::Question;
 use sched::overheads::Overheads;
-use sched::question::{self, Question};
-use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System};
+use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System, question};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-pub(super) const SCHEMA: &str = "stillcore.sched-budget/1";
 /// Most tasks of a core.
 const MOST_TASKS: usize = 1_000;
 

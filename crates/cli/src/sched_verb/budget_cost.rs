@@ -1,8 +1,7 @@
 //! `stillcore sched budget --of cost|utilization`: how much more jobs may cost, and what load of a core that is.
 
-use super::budget::SCHEMA;
 use crate::measure::table::table;
-use sched::question::Question;
+use sched::asked::Question;
 use sched::{CostBudget, UNCHANGED_PPM};
 use serde_json::json;
 
@@ -72,3 +71,5 @@ pub(super) fn text_of_utilization(budget: &CostBudget, number: usize) -> String 
 fn factor(ppm: Option<u64>) -> String {
     ppm.map_or_else(|| "-".to_owned(), |ppm| format!("{}.{:06}", ppm / UNCHANGED_PPM, ppm % UNCHANGED_PPM))
 }
+
+pub(crate) const SCHEMA: &str = "stillcore.sched-budget/1";

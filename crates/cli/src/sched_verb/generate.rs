@@ -4,10 +4,10 @@ use super::jitter::JitterArgs;
 use crate::stdout;
 use clap::{Args, ValueEnum};
 use model::Error;
+use sched::asked::Unit;
 use sched::generate::{
     GenerateError, Generator, Periods, Sharing, Spec, Utilizations, read_periods, read_time,
 };
-use sched::question::Unit;
 use sched::question_line;
 use std::io::{self, Write};
 

@@ -3,7 +3,7 @@
 //! An observed maximum is no bound, and a quantile is by construction exceeded: standard error
 //! reports the value taken with its conditions, and whether the run lost samples.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use anyhow::Context;
 use clap::Args;
 use model::Error;

@@ -2,6 +2,7 @@
 //! options and printing.
 
 mod analyze;
+mod analyze_args;
 mod answer;
 mod budget;
 mod budget_cost;
@@ -19,7 +20,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedVerb {
     /// Test task sets, one JSON object per line: response times, blocking, verdicts.
-    Analyze(analyze::AnalyzeArgs),
+    Analyze(crate::sched_verb::analyze_args::AnalyzeArgs),
     /// Generate random task sets for `sched analyze`, one JSON object per line.
     Generate(generate::GenerateArgs),
     /// Run a declared study: share of random sets accepted, over utilization or cores.

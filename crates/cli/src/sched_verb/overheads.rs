@@ -3,12 +3,12 @@
 //!
 //! An observed maximum is no bound: standard error reports what is taken, and what the run lacks.
 
-use crate::args::bytes;
 use crate::measure::overheads::TakeName;
 use analysis::overheads::{Accounting, CacheDelay, accounting};
 use anyhow::Context;
 use clap::Args;
 use model::Error;
+use model::quantity::bytes;
 use sched::overheads::Overheads;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,47 +4,24 @@
 //! Says in words what the number of wake-ups cannot support: with none of n later, 3/n is the least
 //! probability that can be stated for one release, and a job depends on several.
 
-use super::analyze::AnalyzeArgs;
 use super::lines::{self, Answering};
 use crate::measure::table::table;
+use crate::sched_verb::analyze_args::AnalyzeArgs;
 use analysis::latencies::{WindowLatencies, exceedance, latencies};
 use anyhow::Context;
-use clap::Args;
 use model::Error;
 use report::format;
+use sched::asked::Question;
 use sched::probabilistic::{LatestError, OnCore, Releases, on_cores};
-use sched::question::{self, Question};
-use sched::{Heuristic, Limits, System, Test};
+use sched::{Heuristic, Limits, System, Test, question};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 const SCHEMA: &str = "stillcore.sched-probabilistic/1";
 /// Probabilities of one job for which response times are printed.
 const LEVELS: [f64; 3] = [1e-2, 1e-3, 1e-4];
-
-/// Acceptable probability of late jobs.
-#[derive(Debug, Args)]
-pub(crate) struct ProbabilisticArgs {
-    /// Compute the probability of a late job, from all wake-ups of --jitter-from instead of the
-    /// maximum (fp-rta).
-    #[arg(long, requires = "jitter_from", conflicts_with_all = ["jitter_at", "edf_jitter", "locks", "overheads", "certificate"])]
-    pub(crate) probabilistic: bool,
-    /// Highest acceptable probability of a late job.
-    #[arg(long, value_name = "P", default_value_t = 0.001, requires = "probabilistic", value_parser = probability)]
-    pub(crate) late_at_most: f64,
-    /// Assumed upper limit of release lateness, measured or not [default: the shortest period of
-    /// the task's core].
-    #[arg(long, value_name = "TIME", requires = "probabilistic", value_parser = crate::args::duration)]
-    pub(crate) latest: Option<Duration>,
-}
-
-fn probability(text: &str) -> Result<f64, String> {
-    let known = text.parse().ok().filter(|p: &f64| *p > 0.0 && *p < 1.0);
-    known.ok_or_else(|| format!("invalid probability {text:?}: expected a number between 0 and 1"))
-}
 
 /// What a run says of releases.
 struct Measured {

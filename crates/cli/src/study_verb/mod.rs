@@ -6,10 +6,11 @@
 pub(crate) mod experiment;
 mod exposure;
 
-use crate::args::duration;
-use crate::sched_verb::{jitter::At, study as curves};
+use crate::sched_verb::jitter::At;
+use crate::sched_verb::study as curves;
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use model::quantity::duration;
 use model::{Cpus, Error};
 use serde_json::json;
 use std::num::NonZeroUsize;
@@ -108,7 +109,7 @@ pub(crate) struct RunArgs {
     /// Experiments: print cells, boots and the expected duration; run nothing.
     #[arg(long)]
     plan: bool,
-    /// Experiments: only resume one that was begun.
+    /// Only resume a study that was begun.
     #[arg(long)]
     resume: bool,
     /// Experiments: rerun cells that failed or were not applicable.
@@ -136,6 +137,13 @@ impl RunArgs {
 
     fn scale(&self) -> f64 {
         self.scale.unwrap_or(1.0)
+    }
+
+    /// Refuses to resume a study of which there is nothing. Experiments have a default directory,
+    /// and look there.
+    fn begun(&self) -> Result<(), Error> {
+        let lacking = self.resume && self.out.as_ref().is_none_or(|out| !out.exists());
+        refuse(&[("--resume", lacking)], "no --out that exists", "the directory of a study begun before")
     }
 
     /// Refuses what experiments do not take.
@@ -268,6 +276,7 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
         from_text(Path::new(&args.study), &text)?
     };
     args.only_of_runners()?;
+    args.begun()?;
     study.repetitions = args.repetitions.unwrap_or(study.repetitions);
     (runner.run)(args, study, &signals)
 }
@@ -275,14 +284,7 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
 /// A study of schedulability curves, by the verb that has the rest of their options.
 fn calculate(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
     args.only_of_curves()?;
-    if args.resume && args.out.as_ref().is_none_or(|out| !out.exists()) {
-        return Err(Error::invalid(
-            "--resume",
-            "no --out that exists",
-            "the directory of a study begun before",
-        )
-        .into());
-    }
+    args.begun()?;
     let asked = curves::StudyArgs {
         file: PathBuf::from(&args.study),
         out: args.out.clone(),

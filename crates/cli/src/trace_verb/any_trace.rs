@@ -3,28 +3,23 @@
 //! Prints the results of the kernel's tracers timerlat or osnoise, if the trace has them and the
 //! user names no threads; else the wake-ups of threads, and who interrupted their CPUs.
 
-use super::explain::{NONE_SEEN, coverage, rows, worst};
 use super::export::SENDER;
 use super::{kernel_results, threads, watch_text};
-use crate::args::{TraceExplainArgs, TraceThreads};
-use analysis::any_trace::shape::{AnyTrace, Record};
+use crate::trace_verb::explain_text::{NONE_SEEN, coverage, worst};
+use crate::trace_verb::options::{TraceExplainArgs, TraceThreads};
+use crate::trace_verb::source_table::{LONGEST_NAME, all_sources, record};
+use analysis::any_trace::shape::AnyTrace;
 use analysis::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
+use analysis::attribute::path_section::PathSection;
 use analysis::attribute::paths::Keep;
+use analysis::attribute::thread_paths::ThreadPaths;
 use analysis::attribute::watch::shape::ThreadSection;
-use analysis::shape::{CpuSources, PathSection, ThreadPaths};
 use ftrace::TraceFile;
 use model::{Cpus, Error};
-use report::trace_answer::{Thread, Wakeup};
-use report::{format, trace_answer};
+use report::format;
+use report::trace_answer::{self, Thread, Wakeup};
 use serde_json::json;
 use std::fmt::Write;
-
-/// CPUs whose sources are printed.
-const CPUS: usize = 8;
-/// The longest name of a task, bytes (`TASK_COMM_LEN` without its end).
-const LONGEST_NAME: usize = 15;
-/// Columns of a command line that is printed.
-const COLUMNS: usize = 96;
 
 /// The first option that is given of those that only such a trace takes.
 pub(super) fn given(threads: &TraceThreads) -> Option<&'static str> {
@@ -174,65 +169,4 @@ fn head(found: &AnyTrace) -> String {
 /// As `--window` takes them.
 fn seconds(ns: i64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
-}
-
-/// What ran on each CPU, and its source.
-pub(super) fn all_sources(all: &[CpuSources], stacks: bool) -> String {
-    let mut text: String = all.iter().take(CPUS).map(|one| sources(one, stacks)).collect();
-    if all.len() > CPUS {
-        let _ = writeln!(text, "and {} more CPUs (--cpus chooses)\n", all.len() - CPUS);
-    }
-    text
-}
-
-fn sources(one: &CpuSources, stacks: bool) -> String {
-    let all = one.exact + one.by_order + one.unknown;
-    let beside = match (&one.comm, one.tid) {
-        (Some(comm), Some(tid)) => format!(", beside {comm}[{tid}]"),
-        (None, Some(tid)) => format!(", beside thread {tid}"),
-        _ => String::new(),
-    };
-    format!(
-        "CPU {}{beside}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n{}",
-        one.cpu,
-        one.exact,
-        one.by_order,
-        one.unknown,
-        rows(&one.rows, stacks)
-    )
-}
-
-/// The command that would record what is not in the trace.
-fn record(record: &Record) -> String {
-    let Record { have, missing, later } = record;
-    if missing.is_empty() && later.is_empty() {
-        return String::new();
-    }
-    let mut text = String::new();
-    if !missing.is_empty() {
-        text.push_str("None of these events are in it; the command below records all that show sources:\n");
-        text.push_str(&wrapped(missing.iter().map(|name| format!(" {name}")), ""));
-        let words = have.iter().chain(missing).map(|name| format!(" -e {name}"));
-        text.push_str(&wrapped(std::iter::once(" trace-cmd record -C mono".to_owned()).chain(words), " \\"));
-    }
-    if !later.is_empty() {
-        text.push_str("Later kernels have more:\n");
-        text.push_str(&wrapped(later.iter().map(|(name, since)| format!(" {name} (from {since} on)")), ""));
-    }
-    text.push('\n');
-    text
-}
-
-/// Words, each with the space before it, in lines that end with `joint` where another follows.
-fn wrapped(words: impl Iterator<Item = String>, joint: &str) -> String {
-    let (mut text, mut line) = (String::new(), " ".to_owned());
-    for word in words {
-        if line.len() + word.len() + joint.len() > COLUMNS {
-            let _ = writeln!(text, "{line}{joint}");
-            line.replace_range(.., "   ");
-        }
-        line.push_str(&word);
-    }
-    let _ = writeln!(text, "{line}");
-    text
 }

@@ -1,7 +1,7 @@
 //! `stillcore trace counts`: how many events of each name a trace holds, and what it lost.
 
 use super::raw;
-use crate::args::CountsArgs;
+use crate::trace_verb::options::CountsArgs;
 use ftrace::{Counts, TraceFile};
 use serde_json::json;
 use std::fs::File;

@@ -4,7 +4,7 @@
 
 use super::destination::Destination;
 use super::list::List;
-use crate::args::{CompressionName, TraceExportArgs};
+use crate::trace_verb::options::{CompressionName, TraceExportArgs};
 use analysis::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_in, extent, recorded};
 use analysis::spans::MeasuredCpu;
 use anyhow::Context;
@@ -171,7 +171,7 @@ fn export(
 
 /// A run: its windows, with the threads that measured.
 fn of_run(dir: &Path, cpus: Option<&Cpus>) -> anyhow::Result<Subject> {
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let mut subject = recorded(dir, &run)?;
     if subject.windows.is_empty() {
         let expected = format!("one with windows, or its trace: {}", dir.join(store::TRACE).display());

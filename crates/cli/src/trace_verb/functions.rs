@@ -1,8 +1,8 @@
 //! `stillcore trace functions`: what the function tracer recorded, and what grep makes of its text.
 
 use super::counts::buffers;
-use crate::args::FunctionsArgs;
 use crate::folded::folded;
+use crate::trace_verb::options::FunctionsArgs;
 use analysis::functions::{
     FunctionCounts, GrepCounts, HiddenFunction, ListCounts, PatternCounts, SymbolCounts,
 };

@@ -1,8 +1,8 @@
 //! `stillcore trace explain FILE`: what the kernel's own tracers timerlat and osnoise have
 //! measured, each late sample taken apart.
 
-use super::explain::{describe, who, word};
-use crate::args::TraceExplainArgs;
+use crate::trace_verb::explain_text::{describe, who, word};
+use crate::trace_verb::options::TraceExplainArgs;
 use analysis::timerlat::{
     KernelResults, Noise, NoiseKind, OsnoiseCpu, TimerlatCpu, TimerlatSample, Wanted, kernel_results,
 };

@@ -1,8 +1,9 @@
 //! Wake-ups of threads that are no probe's, taken apart, in words.
 
-use super::explain::{due, shares, story};
-use analysis::attribute::path::Step;
-use analysis::shape::{SamplePath, ThreadPaths};
+use crate::trace_verb::explain_text::{due, shares, story};
+use analysis::attribute::path_section::SamplePath;
+use analysis::attribute::step::Step;
+use analysis::attribute::thread_paths::ThreadPaths;
 use report::format;
 use std::fmt::Write;
 

@@ -2,7 +2,6 @@
 //! then reported thread by thread.
 
 use super::watch_text;
-use crate::args::duration;
 use crate::failure;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
@@ -15,6 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks};
+use model::quantity::duration;
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
@@ -25,11 +25,10 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sys::clock;
 use sys::held::{Held, code_and_signal};
 use sys::process::is_root;
-use sys::sched;
 use sys::signals::EndSignals;
+use sys::{clock, sched};
 
 /// Name of the only phase.
 const PHASE: &str = "watched";
@@ -109,7 +108,7 @@ fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()
     let section = analysis.watch.as_ref().with_context(|| {
         format!("{}: no program was watched; expected a run directory of trace watch", dir.display())
     })?;
-    let run = store::read_run(dir)?;
+    let run = model::run::stored::read_run(dir)?;
     let statements: Vec<&String> = analysis.losses.statements.iter().chain(&section.statements).collect();
     let text = if args.json {
         json!({

@@ -1,8 +1,8 @@
 //! A watched program in words and tables, readable at 100 columns.
 
-use super::explain::{NOT_RECORDED, coverage};
-use super::{any_trace, threads};
+use super::threads;
 use crate::measure::table::table;
+use crate::trace_verb::explain_text::{NOT_RECORDED, coverage};
 use analysis::Analysis;
 use analysis::attribute::watch::WatchSection;
 use analysis::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
@@ -51,7 +51,7 @@ pub(super) fn text(
     // Whoever records where senders were in user space wants to see it.
     let sources = section.attribution.iter().flat_map(|cpu| &cpu.rows).filter_map(|row| row.source.as_ref());
     let stacks = sources.into_iter().any(|source| !source.users.is_empty());
-    text.push_str(&any_trace::all_sources(&section.attribution, stacks));
+    text.push_str(&crate::trace_verb::source_table::all_sources(&section.attribution, stacks));
     if !section.paths.is_empty() {
         text.push_str(&coverage("this recording", NOT_RECORDED, &analysis.coverage, &analysis.blocking));
     }

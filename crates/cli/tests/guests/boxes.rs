@@ -3,8 +3,9 @@
 
 use crate::machine::Guest;
 use crate::support::print_row;
-use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::{Part, Path as WakePath, Step, Taken, Taker};
+use analysis::attribute::delay::Blocking;
+use analysis::attribute::path::{Part, Path as WakePath, Taken, Taker};
+use analysis::attribute::step::Step;
 use analysis::attribute::windows::{MeasuredWindow, paths_in};
 use analysis::attribute::{Confidence, Source, Who};
 use analysis::prio::Prio;

@@ -6,9 +6,9 @@
 //! `per_cpu/cpuN/stats` (kernel/trace/trace.c, `tracing_stats_read`) as read in the guest.
 
 use crate::machine::Guest;
-use crate::support::print_row;
-use crate::support::{read_json, stillcore, text};
-use analysis::attribute::path::{Path as WakePath, Step};
+use crate::support::{print_row, read_json, stillcore, text};
+use analysis::attribute::path::Path as WakePath;
+use analysis::attribute::step::Step;
 use analysis::attribute::windows::{MeasuredWindow, paths_in};
 use analysis::spans::MeasuredCpu;
 use ftrace::TraceFile;
@@ -84,7 +84,7 @@ fn buffers(run: &Run) -> Vec<(&str, &[TraceCpu])> {
 /// Events of a run as trace-cmd, the kernel and stillcore count them; returns those that were lost,
 /// by the kernel.
 fn counted_alike(kernel: &str, dir: &Path) -> u64 {
-    let (run, file) = (store::read_run(dir).unwrap(), dir.join(store::TRACE));
+    let (run, file) = (model::run::stored::read_run(dir).unwrap(), dir.join(store::TRACE));
     let all = ours(&file, "all");
     let per_cpu: PerCpu = serde_json::from_value(all["per_cpu"].clone()).unwrap();
     let theirs = theirs(&file);
@@ -208,7 +208,7 @@ impl Shares {
 /// Every wake-up of the run: each nanosecond of its latency is in one box, in the order of time,
 /// without gaps.
 fn every_wake_up_adds_up(kernel: &str, dir: &Path) {
-    let run = store::read_run(dir).unwrap();
+    let run = model::run::stored::read_run(dir).unwrap();
     let file = TraceFile::open(&dir.join(store::TRACE)).unwrap();
     let buffers: Vec<_> = buffers(&run).into_iter().map(|(name, _)| name).collect();
     let mut shares = Shares::default();

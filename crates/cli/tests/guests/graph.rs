@@ -39,7 +39,7 @@ pub(crate) fn graphs(guest: &Guest) {
     }
 
     let traced = ran(root, "traced", 0);
-    let run: Run = store::read_run(&root.join("traced")).unwrap();
+    let run: Run = model::run::stored::read_run(&root.join("traced")).unwrap();
     assert!(root.join("traced").join("trace.dat").exists() && run.complete, "{kernel}: {traced}");
 
     let [before, after] = ["before.json", "after.json"].map(|name| read_json(&root.join(name)));
@@ -73,7 +73,7 @@ fn ran(root: &Path, name: &str, code: i32) -> Value {
 
 /// What the kernel granted, not what was requested.
 fn effective(run: &Path, policy: &str) {
-    let run: Run = store::read_run(run).unwrap();
+    let run: Run = model::run::stored::read_run(run).unwrap();
     assert!(!run.probes.is_empty());
     for probe in &run.probes {
         assert_eq!(probe.policy_effective, probe.policy_asked);

@@ -3,9 +3,10 @@
 
 use crate::machine::Guest;
 use crate::support::read_json;
-use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::Step;
-use analysis::shape::{PathBox, PathSection, SamplePath, ThreadPaths};
+use analysis::attribute::delay::Blocking;
+use analysis::attribute::path_section::{PathBox, PathSection, SamplePath};
+use analysis::attribute::step::Step;
+use analysis::attribute::thread_paths::ThreadPaths;
 
 /// Longer than a switch by itself can take.
 const LONG_NS: u64 = 5_000_000;

@@ -20,7 +20,7 @@ pub(crate) fn done_in_time(root: &Path) -> bool {
 /// Every release of every probe of the run is accounted for, and every file has the rows that its
 /// record says.
 fn balanced(dir: &Path) -> u64 {
-    let run = store::read_run(dir).unwrap();
+    let run = model::run::stored::read_run(dir).unwrap();
     assert!(run.complete, "{}: {:?}", dir.display(), run.incomplete_reason);
     let mut samples = 0;
     for probe in &run.probes {

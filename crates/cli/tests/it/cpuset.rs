@@ -3,7 +3,7 @@
 
 use crate::support::{Place, is_root, text};
 use machine::{Root, mounts};
-use model::{Cpus, store};
+use model::Cpus;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -76,7 +76,7 @@ fn what_is_measured_by_default_is_in_the_cpuset_of_the_caller() {
     let output = cpuset.measure(&place, &[]);
     let why = text(&output.stderr);
     if within.len() > 1 && output.status.success() {
-        let run = store::read_run(&place.path("run")).unwrap();
+        let run = model::run::stored::read_run(&place.path("run")).unwrap();
         assert!(run.measured_cpus.is_subset(&within), "{} of {within}", run.measured_cpus);
         assert!(run.housekeeping_cpus.is_subset(&within), "{} of {within}", run.housekeeping_cpus);
     } else {

@@ -350,7 +350,7 @@ fn a_graph_under_disturbance_has_the_stressors_record() {
     assert_balanced(&place.path("run"), &answer);
     let stressor = &answer["stressors"][0];
     assert_eq!((&stressor["name"], &stressor["state"]), (&"calc_pi".into(), &"ok".into()), "{stressor}");
-    let run: model::Run = model::store::read_run(&place.path("run")).unwrap();
+    let run: model::Run = model::run::stored::read_run(&place.path("run")).unwrap();
     let (window, records) = (&run.windows[0], &run.stressors);
     assert!(run.phases[0].disturbed && records.len() == 1);
     assert!(records[0].t0_ns <= window.t0_ns && records[0].t1_ns >= window.t1_ns, "{records:?}");

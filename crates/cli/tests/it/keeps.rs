@@ -24,7 +24,7 @@ fn program() -> &'static Path {
 
 /// Samples that are readable in a run as it is now.
 fn readable(run: &Path) -> u64 {
-    store::read_run(run).map_or(0, |run| run.probes.iter().map(|probe| probe.samples).sum())
+    model::run::stored::read_run(run).map_or(0, |run| run.probes.iter().map(|probe| probe.samples).sum())
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn every_sample_that_was_readable_before_the_kill_is_in_the_report() {
         let before = readable(&run);
         child.kill().unwrap();
         child.wait().unwrap();
-        let record = store::read_run(&run).unwrap();
+        let record = model::run::stored::read_run(&run).unwrap();
         assert!(readable(&run) >= before && !record.complete && !record.has_ended(), "{verb}");
         assert!(record.probes.iter().all(|probe| probe.cut_off && probe.samples > 0), "{verb}");
         let output = stillcore(&["report", run.to_str().unwrap()]).output().unwrap();

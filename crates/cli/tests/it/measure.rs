@@ -3,10 +3,9 @@
 use crate::support::{
     Place, answer, answer_of, measure, probe_of, releases_balance, signal, start, stillcore, window_open,
 };
-use model::Cpus;
 use model::growth::ReadBy;
 use model::sample::{Policy, flag};
-use model::{Sample, samples_file};
+use model::{Cpus, Sample, samples_file};
 use serde_json::Value;
 use std::time::Duration;
 use sys::clock::{now_ns, sleep_until};
@@ -100,7 +99,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
     window_open(&place);
     let hog = std::thread::spawn(move || {
         sched::pin(&Cpus::one(cpu)).unwrap();
-        if sched::set_policy(&Policy::fifo(99)).is_err() {
+        if sys::policy::set_policy(&Policy::fifo(99)).is_err() {
             return false;
         }
         for _ in 0..HOGS {
@@ -285,7 +284,7 @@ fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
     let stressor = &answer["stressors"][0];
     assert_eq!((&stressor["name"], &stressor["state"]), (&"calc_pi".into(), &"ok".into()), "{stressor}");
     assert!(stressor["ops_ok"].as_u64().unwrap() > 0, "{stressor}");
-    let run: model::Run = model::store::read_run(&place.path("run")).unwrap();
+    let run: model::Run = model::run::stored::read_run(&place.path("run")).unwrap();
     let window = &run.windows[0];
     let phase = &run.phases[0];
     assert!(phase.disturbed && run.stressors.len() == 1);

@@ -36,7 +36,7 @@ fn recorded() -> bool {
 fn hogs(cpu: u32, times: &'static [i64]) -> std::thread::JoinHandle<bool> {
     let hog = move || {
         sched::pin(&Cpus::one(cpu)).unwrap();
-        if sched::set_policy(&Policy::fifo(90)).is_err() {
+        if sys::policy::set_policy(&Policy::fifo(90)).is_err() {
             return false;
         }
         for ns in times {

@@ -75,6 +75,10 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
             && stderr.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
         "{stderr}"
     );
+    let begun = exposure(&place, &["exposure", "--resume"]);
+    assert_eq!(begun.status.code(), Some(1));
+    let stderr = text(&begun.stderr);
+    assert!(stderr.contains("--resume: no --out that exists"), "{stderr}");
     assert!(!place.path("out").exists());
 }
 

@@ -24,7 +24,7 @@ fn exported(source: &Path, arguments: &[&Path]) -> Value {
 
 /// Every span of the stored run, as the attribution gives them.
 fn spans() -> Vec<Attributed> {
-    let run = model::store::read_run(&fixture()).unwrap();
+    let run = model::run::stored::read_run(&fixture()).unwrap();
     let file = TraceFile::open(&fixture().join("trace.dat")).unwrap();
     let mut spans = Vec::new();
     attributed_in(&file, &[""], &windows_of(&run), |span| {
@@ -108,7 +108,7 @@ fn every_format_holds_every_event_of_the_attribution() {
     assert_eq!((&answer["holes"], &answer["cpus"]), (&Value::from(0), &Value::from("2")));
     assert_eq!(answer["files"].as_array().unwrap().len(), 4);
 
-    let run = model::store::read_run(&fixture()).unwrap();
+    let run = model::run::stored::read_run(&fixture()).unwrap();
     let samples: u64 = run.probes.iter().map(|probe| probe.samples).sum();
     assert_eq!(answer["samples"], samples);
 
@@ -136,7 +136,7 @@ fn every_format_holds_every_event_of_the_attribution() {
 /// has the same events.
 #[test]
 fn classes_count_what_the_analysis_counts() {
-    let run = model::store::read_run(&fixture()).unwrap();
+    let run = model::run::stored::read_run(&fixture()).unwrap();
     let analysis = analysis::analyse(&fixture()).unwrap();
     let spans = spans();
     for window in &analysis.events {

@@ -54,7 +54,7 @@ fn read(bytes: &[u8]) -> Outcome {
 }
 
 fn conclude(dir: &Path) -> Outcome {
-    let Ok(run) = store::read_run(dir) else { return Outcome::Refused };
+    let Ok(run) = model::run::stored::read_run(dir) else { return Outcome::Refused };
     let Ok(machine) = store::read_json(&dir.join(&run.machine_before)) else { return Outcome::Refused };
     let Ok(findings) = store::read_json(&dir.join(store::FINDINGS)) else { return Outcome::Refused };
     let Ok(analysis) = analysis::analyse(dir) else { return Outcome::Refused };

@@ -109,7 +109,7 @@ fn read(input: &[u8]) -> Outcome {
 }
 
 fn read_run(dir: &Path, samples: &Path) -> Outcome {
-    let run = store::read_run(dir).unwrap();
+    let run = model::run::stored::read_run(dir).unwrap();
     let Some(record) = run.probes.first() else { return Outcome::Refused };
     assert!(record.cut_off && !run.has_ended() && record.file == NAME);
     assert!(record.counters_file.is_none() && record.over_threshold.is_none(), "a tail names other files");

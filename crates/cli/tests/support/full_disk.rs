@@ -93,7 +93,7 @@ fn read(run: &Path, said: &str, outcome: &mut Outcome) {
     if !run.join(store::RUN).exists() {
         return;
     }
-    match store::read_run(run) {
+    match model::run::stored::read_run(run) {
         Ok(record) => {
             // A run with all its data may lack its conclusions, which can be computed again.
             let facts = !record.probes.is_empty() && record.probes.iter().all(|probe| !probe.cut_off);
@@ -126,7 +126,7 @@ fn report(program: &Path, run: &Path, scratch: &Path, outcome: &mut Outcome) {
         outcome.wrong.push(format!("the report fails: {why}"));
         return;
     }
-    let record = match store::read_run(run) {
+    let record = match model::run::stored::read_run(run) {
         Ok(record) => record,
         Err(error) => return outcome.wrong.push(error.to_string()),
     };

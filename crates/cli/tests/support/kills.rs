@@ -289,7 +289,7 @@ fn samples(outcome: &mut Outcome, dir: &Path, killed_ns: i64) {
 /// The report must never say that an unfinished run has lost nothing.
 fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
     let run = dir.join("run");
-    let record = match store::read_run(&run) {
+    let record = match model::run::stored::read_run(&run) {
         Ok(record) => record,
         Err(_) if !run.join(store::RUN).exists() => return,
         Err(error) => return outcome.wrong.push(format!("the run cannot be read: {error}")),

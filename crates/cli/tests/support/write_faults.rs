@@ -72,7 +72,7 @@ pub(crate) fn run_with(program: &Path, scratch: &Path, fault: Fault, duration: &
     if outcome.whole && failed.is_some() {
         // The run took another way: then all of it has to be there.
         let run = disk.0.join("run");
-        let complete = store::read_run(&run).is_ok_and(|run| run.complete);
+        let complete = model::run::stored::read_run(&run).is_ok_and(|run| run.complete);
         let there = [store::ANALYSIS, store::REPORT].iter().all(|name| run.join(name).exists());
         if !complete || !there || run.join(store::PARTIAL).exists() || outcome.samples == 0 {
             outcome.wrong.push("exit 0, and not all of the run is there".to_owned());

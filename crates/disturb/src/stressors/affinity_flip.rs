@@ -4,10 +4,10 @@
 //! `migration_cpu_stop`), at the highest priority there is. Only CPUs that the disturbance has anyway are used.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::children_switches;
+use crate::spec::StressorSpec;
 use crate::workers::repeat_in;
 use model::Cpus;
 use rustix::io::Errno;

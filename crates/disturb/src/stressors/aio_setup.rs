@@ -2,11 +2,10 @@
 //!
 //! Destroying a context waits for references counted per CPU, and so for RCU grace periods (fs/aio.c, `kill_ioctx`, `free_ioctx` work).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::{loops, rings};
+use crate::spec::StressorSpec;
+use crate::{Error, loops, rings};
 use model::stressor::Witness;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

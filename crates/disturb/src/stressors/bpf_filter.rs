@@ -5,10 +5,10 @@
 //! share pages since 5.18 (`bpf_prog_pack`), which takes most of that away.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::sockopt::{set, switch};
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use rustix::fd::AsRawFd;
 use std::io;

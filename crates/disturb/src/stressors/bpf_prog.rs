@@ -4,9 +4,9 @@
 //! period. Like [`bpf_filter`](super::bpf_filter), by the system call that observability agents use.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::io;

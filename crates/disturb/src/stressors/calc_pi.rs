@@ -4,9 +4,9 @@
 //! Formula: Machin 1706, π/4 = 4 arctan(1/5) − arctan(1/239), each arctangent by its Taylor series in fixed point.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::{Account, floor};
+use crate::account::{Account, floor};
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
 use model::stressor::Witness;
 use rustix::io::Errno;

@@ -5,11 +5,11 @@
 
 use super::calc_pi::{Machin, decimals, is_pi};
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::own_io;
 use crate::scratch::scratch;
+use crate::spec::StressorSpec;
 use rustix::io::Errno;
 use std::os::unix::fs::FileExt;
 

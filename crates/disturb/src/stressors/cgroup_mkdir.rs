@@ -4,18 +4,16 @@
 //! takes part in; each group costs per-CPU memory, and its removal work items and grace periods (kernel/cgroup/cgroup.c:
 //! `css_release_work_fn`). All is done in groups of its own; no controller is enabled outside of them, and no partition made.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
+use crate::account::Account;
 use crate::changes::Cgroup;
-use crate::child::Account;
-use crate::confine;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
+use crate::{Error, confine};
 use model::stressor::Witness;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "cgroup_mkdir",

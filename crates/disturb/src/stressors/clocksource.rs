@@ -4,13 +4,12 @@
 //! in use every clock read of the machine is slow, and time may shift a little at each change.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::{Counter, stopper_runs};
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 const DIR: &str = "/sys/devices/system/clocksource/clocksource0";
 const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

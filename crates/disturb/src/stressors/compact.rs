@@ -3,12 +3,11 @@
 //! `Documentation/admin-guide/sysctl/vm.rst`, compact_memory. The per-CPU batches of all CPUs are drained (mm/compaction.c:
 //! `lru_add_drain_all`), and every page that moves is unmapped from its processes first, with a TLB flush where they run.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
-use crate::knob;
+use crate::spec::StressorSpec;
+use crate::{Error, knob};
 
 const PATH: &str = "/proc/sys/vm/compact_memory";
 

@@ -6,14 +6,13 @@
 //! and do not come back by themselves, and version 1 cpusets lose it, hence dangerous.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
 use crate::witness::{Counter, stopper_runs};
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "cpu_hotplug",

@@ -6,13 +6,13 @@
 
 mod methods;
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::Error;
+use crate::account::Account;
 use crate::job::Job;
 use crate::shared::Counters;
-use crate::witness::Counter;
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter};
 use crate::workers::repeat_in;
-use crate::{Error, witness};
 use methods::METHODS;
 use model::Cpus;
 use rustix::io::Errno;

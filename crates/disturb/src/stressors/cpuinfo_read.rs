@@ -5,10 +5,10 @@
 //! every interrupt on every CPU.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::own_io;
+use crate::spec::StressorSpec;
 use rustix::io::Errno;
 use std::fs;
 

@@ -5,18 +5,16 @@
 //! its end lets the kernel's bound workers (`kworker/1:0`) run on every CPU, where nobody can bind them again before their CPU has been
 //! off line; on 6.1-rt and 6.12-rt it left `rcu_preempt` on an isolated CPU until the next boot. Hence dangerous.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
+use crate::account::Account;
 use crate::changes::Cgroup;
-use crate::child::Account;
-use crate::confine;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
+use crate::{Error, confine};
 use model::Cpus;
 use model::stressor::Witness;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "cpuset_partition",

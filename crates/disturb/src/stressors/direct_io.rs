@@ -4,10 +4,10 @@
 //! part is eight operations, then comes the next, so that a short run has them all; they are counted apart in the record. With
 //! O_DIRECT each operation is a request to the device, an interrupt, and a sleep (`open(2)`).
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::disk::Disk;
 use crate::job::{Job, recover};
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
 use crate::{Error, ledger};
 use rustix::fs::{Mode, OFlags, fchmod, fsync};

@@ -6,9 +6,9 @@
 //! without a device's interrupts. The default rate is that link's, for all loops together.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::wire::Wire;
 use crate::workers::repeat_in;
 use model::Cpus;

@@ -3,12 +3,11 @@
 //! `Documentation/admin-guide/sysctl/vm.rst`. The kernel drains the per-CPU batches of all CPUs first (`lru_add_drain_all`), then walks
 //! every superblock (fs/drop_caches.c: `drop_pagecache_sb`, `drop_slab`), and what it frees goes through RCU.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
-use crate::knob;
+use crate::spec::StressorSpec;
+use crate::{Error, knob};
 
 const PATH: &str = "/proc/sys/vm/drop_caches";
 

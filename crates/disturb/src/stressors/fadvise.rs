@@ -5,11 +5,11 @@
 //! block device and its interrupt.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
 use crate::scratch::scratch;
+use crate::spec::StressorSpec;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use std::fs::File;

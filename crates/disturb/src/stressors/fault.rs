@@ -4,9 +4,9 @@
 //! flush of its own process, which has one thread and so stays on the CPUs it has run on.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;

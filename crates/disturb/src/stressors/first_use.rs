@@ -5,14 +5,13 @@
 //! those that follow: nothing seen in a later one says nothing. Time stamps of packets are `so_timestamp`'s, which would find them on.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::{Account, proc_dir};
+use crate::account::Account;
 use crate::counters::of_this_task;
 use crate::job::{Done, Job, Pace};
 use crate::sockopt::set;
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
-use crate::witness;
-use crate::witness::Counter;
+use crate::witness::{self, Counter, proc_dir};
 use rustix::net::sockopt::set_socket_linger;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};

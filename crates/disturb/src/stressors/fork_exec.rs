@@ -5,10 +5,10 @@
 //! header (System V gABI, chapter 4) and the call `exit(42)`, a code that nothing else here ends with.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::offspring::fork_and_wait;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use crate::workers::repeat_in;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};

@@ -4,10 +4,10 @@
 //! locks, reschedule interrupts, idle entry and exit. A pair shares one word, so that its hash bucket is no other's business.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::children_switches;
+use crate::spec::StressorSpec;
 use crate::workers::repeat_in;
 use rustix::io::Errno;
 use rustix::thread::futex::{Flags, Timespec, wait, wake};

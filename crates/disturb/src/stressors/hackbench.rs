@@ -6,14 +6,13 @@
 //! counted where they arrive.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::{Done, Job};
 use crate::rates::Meter;
 use crate::settle::{arm_alarm, die_with};
 use crate::shared::SharedTally;
-use crate::witness;
-use crate::witness::Counter;
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter};
 use crate::workers::{exit_now, wait_for};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};

@@ -4,15 +4,13 @@
 //! gives them back, and since 6.x remaps their descriptors (`hugetlb_vmemmap`), which flushes kernel translations of all CPUs: two
 //! broadcasts an operation were seen on 6.12, none on 5.10 and 6.1.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
-use crate::knob;
+use crate::spec::StressorSpec;
+use crate::{Error, knob};
 use rustix::io::Errno;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 const PATH: &str = "/proc/sys/vm/nr_hugepages";
 const MORE: u64 = 2;

@@ -3,11 +3,10 @@
 //! Freeing is the expensive part: it waits for references that are counted per CPU (`percpu_ref`, an RCU grace period) and is done by a
 //! workqueue (io_uring/io_uring.c, `io_ring_exit_work`).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::rings;
+use crate::spec::StressorSpec;
+use crate::{Error, rings};
 use model::stressor::Witness;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

@@ -4,10 +4,10 @@
 //! journal and the block layer to the device and waits for it; dropping the pages (`posix_fadvise(2)`) drains the per-CPU batches of
 //! the page cache on every CPU that has one (mm/swap.c, `lru_add_drain_all` where pages were busy), and reading has to go to the device.
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::disk::Disk;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::workers::repeat_in;
 use crate::{Error, ledger};
 use rustix::fs::{Advice, OFlags, fadvise, fdatasync, fsync};

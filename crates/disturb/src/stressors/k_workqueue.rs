@@ -5,13 +5,11 @@
 //! rescuer), a bond link one ordered queue with a rescuer (drivers/net/bonding/bond_main.c). Each allocation links a pool of workers
 //! for each CPU, starts the rescuer's thread and, at the end, waits for all of it.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::links;
-use crate::links::{Kind, Links};
-use crate::namespaces;
+use crate::links::{self, Kind, Links};
+use crate::spec::StressorSpec;
+use crate::{Error, namespaces};
 
 const WIREGUARD: Kind = Kind { name: "wireguard", paired: false, raised: false };
 const BOND: Kind = Kind { name: "bond", paired: false, raised: false };

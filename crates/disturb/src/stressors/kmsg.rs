@@ -6,9 +6,9 @@
 //! (kernel.printk_devkmsg, `devkmsg_write`), so each line has a descriptor of its own.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};

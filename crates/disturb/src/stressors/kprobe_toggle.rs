@@ -6,10 +6,10 @@
 
 use super::trace_event::{OwnInstance, instance, refused};
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use record::changes::Kprobe;
 use record::kprobe;

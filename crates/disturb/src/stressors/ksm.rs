@@ -4,17 +4,15 @@
 //! (`Documentation/admin-guide/mm/ksm.rst`); each rewriting parts them by 256 copy-on-write faults. `ksmd` runs where it likes, which
 //! may be a measured CPU: that is part of what one sees.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::knob;
+use crate::spec::StressorSpec;
 use crate::witness::{Counter, Growth, Read};
+use crate::{Error, knob};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;
-use std::fs;
-use std::io;
 use std::ptr::NonNull;
+use std::{fs, io};
 use sys::clock::{now_ns, sleep_until};
 
 const RUN: &str = "/sys/kernel/mm/ksm/run";

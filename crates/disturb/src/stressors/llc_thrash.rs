@@ -5,12 +5,12 @@
 //! read-modify-write makes every line dirty, so that it has to be written back. Cerqueira and
 //! Brandenburg's CPU-bound background (OSPERT 2013, §3.2) is such a walk over 20 MiB on each core.
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::Error;
+use crate::account::Account;
 use crate::job::Job;
-use crate::witness::Counter;
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter};
 use crate::workers::repeat_in;
-use crate::{Error, witness};
 use model::Cpus;
 use rustix::io::Errno;
 use std::io;

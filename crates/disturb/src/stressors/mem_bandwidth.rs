@@ -3,12 +3,12 @@
 //! It takes bandwidth of the memory and of the shared cache from the measured CPUs, as the copy of STREAM does (McCalpin 1995), which
 //! only hardware can share out (resctrl, Documentation/arch/x86/resctrl.rst). A million bytes a second are about as many operations.
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::Error;
+use crate::account::Account;
 use crate::job::Job;
-use crate::witness::Counter;
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter};
 use crate::workers::repeat_in;
-use crate::{Error, witness};
 use model::Cpus;
 use rustix::io::Errno;
 use std::hint::black_box;

@@ -5,14 +5,13 @@
 //! that cannot be moved, which the kernel says by EBUSY or EINVAL: only successes count.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
 use crate::witness::{Counter, uevents};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 const BLOCKS: &str = "/sys/devices/system/memory";
 

@@ -5,12 +5,11 @@
 //! as the one that calls would do, it is the same one here.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::spinners::with_spinners;
-use crate::witness;
-use crate::witness::Counter;
+use crate::witness::{self, Counter};
 use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

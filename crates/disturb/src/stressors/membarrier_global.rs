@@ -5,10 +5,10 @@
 //! disturbs nobody and looks like 145,664 operations a second. The kernel says so when it is asked (`MEMBARRIER_CMD_QUERY`).
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::sleeps;
+use crate::spec::StressorSpec;
 use model::Cpus;
 use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 use sys::sched;

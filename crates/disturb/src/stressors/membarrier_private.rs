@@ -4,12 +4,11 @@
 //! (kernel/sched/membarrier.c). Language runtimes and user-space RCU call it often; a measured CPU must not notice.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::spinners::{with_spinners, worker_and_others};
-use crate::witness;
-use crate::witness::Counter;
+use crate::witness::{self, Counter};
 use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
 use sys::sched;
 

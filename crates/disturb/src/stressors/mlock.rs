@@ -4,10 +4,10 @@
 //! batches of all CPUs for a lock (`lru_add_drain_all`: a work item on each CPU).
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
+use crate::spec::StressorSpec;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munlock, munmap};
 use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};

@@ -5,17 +5,15 @@
 //! modules without devices are taken, and the one taken ends as it stood.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
+use crate::account::Account;
 use crate::changes::LAB;
-use crate::child::Account;
 use crate::job::Job;
 use crate::leaving::Leaving;
+use crate::spec::StressorSpec;
 use crate::witness::{Counter, uevents};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use sys::modules;
-use sys::modules::{load, uses_here};
+use std::{fs, io};
+use sys::modules::{self, load, uses_here};
 
 /// Small modules that do nothing by being there: text searches and checksums (lib/).
 const HARMLESS: [&str; 7] = ["ts_fsm", "ts_bm", "ts_kmp", "crc7", "crc4", "crc_itu_t", "lru_cache"];

@@ -4,10 +4,10 @@
 //! (fs/namespace.c, `namespace_unlock`, `synchronize_rcu_expedited`). Beside it the other mounts show what their workqueues add.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::mounts::Mounting;
+use crate::spec::StressorSpec;
 use model::stressor::Witness;
 use std::path::Path;
 

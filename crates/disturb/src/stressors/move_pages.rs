@@ -5,17 +5,16 @@
 //! (TLB flush), copied and mapped again.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::vmstat;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use model::Cpus;
 use model::stressor::Witness;
 use rustix::io::Errno;
 use rustix::param::page_size;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 const PAGES: usize = 64;
 /// No node and no errno: marks an entry that the kernel has not written.

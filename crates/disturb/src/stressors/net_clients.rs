@@ -7,9 +7,9 @@
 //! moment, and as each has a thread of its own one that waits holds up nobody. Every byte that arrives is compared.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::{Done, Job};
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
 use crate::wire::{Traffic, Wire};
 use rustix::io::Errno;

@@ -3,11 +3,10 @@
 //! Each is set up by every part of the network stack (net/core/net_namespace.c, `setup_net`) and taken down by one kernel worker for
 //! all that have died meanwhile (`cleanup_net`), which waits for RCU grace periods.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::{ledger, namespaces};
+use crate::spec::StressorSpec;
+use crate::{Error, ledger, namespaces};
 use rustix::io::Errno;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

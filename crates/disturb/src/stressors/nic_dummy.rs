@@ -4,13 +4,11 @@
 //! chains of the network stack (net/core/dev.c, `register_netdevice`, `unregister_netdevice_many`); on kernels whose isolated CPUs
 //! keep their tick those grace periods are expedited by interrupts.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::links;
-use crate::links::Kind;
-use crate::namespaces;
+use crate::links::{self, Kind};
+use crate::spec::StressorSpec;
+use crate::{Error, namespaces};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "nic_dummy",

@@ -3,13 +3,11 @@
 //! Two devices are registered and unregistered at a time, both with a carrier (drivers/net/veth.c), so that link state work, address
 //! configuration and their timers run too, which a dummy link that carries nothing does not have.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::links;
-use crate::links::Kind;
-use crate::namespaces;
+use crate::links::{self, Kind};
+use crate::spec::StressorSpec;
+use crate::{Error, namespaces};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "nic_veth",

@@ -3,11 +3,10 @@
 //! Opening adds a tap to the receive path, closing removes it and waits until no CPU can still be in it (net/packet/af_packet.c,
 //! `packet_release`, `synchronize_net`).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::namespaces;
+use crate::spec::StressorSpec;
+use crate::{Error, namespaces};
 use model::stressor::Witness;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;

@@ -5,10 +5,10 @@
 //! reach no other: any trace of it elsewhere is a finding.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::counters::{Page, lacking, on_cpu};
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use model::stressor::Witness;
 use std::io;
 

@@ -5,17 +5,16 @@
 //! through kernel/events/core.c (`__perf_event_task_sched_out`, `perf_event_init_task`, `perf_event_exit_task`).
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::counters::{Page, lacking, of_task, of_this_task};
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::workers::exit_now;
 use model::stressor::Witness;
 use perf_event::Counter;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, waitpid};
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "perf_stat",

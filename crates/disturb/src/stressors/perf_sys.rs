@@ -6,15 +6,13 @@
 //! (`perf_swevent_enabled`): on x86 three broadcasts each, six an operation.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::counters::{lacking, on_cpu};
 use crate::job::Job;
-use crate::witness;
-use crate::witness::Counter;
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter};
 use model::Cpus;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 

@@ -4,10 +4,10 @@
 //! key), which patches kernel text and interrupts every CPU; the last one switches it off again a second later (`perf_sched_delayed`).
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::counters::{Page, lacking, of_this_task};
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use model::stressor::Witness;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

@@ -3,11 +3,10 @@
 //! Some walk all CPUs and take their locks (`/proc/stat`, `/proc/interrupts`), some fold per-CPU counters (`/proc/vmstat`), and
 //! `/proc/cpuinfo` asks each CPU for its frequency, by an interrupt where the hardware counts it (arch/x86/kernel/cpu/aperfmperf.c).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::ledger;
+use crate::spec::StressorSpec;
+use crate::{Error, ledger};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;

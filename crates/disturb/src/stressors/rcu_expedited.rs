@@ -5,10 +5,10 @@
 //! process can ask for without a device. Real-time kernels turn expedited grace periods into ordinary ones after boot.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::sleeps;
+use crate::spec::StressorSpec;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;

@@ -5,9 +5,9 @@
 //! gave it. Nothing is ever written.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use model::Cpus;
 use model::stressor::Witness;
 use rustix::io::Errno;

@@ -4,12 +4,11 @@
 //! rounds of interrupts a change, on arm64 an instruction cache maintenance that is broadcast and, for some patches, an interrupt each.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 const PATH: &str = "/proc/sys/kernel/sched_schedstats";
 

@@ -4,16 +4,14 @@
 //! on it since (mm/slub.c: `flush_all`), and then gives empty slabs back. The cache is that of file locks: any program can fill it
 //! with objects of its own, by locking single bytes of a file that nobody else sees (fcntl(2), F_SETLK).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::knob;
+use crate::spec::StressorSpec;
+use crate::{Error, knob};
 use model::stressor::Witness;
 use rustix::fs::{MemfdFlags, memfd_create};
-use std::fs;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::{fs, io};
 
 const SHRINK: &str = "/sys/kernel/slab/file_lock_cache/shrink";
 const OBJECTS: &str = "/sys/kernel/slab/file_lock_cache/total_objects";

@@ -10,10 +10,10 @@
 //! all. So each change is waited for, and counts only where packets show it ([`Onlooker`]). From 6.10 on the kernel itself holds the key
 //! where CPUs are isolated at boot ("net: enable timestamp static key if CPU isolation is configured").
 
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::sockopt::switch;
+use crate::spec::StressorSpec;
 use crate::stamps::Onlooker;
 use crate::witness::{Counter, calls_of, function_calls, patch_interrupts};
 use crate::{Error, namespaces};

@@ -5,11 +5,11 @@
 //! it when it goes. Without, it uses the host's loopback and closes with a reset, because each ordinary close would leave a
 //! connection in TIME_WAIT there for a minute.
 
-use crate::catalogue::StressorSpec;
-use crate::child::{Account, proc_dir};
+use crate::account::Account;
 use crate::job::Job;
-use crate::witness::Counter;
-use crate::{Error, namespaces, witness};
+use crate::spec::StressorSpec;
+use crate::witness::{self, Counter, proc_dir};
+use crate::{Error, namespaces};
 use rustix::net::Shutdown;
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};

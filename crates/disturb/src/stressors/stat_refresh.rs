@@ -4,12 +4,11 @@
 //! has to run a kernel worker, isolated or not: monitoring that reads it is a disturbance by design.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::sleeps;
-use std::fs;
-use std::io;
+use crate::spec::StressorSpec;
+use std::{fs, io};
 
 const PATH: &str = "/proc/sys/vm/stat_refresh";
 

@@ -5,10 +5,10 @@
 //! group and the control groups that all stressors have. Its number of workers is `--workers`; a pace of its own it has not.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::{Done, Job, Pace};
 use crate::settle::die_with;
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
 use crate::witness::{Counter, children_cpu_us};
 use rustix::fd::{AsRawFd, OwnedFd};

@@ -4,10 +4,10 @@
 //! the last one tears the address space down, and stacks and task structures are freed after an RCU grace period.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::offspring::fork_and_wait;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use crate::workers::repeat_in;
 use std::io;

@@ -5,11 +5,12 @@
 //! interrupts. timerfd is used because its expirations are counted by the kernel and re-arm whether or not anyone reads
 //! (`timer_create` with SIGEV_NONE arms nothing).
 
-use crate::catalogue::StressorSpec;
-use crate::child::{Account, proc_dir};
+use crate::Error;
+use crate::account::Account;
 use crate::job::{Job, Pace, recover};
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
-use crate::{Error, witness};
+use crate::witness::{self, proc_dir};
 use model::stressor::Witness;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};

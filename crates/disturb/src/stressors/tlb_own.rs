@@ -5,12 +5,11 @@
 
 use super::tlb_span::Page;
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::spinners::{with_spinners, worker_and_others};
-use crate::witness;
-use crate::witness::Counter;
+use crate::witness::{self, Counter};
 use sys::sched;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

@@ -5,12 +5,11 @@
 //! CPU while the thread there is in user space, so it serves as a positive control. arm64 broadcasts the flush in hardware.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::spinners::with_spinners;
-use crate::witness;
-use crate::witness::Counter;
+use crate::witness::{self, Counter};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::io;
 

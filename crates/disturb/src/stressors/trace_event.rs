@@ -5,17 +5,16 @@
 //! for off. What anybody traces elsewhere is not touched, and nothing of it is recorded here but the operation itself.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::leaving::{Leaving, Mark};
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use model::Cpus;
 use record::changes::TraceInstance;
 use record::instance::Instance;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 const EVENT: &str = "events/task/task_rename";
 /// Ours record one event an operation.

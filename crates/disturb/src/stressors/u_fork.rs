@@ -5,9 +5,9 @@
 //! shared, write-protected pages. The workers are processes of the stressor's own group and die with it.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use crate::workers::{exit_now, repeat_in};
 use rustix::io::Errno;

@@ -5,9 +5,9 @@
 //! whose threads run on several CPUs flushes their TLBs by IPI; joining is a futex wake-up across CPUs.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::{Done, Job, recover};
+use crate::spec::StressorSpec;
 use crate::tally::Tally;
 use crate::witness::Counter;
 use std::hint::black_box;

@@ -4,12 +4,11 @@
 //! allowed at all. Copying the mounts, setting up and taking down the network is most of the work (kernel/nsproxy.c,
 //! `create_new_namespaces`; `cleanup_net`).
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::workers::exit_now;
-use crate::{ledger, namespaces};
+use crate::{Error, ledger, namespaces};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::UnshareFlags;

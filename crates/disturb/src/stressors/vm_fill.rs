@@ -7,10 +7,10 @@
 //! deployments paper (IEEE Access 2020, §V). `bytes` is what all workers have together.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::kernel_counts::children_faults;
+use crate::spec::StressorSpec;
 use crate::workers::repeat_in;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};

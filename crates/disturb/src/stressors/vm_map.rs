@@ -4,9 +4,9 @@
 //! and on unmap the walk of empty page tables. Nothing has to leave a translation cache, so that no other CPU should hear of it.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use model::stressor::Witness;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};

@@ -6,16 +6,15 @@
 //! translations: `flush_tlb_kernel_range`, `on_each_cpu`. Any user can do it to any core.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
 use crate::offspring::fork_and_wait;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 use crate::workers::repeat_in;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 /// Descriptors of a table that is twice what the page allocator gives in one piece (4 MiB), so that vmalloc has to.
 const FILES: u64 = 1 << 20;

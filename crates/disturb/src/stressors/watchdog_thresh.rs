@@ -7,15 +7,14 @@
 //! astray nothing is written. Dangerous all the same: without its work item the writer cannot be killed.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
+use crate::spec::StressorSpec;
 use crate::witness::own_waits;
 use model::Cpus;
 use model::stressor::Witness;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::{fs, io};
 use sys::clock::{now_ns, sleep_until};
 use sys::sched;
 

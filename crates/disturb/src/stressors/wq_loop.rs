@@ -3,13 +3,11 @@
 //! A bound device has a workqueue of its own since Linux 5.14, before that a kernel thread (drivers/block/loop.c, `loop_configure`,
 //! `__loop_clr_fd`). Binding and unbinding freeze the device's queue, which waits for an RCU grace period.
 
-use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::ledger;
-use crate::loops;
-use crate::loops::Loop;
+use crate::loops::{self, Loop};
+use crate::spec::StressorSpec;
+use crate::{Error, ledger};
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "wq_loop",

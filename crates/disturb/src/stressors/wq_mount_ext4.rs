@@ -4,12 +4,11 @@
 //! `ext4_fill_super`; fs/jbd2/journal.c); unmounting writes all back, stops them, and waits for RCU callbacks.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::loops;
-use crate::loops::{EXT4, Loop};
+use crate::loops::{self, EXT4, Loop};
 use crate::mounts::Mounting;
+use crate::spec::StressorSpec;
 use model::stressor::Witness;
 use std::fs::File;
 use std::io;

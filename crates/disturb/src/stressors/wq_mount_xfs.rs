@@ -4,12 +4,11 @@
 //! the log's in fs/xfs/xfs_log.c), and a thread that writes back its log: of what ordinary administration does, the most for workqueues.
 
 use crate::Error;
-use crate::catalogue::StressorSpec;
-use crate::child::Account;
+use crate::account::Account;
 use crate::job::Job;
-use crate::loops;
-use crate::loops::{Loop, XFS};
+use crate::loops::{self, Loop, XFS};
 use crate::mounts::Mounting;
+use crate::spec::StressorSpec;
 use crate::witness::Counter;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

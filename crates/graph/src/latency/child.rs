@@ -84,7 +84,7 @@ fn prepare(cpu: u32, policy: &Policy) -> io::Result<ChildReport> {
     enter::onto(&Cpus::one(cpu))?;
     let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
     sched::set_timer_slack(1)?;
-    let refused = sched::set_policy(policy).err();
+    let refused = sys::policy::set_policy(policy).err();
     let refused = refused.map(|error| sched::refusal(policy, &error, true));
     memory::prefault_stack();
     Ok(ChildReport {

@@ -6,7 +6,6 @@
 //! elsewhere, and the others are missed. Releases without a signal at the end of the run are missed
 //! as well, so that served and missed are always all releases of the run.
 
-use super::executor::{GRACE_NS, LONGEST_SLEEP_NS};
 use super::node::Node;
 use crate::transport::Error;
 use measure::ring::Ring;
@@ -35,6 +34,12 @@ pub(super) fn serve(
     }
     Ok(())
 }
+
+/// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
+pub(super) const GRACE_NS: i64 = 250_000_000;
+
+/// The longest sleep, ns: within it an executor notices that its parent wants the end.
+pub(super) const LONGEST_SLEEP_NS: i64 = 100_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,6 @@
 
 use super::children::{Process, Taken, said, start};
 use super::order::TimerReport;
-use super::plan::Plan;
 use super::records::{COLUMNS, Drain};
 use super::tally::EdgeTally;
 use super::usage::{ProcessUse, Watch};
@@ -15,11 +14,11 @@ use crate::results::accounts::Account;
 use crate::results::events::Event;
 use crate::results::honest::Latencies;
 use crate::results::resources::Used;
-use crate::results::tracker::{Bounds, Tracker};
+use crate::results::tracker::Tracker;
+use crate::run::request::Order;
 use crate::transport::{Doorbell, Link};
 use journal::session::{Session, Ticket};
 use measure::counters::Counters;
-use measure::job::files::JobFiles;
 use measure::ring::{BYTES, Ring, State};
 use model::run::{ProbeRecord, Window};
 use model::sample::{Policy, ProbeKind, SampleMeta};
@@ -40,22 +39,6 @@ const LEAD_NS: i64 = 50_000_000;
 const PATIENCE_NS: i64 = 30 * clock::SECOND_NS;
 /// How long after the end a process may still serve messages under way before it is killed, ns.
 const GRACE_NS: i64 = 3 * clock::SECOND_NS;
-
-/// Where and what to run.
-pub struct Order<'a> {
-    /// The run directory.
-    pub run: &'a Path,
-    /// Name of the phase.
-    pub phase: &'a str,
-    /// The plan.
-    pub plan: &'a Plan,
-    /// Inputs and expected outputs, where the graph has any.
-    pub files: Option<&'a JobFiles>,
-    /// When a message is late.
-    pub bounds: Bounds,
-    /// CPUs of the machine.
-    pub cpus: usize,
-}
 
 /// What a running graph shows to whoever watches.
 #[derive(Debug, Clone, Copy)]
@@ -207,8 +190,8 @@ pub(super) struct Running<'a> {
     pub(super) usage: Watch,
     pub(super) events: Events,
     pub(super) start_ns: i64,
-    pub(super) worst_ns: i64,
-    pub(super) received: u64,
+    pub worst_ns: i64,
+    pub received: u64,
 }
 
 /// Events up to a number that a file can hold.

@@ -1,8 +1,8 @@
 //! The processes of a graph: how one is started, and what it says when it ends.
 
-use super::carry_out::Order;
 use super::order::{ExecutorOrder, LinkEnd, ProcessOrder, ProcessReport};
 use crate::Error;
+use crate::run::request::Order;
 use crate::transport::{Doorbell, Link, Parcel};
 use measure::job::files::Copy;
 use std::fs::File;

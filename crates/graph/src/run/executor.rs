@@ -6,20 +6,15 @@
 //! them searches for work at a time; it lets the next one search as soon as it has found some. One
 //! thread at a time serves a node (a mutually exclusive callback group).
 
-use super::by_signal;
 use super::node::{Node, Served};
 use super::order::ExecutorOrder;
-use super::records;
+use super::{by_signal, records};
+pub(super) use crate::run::by_signal::{GRACE_NS, LONGEST_SLEEP_NS};
 use crate::transport::{Doorbell, Error, Waiter};
 use measure::ring::Ring;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use sys::clock;
 use sys::timersignal::SignalTimer;
-
-/// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
-pub(super) const GRACE_NS: i64 = 250_000_000;
-/// The longest sleep, ns: within it an executor notices that its parent wants the end.
-pub(super) const LONGEST_SLEEP_NS: i64 = 100_000_000;
 
 /// What its threads share.
 pub(super) struct Executor {

@@ -16,6 +16,7 @@ mod order;
 pub mod plan;
 pub mod process;
 mod records;
+pub mod request;
 mod tally;
 mod usage;
 

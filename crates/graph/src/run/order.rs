@@ -143,7 +143,7 @@ pub struct ProcessReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutorReport {
     /// Its number in the graph.
-    pub number: u32,
+    pub(super) number: u32,
     /// Thread ids.
     pub tids: Vec<i32>,
     /// Policy the kernel reported back.
@@ -151,7 +151,7 @@ pub struct ExecutorReport {
     /// Why another one was refused.
     pub policy_refused: Option<String>,
     /// Timer slack in force, ns.
-    pub timer_slack_ns: u64,
+    pub(super) timer_slack_ns: u64,
     /// Page faults inside the run: minor, major.
     pub faults: [u64; 2],
     /// Context switches inside the run: voluntary, involuntary.
@@ -174,9 +174,9 @@ pub struct ExecutorReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerReport {
     /// Node and timer.
-    pub name: String,
+    pub(super) name: String,
     /// Release interval, ns.
-    pub period_ns: i64,
+    pub(super) period_ns: i64,
     /// Releases served.
     pub served: u64,
     /// Releases that passed unserved.

@@ -208,7 +208,7 @@ fn set_up(order: &ExecutorOrder) -> Result<(Policy, Option<String>), Error> {
     if order.timer_slack_ns > 0 {
         sched::set_timer_slack(order.timer_slack_ns).map_err(failed)?;
     }
-    let refused = sched::set_policy(&order.policy).err();
+    let refused = sys::policy::set_policy(&order.policy).err();
     let refused = refused.map(|error| sched::refusal(&order.policy, &error, true));
     Ok((sched::effective().map_err(failed)?, refused))
 }

@@ -25,7 +25,8 @@ pub(super) fn shared() -> PassBy {
 /// A time such as `125ms`, ns.
 pub(super) mod time {
     use super::{duration, spelled};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(in super::super) fn serialize<S: Serializer>(ns: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&spelled(*ns))
@@ -57,7 +58,8 @@ pub(super) mod maybe_time {
 /// A computation such as `busy:50us`.
 pub(super) mod work {
     use measure::job::Work;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     pub(in super::super) fn serialize<S: Serializer>(work: &Option<Work>, to: S) -> Result<S::Ok, S::Error> {
         match work {

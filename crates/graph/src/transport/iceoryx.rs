@@ -6,12 +6,11 @@
 //! (listeners, wait sets) are not used: a receiver is woken like those of the ring in shared
 //! memory.
 
-use super::link::End;
+use crate::transport::end::End;
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
-use iceoryx2::prelude::{
-    BackpressureStrategy, LogLevel, NodeBuilder, ipc_threadsafe::Service, set_log_level,
-};
+use iceoryx2::prelude::ipc_threadsafe::Service;
+use iceoryx2::prelude::{BackpressureStrategy, LogLevel, NodeBuilder, set_log_level};
 use std::fmt::Display;
 use std::io;
 

@@ -9,10 +9,11 @@ use super::doorbell::{self, BellOrder, Doorbell};
 use super::making::{Ends, Made, make};
 use super::ring::{Ring, Shared};
 use super::spec::{Facts, Kind, LinkSpec, MOST_BYTES, MOST_DEPTH};
-use super::{Error, HEADER_BYTES, Parcel, Receiver, Sender};
+pub(super) use super::{Error, HEADER_BYTES, Parcel, Receiver, Sender};
+use crate::transport::end::End;
+pub(super) use crate::transport::making::{in_packets, refused};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,15 +50,6 @@ pub struct EndOrder {
     files: [Option<usize>; 2],
     bell: Option<BellOrder>,
     meeting: String,
-}
-
-/// An end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// The publisher's.
-    Sender,
-    /// The subscriber's.
-    Receiver,
 }
 
 /// Which ends.
@@ -300,11 +292,6 @@ fn meeting() -> String {
     format!("stillcore/link_{}_{}", std::process::id(), LINKS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Whether messages of a pipe are packets.
-pub(super) fn in_packets(spec: &LinkSpec) -> bool {
-    spec.message_bytes + HEADER_BYTES <= sys::pipes::PAGE
-}
-
 fn check(spec: &LinkSpec) -> Result<(), Error> {
     if !(1..=MOST_DEPTH).contains(&spec.depth) {
         return Err(Error::Depth { link: spec.name.clone(), depth: spec.depth });
@@ -335,9 +322,4 @@ fn map(spec: &LinkSpec, facts: &Facts, memory: &OwnedFd) -> Result<Arc<Mapping>,
 /// Memory already allocated: zeroes would be pages not yet provided by the kernel.
 fn touched(bytes: usize) -> Vec<u8> {
     vec![1; bytes]
-}
-
-pub(super) fn refused(spec: &LinkSpec, action: &'static str) -> impl Fn(io::Error) -> Error {
-    let link = spec.name.clone();
-    move |source| Error::Os { link: link.clone(), action, source }
 }

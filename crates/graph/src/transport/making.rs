@@ -9,15 +9,12 @@
 use super::HEADER_BYTES;
 use super::carrier::POINTER_BYTES;
 use super::error::Error;
-use super::link::{in_packets, refused};
 use super::spec::{Facts, Kind, LinkSpec, WhenFull};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
-use sys::datagram;
-use sys::datagram::{Side, UDP_MOST};
-use sys::mqueue;
-use sys::mqueue::MessageQueue;
+use sys::datagram::{self, Side, UDP_MOST};
+use sys::mqueue::{self, MessageQueue};
 use sys::pipes;
 
 /// What the kernel keeps with each message of a socket, at most: its description, headers, and the rounding up of its memory to a power
@@ -196,4 +193,14 @@ fn socket(spec: &LinkSpec) -> Result<Made, Error> {
     }
     let remedy = format!("it takes CAP_NET_ADMIN, or a larger {limits}");
     Ok(of_depth(spec, Ends::Two(send, receive), spec.depth.min(room / each), &remedy))
+}
+
+/// Whether messages of a pipe are packets.
+pub(super) fn in_packets(spec: &LinkSpec) -> bool {
+    spec.message_bytes + HEADER_BYTES <= sys::pipes::PAGE
+}
+
+pub(super) fn refused(spec: &LinkSpec, action: &'static str) -> impl Fn(io::Error) -> Error {
+    let link = spec.name.clone();
+    move |source| Error::Os { link: link.clone(), action, source }
 }

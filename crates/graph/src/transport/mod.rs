@@ -32,6 +32,7 @@
 mod account;
 mod carrier;
 mod doorbell;
+mod end;
 mod ends;
 mod error;
 mod header;

@@ -6,12 +6,10 @@
 //! the middleware does.
 
 use super::account::Account;
-use super::link::End;
 use super::{HEADER_BYTES, Header};
 use crate::ros2::{Error, PerformanceHeader, Publisher, Qos, StampedVector, Subscriber, Time};
-use std::env;
-use std::fmt;
-use std::io;
+use crate::transport::end::End;
+use std::{env, fmt, io};
 use sys::doorbell::Bell;
 
 /// One end of a topic.

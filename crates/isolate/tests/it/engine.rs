@@ -3,8 +3,9 @@
 use crate::support::{plan_of, step};
 use audit::{Catalogue, Request, plan};
 use isolate::apply::{Applied, Observer, apply};
+use isolate::head::Head;
 use isolate::revert::{Reverted, revert, revert_since};
-use isolate::standing::{Head, Standing, find, find_first, path};
+use isolate::standing::{Standing, find, find_first, path};
 use journal::settings::{Live, Occupied, Settings};
 use machine::Root;
 use model::Cpus;

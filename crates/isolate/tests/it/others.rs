@@ -5,8 +5,9 @@
 use crate::support::{plan_of, step};
 use audit::{Catalogue, Request, plan};
 use isolate::apply::{Applied, Observer, apply};
+use isolate::head::Head;
 use isolate::revert::{Reverted, forget, revert};
-use isolate::standing::{Head, Standing, exists, find};
+use isolate::standing::{Standing, exists, find};
 use isolate::verify::verify;
 use journal::settings::{Occupied, Settings};
 use machine::Root;

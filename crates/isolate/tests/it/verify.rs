@@ -1,8 +1,9 @@
 //! Verifying on a machine of a few files: what was right when its CPUs were isolated and is no longer so, and what has come since.
 
 use audit::{Catalogue, Purpose, Request, plan};
+use isolate::head::Head;
 use isolate::placed::{read, record};
-use isolate::standing::{Head, Standing, find};
+use isolate::standing::{Standing, find};
 use isolate::verify::{Verified, verify};
 use isolate::watch;
 use journal::settings::{Live, Occupied, Settings};

@@ -1,9 +1,8 @@
 //! What a session itself changes: children, values of files, a mount of tracefs in a directory.
 
-use crate::earlier;
-use crate::earlier::transient;
+use crate::earlier::{self, transient};
 use crate::settings::{Settings, reach};
-use crate::{Change, Form, Kind, Owner, Present};
+use crate::{Change, Form, Kind, Owner, Present, earlier_entry};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -11,10 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use sys::Error;
-use sys::clock;
-use sys::process;
 use sys::tracefs::{OWN_POINT, TRACEFS_MAGIC};
+use sys::{Error, clock, process};
 
 /// How these are read from a journal.
 pub const OWNERS: &[Owner] =
@@ -47,7 +44,7 @@ pub struct Directory {
 impl Kind for Directory {
     const FORM: Form = Form { kind: "directory", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         Some(Ok(Self { path: earlier::path(entry, "directory")? }))
     }
 }
@@ -91,7 +88,7 @@ pub struct TracefsMount {
 impl Kind for TracefsMount {
     const FORM: Form = Form { kind: "tracefs-mount", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         Some(Ok(Self { path: earlier::path(entry, "tracefs-mount")? }))
     }
 }
@@ -136,7 +133,7 @@ pub struct Child {
 impl Kind for Child {
     const FORM: Form = Form { kind: "child", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let process::Owner { pid, start } =
                 entry.target.parse().map_err(|()| format!("no process {:?}", entry.target))?;
@@ -199,7 +196,7 @@ impl Value {
 impl Kind for Value {
     const FORM: Form = Form { kind: "value", version: 1 };
 
-    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
         let path = earlier::path(entry, "value")?;
         // A file that could not be read was not to be restored.
         let old = entry.old.clone().ok_or_else(|| "it has no value before".to_owned());

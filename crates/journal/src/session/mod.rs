@@ -9,10 +9,8 @@ use changes::{Child, Directory, TracefsMount, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use sys::Error;
-use sys::process;
-use sys::process::is_root;
-use sys::tracefs;
+use sys::process::{self, is_root};
+use sys::{Error, tracefs};
 
 /// Where root keeps its state.
 const SYSTEM: &str = "/var/lib/stillcore";

@@ -6,9 +6,8 @@
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use sys::Error;
 use sys::process::Owner;
-use sys::signals;
+use sys::{Error, signals};
 
 /// The words by which a keeper is called, before its target.
 const WORDS: [&str; 2] = ["internal", "hold"];

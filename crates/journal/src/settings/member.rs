@@ -3,13 +3,11 @@
 //! thread's former affinity is restored.
 
 use super::task::alive;
-use machine::OURS;
-use machine::{Root, lineage, mounts};
+use machine::{OURS, Root, lineage, mounts};
 use model::Cpus;
 use std::fs;
 use std::path::Path;
-use sys::Error;
-use sys::sched;
+use sys::{Error, sched};
 
 /// How far up a line of parents is followed.
 const GENERATIONS: usize = 64;

@@ -20,8 +20,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use sys::Error;
-use sys::{clock, sched, spawn};
+use sys::{Error, clock, sched, spawn};
 
 /// The words by which the process is called, before the CPUs.
 const WORDS: [&str; 2] = ["internal", "occupy"];

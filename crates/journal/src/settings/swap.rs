@@ -1,8 +1,7 @@
 //! Swap areas: swapoff(2) and swapon(2), with the priority that the area had.
 
 use std::fs;
-use sys::Error;
-use sys::swap;
+use sys::{Error, swap};
 
 pub(super) fn read(area: &str) -> Result<Option<String>, Error> {
     let text = match fs::read_to_string("/proc/swaps") {

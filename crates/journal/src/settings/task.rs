@@ -3,9 +3,8 @@
 use model::Cpus;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use sys::Error;
 use sys::process::Owner;
-use sys::sched;
+use sys::{Error, sched};
 
 /// A thread or process. Its number alone may be somebody else's by now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

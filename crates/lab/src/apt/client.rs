@@ -8,7 +8,7 @@ use super::sources;
 use crate::arch::Arch;
 use crate::error::{Error, IoContext, Result};
 use crate::program::{APT_CACHE, APT_GET};
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

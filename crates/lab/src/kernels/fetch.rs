@@ -10,7 +10,7 @@ use crate::arch::Arch;
 use crate::cache::Lock;
 use crate::error::{Error, IoContext, Result};
 use crate::program::DPKG_DEB;
-use crate::vm::Stop;
+use crate::stop::Stop;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

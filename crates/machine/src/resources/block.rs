@@ -5,8 +5,9 @@
 //! Other drivers' interrupts are not distinguished by queue.
 
 use super::id;
-use super::interrupts::{IrqHere, messages};
+use super::interrupts::messages;
 use super::scene::Scene;
+use crate::resources::irq_here::IrqHere;
 use model::resource::{Kind, Resource};
 
 const CLASS: &str = "sys/block";

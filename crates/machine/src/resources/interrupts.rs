@@ -5,56 +5,10 @@
 
 use super::id;
 use super::scene::Scene;
-use crate::{Irq, debugfs, irqs};
+use crate::resources::irq_here::IrqHere;
 use model::Cpus;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeMap;
-
-/// A numbered interrupt with what this CPU has of it.
-pub(super) struct IrqHere {
-    pub(super) irq: Irq,
-    /// How often this CPU handled it; `None` where the kernel does not report it.
-    pub(super) count: Option<u64>,
-    /// Words of `/proc/interrupts` after the counts: chip, hardware number, handlers.
-    chip: String,
-    /// Whether the kernel spreads it by itself, where debugfs says.
-    managed: Option<bool>,
-    /// Its vector, on x86, where debugfs says.
-    vector: Option<u32>,
-}
-
-/// The interrupts that have handlers, and those without a mask that this CPU has handled.
-pub(super) fn read(scene: &Scene) -> Vec<IrqHere> {
-    let rows = scene.interrupts().unwrap_or_default();
-    let rows: BTreeMap<u32, _> = rows.iter().filter_map(|row| Some((row.name.parse().ok()?, row))).collect();
-    let debugfs = debugfs(scene.root);
-    let mut all: BTreeMap<u32, Irq> = irqs(scene.root).into_iter().map(|irq| (irq.number, irq)).collect();
-    for (number, row) in rows.iter().filter(|(_, row)| row.count > 0) {
-        all.entry(*number).or_insert_with(|| Irq {
-            number: *number,
-            names: row.text.split_whitespace().last().map(str::to_owned).into_iter().collect(),
-            allowed: Cpus::default(),
-            effective: Cpus::default(),
-            movable: Some(false),
-        });
-    }
-    let one = |(number, irq): (u32, Irq)| {
-        let row = rows.get(&number);
-        let detail = debugfs.as_ref().and_then(|at| scene.root.maybe(&format!("{at}/irq/irqs/{number}")));
-        IrqHere {
-            count: row.map(|row| row.count).or_else(|| scene.interrupts().is_ok().then_some(0)),
-            chip: row.map(|row| row.text.clone()).unwrap_or_default(),
-            managed: detail.as_ref().map(|detail| detail.contains("IRQD_AFFINITY_MANAGED")),
-            vector: detail.as_deref().and_then(vector),
-            irq,
-        }
-    };
-    all.into_iter().map(one).collect()
-}
-
-fn vector(detail: &str) -> Option<u32> {
-    detail.lines().find_map(|line| line.trim().strip_prefix("Vector:")?.trim().parse().ok())
-}
 
 /// A row for each interrupt that may reach the CPU, or did.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {

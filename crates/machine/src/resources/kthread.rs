@@ -3,9 +3,8 @@
 //! Some belong to the CPU and sleep unless it gives them work; of those with `PF_NO_SETAFFINITY` that may run anywhere, workqueue rescuers
 //! run only under memory pressure, and unbound kworkers follow the mask of their workqueue.
 
-use super::id;
 use super::scene::Scene;
-use super::stat;
+use super::{id, stat};
 use crate::{KernelThread, Policy};
 use model::resource::{Kind, Resource};
 

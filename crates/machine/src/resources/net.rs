@@ -5,8 +5,9 @@
 //! Devices without hardware have no interrupt; their packets are handled where they are sent, unless RPS says otherwise.
 
 use super::id;
-use super::interrupts::{IrqHere, messages};
+use super::interrupts::messages;
 use super::scene::Scene;
+use crate::resources::irq_here::IrqHere;
 use model::Cpus;
 use model::resource::{Kind, Resource};
 

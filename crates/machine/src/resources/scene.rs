@@ -1,10 +1,10 @@
 //! One CPU of one machine, and what several readers need of it, read at most once.
 
-use super::interrupts::{self, IrqHere};
 use super::table::{self, Row};
+use crate::resources::irq_here::{self, IrqHere};
+use crate::resources::refusal::refusal;
 use crate::{Mount, Processes, Root, UserThread, mounts, processes, user_threads};
-use model::{Cpus, Error};
-use rustix::io::Errno;
+use model::Cpus;
 use std::cell::OnceCell;
 
 /// The CPU that is asked about, on its machine.
@@ -74,13 +74,13 @@ impl<'a> Scene<'a> {
 
     /// The rows of `/proc/interrupts`, or why there are none.
     pub(super) fn interrupts(&self) -> Result<&[Row], &str> {
-        let read = || table::read(self, "proc/interrupts");
+        let read = || table::read(self.root, self.cpu, "proc/interrupts");
         self.interrupts.get_or_init(read).as_deref().map_err(String::as_str)
     }
 
     /// The numbered interrupts.
     pub(super) fn irqs(&self) -> &[IrqHere] {
-        self.irqs.get_or_init(|| interrupts::read(self))
+        self.irqs.get_or_init(|| irq_here::read(self.root, self.interrupts()))
     }
 
     pub(super) fn mounts(&self) -> &[Mount] {
@@ -103,25 +103,10 @@ pub(super) fn some_of(names: &[String]) -> String {
     }
 }
 
-/// Why a file cannot be read. Files of debugfs belong to root, and under lockdown not even root may read them.
-fn refusal(file: &str, error: &Error) -> String {
-    let file = file.trim_start_matches('/');
-    let code = match error {
-        Error::Io { source, .. } => source.raw_os_error(),
-        Error::Invalid { .. } | Error::Absent { .. } => None,
-    };
-    if code == Some(Errno::ACCESS.raw_os_error()) {
-        format!("only root may read /{file}")
-    } else if code == Some(Errno::PERM.raw_os_error()) {
-        format!("the kernel lets nobody read /{file}, as under lockdown")
-    } else {
-        error.to_string()
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use model::Error;
     use std::io;
     use std::path::Path;
 

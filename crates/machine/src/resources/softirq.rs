@@ -9,7 +9,7 @@ use model::resource::{Kind, Resource};
 
 /// A row for each softirq.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    match table::read(scene, "proc/softirqs") {
+    match table::read(scene.root, scene.cpu, "proc/softirqs") {
         Ok(rows) => rows.into_iter().map(row).collect(),
         Err(why) => vec![Resource { reason: Some(why), ..Resource::new(Kind::Softirq, "softirqs") }],
     }

@@ -3,7 +3,8 @@
 //! Format: proc(5), Linux `kernel/irq/proc.c` (`show_interrupts`): a header names the CPUs that are online, each row has as many counts,
 //! then words. `ERR` and `MIS` have one count for the whole machine; they belong to no CPU.
 
-use super::scene::Scene;
+use crate::Root;
+use crate::resources::refusal::refusal;
 
 /// One row, of which the one CPU's column is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +18,10 @@ pub(super) struct Row {
 }
 
 /// The rows for the CPU, or why there are none.
-pub(super) fn read(scene: &Scene, file: &str) -> Result<Vec<Row>, String> {
-    let text = scene.look(file)?.ok_or_else(|| format!("there is no /{file}"))?;
-    parse(&text, scene.cpu).ok_or_else(|| format!("/{file} has no column for CPU {}", scene.cpu))
+pub(super) fn read(root: &Root, cpu: u32, file: &str) -> Result<Vec<Row>, String> {
+    let text = root.text(file).map_err(|error| refusal(file, &error))?;
+    let text = text.ok_or_else(|| format!("there is no /{file}"))?;
+    parse(&text, cpu).ok_or_else(|| format!("/{file} has no column for CPU {cpu}"))
 }
 
 fn parse(text: &str, cpu: u32) -> Option<Vec<Row>> {

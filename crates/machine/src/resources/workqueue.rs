@@ -3,9 +3,8 @@
 //! Files: Linux `Documentation/core-api/workqueue.rst`. Each workqueue shown in sysfs has a mask of its own; in force is what it shares
 //! with the global mask, and the global mask where that is nothing. `cpumask_requested` and `cpumask_isolated` are new in 6.8.
 
-use super::id;
 use super::scene::{Scene, some_of};
-use super::stat;
+use super::{id, stat};
 use model::Cpus;
 use model::resource::{Kind, Resource};
 

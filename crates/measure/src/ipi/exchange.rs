@@ -5,9 +5,8 @@
 
 use super::method::Channel;
 use crate::offset::stamp;
-use std::hint;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{hint, io};
 use sys::clock;
 use sys::counter::Counter;
 

@@ -5,7 +5,7 @@
 //! thread is the target; a second thread, pinned to each sending CPU in turn, wakes it. Pairs run one after the other, targets too.
 
 mod exchange;
-mod method;
+pub mod method;
 mod stamps;
 
 pub use method::Method;
@@ -15,17 +15,15 @@ use super::batch::{self, Finished};
 use super::offset::{self, Offset, Table};
 use super::ring::Ring;
 use super::spec::ProbeSpec;
+use crate::spec::IpiSpec;
 use exchange::{Heard, Line, Pace, Said};
 use method::Channel;
 use model::Cpus;
 use model::sample::{Policy, flag};
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use sys::clock;
-use sys::counter;
-use sys::counter::{Counter, Pair};
-use sys::sched;
+use sys::counter::{self, Counter, Pair};
+use sys::{clock, sched};
 
 /// The columns of its samples, all i64. `how` is 0 where `value_ns` is the way `there_ns`, 1 where it is half of the round trip.
 pub const COLUMNS: [&str; 9] =
@@ -33,25 +31,6 @@ pub const COLUMNS: [&str; 9] =
 
 /// Between wake-ups of a target that spins: it must not hog its CPU for longer than it has to.
 const SPIN_INTERVAL_NS: i64 = 20_000;
-
-/// The IPI probe's own part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IpiSpec {
-    /// The CPUs that wake it, one after the other.
-    pub from: Vec<u32>,
-    /// The methods, one after the other.
-    pub methods: Vec<Method>,
-    /// Wake-ups a pair and method.
-    pub count: u32,
-    /// Of these, the first so many are stored, and every statistic excludes them.
-    pub warm_up: u32,
-    /// Interval of wake-ups, ns.
-    pub interval_ns: i64,
-    /// Whether a SCHED_OTHER task keeps both CPUs busy.
-    pub busy: bool,
-    /// Begins so long after the window's start, ns: the targets before it have their turn first.
-    pub offset_ns: i64,
-}
 
 /// Measures every pair, and stores its samples.
 pub fn run(ring: &mut Ring, spec: &IpiSpec, order: &ProbeSpec, start_ns: i64) -> io::Result<Finished> {
@@ -151,7 +130,7 @@ fn pair(
 fn enter(cpu: u32, policy: &Policy) -> io::Result<()> {
     sched::pin(&Cpus::one(cpu))?;
     // A policy that is refused is refused to the measuring thread, too, which says so.
-    let _ = sched::set_policy(policy);
+    let _ = sys::policy::set_policy(policy);
     Ok(())
 }
 
@@ -211,7 +190,8 @@ impl Load {
         for cpu in cpus.iter().copied() {
             let (over, started) = (over.clone(), started.clone());
             threads.push(std::thread::Builder::new().stack_size(64 * 1024).spawn(move || {
-                let set_up = sched::set_policy(&Policy::other()).and_then(|()| sched::pin(&Cpus::one(cpu)));
+                let set_up =
+                    sys::policy::set_policy(&Policy::other()).and_then(|()| sched::pin(&Cpus::one(cpu)));
                 started.fetch_add(1, Ordering::Release);
                 while set_up.is_ok() && !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();

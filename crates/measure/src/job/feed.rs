@@ -177,7 +177,8 @@ fn enter(cpus: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{STEPS, Work, files::JobFiles, input};
+    use super::super::files::JobFiles;
+    use super::super::{STEPS, Work, input};
     use super::*;
 
     /// Takes so many bytes, then refuses as a pipe without reader does.

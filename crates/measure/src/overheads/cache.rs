@@ -7,8 +7,7 @@
 
 use super::{Bench, Term};
 use model::Cpus;
-use std::hint;
-use std::io;
+use std::{hint, io};
 use sys::sched;
 
 /// Bytes from one walked word to the next: a cache line of x86-64, and of most arm64 CPUs.

@@ -2,8 +2,7 @@
 
 use super::switch::empty_call;
 use super::{Bench, Term};
-use crate::offset;
-use crate::offset::{Offset, Table, stamp};
+use crate::offset::{self, Offset, Table, stamp};
 use model::Cpus;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -94,7 +93,7 @@ pub(super) fn ipi(bench: &mut Bench<'_>) -> io::Result<()> {
     let (sent, rounds) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| {
             let set_up = sched::pin(&Cpus::one(partner));
-            let _ = sched::set_policy(&policy);
+            let _ = sys::policy::set_policy(&policy);
             ready.store(if set_up.is_ok() { 1 } else { 2 }, Ordering::Release);
             set_up?;
             let rounds = offset::lead(&table, counter);

@@ -13,12 +13,12 @@ use super::batch::{self, Finished};
 use super::offset::stamp;
 use super::ring::Ring;
 use super::spec::ProbeSpec;
+use crate::spec::OverheadsSpec;
 use model::sample::flag;
 use serde::{Deserialize, Serialize};
 use std::io;
 use sys::clock;
-use sys::counter;
-use sys::counter::{Counter, Pair};
+use sys::counter::{self, Counter, Pair};
 
 /// The columns of its samples, all i64: which term, the working set in bytes, and what was subtracted from the raw value, ns.
 pub const COLUMNS: [&str; 3] = ["term", "bytes", "subtracted_ns"];
@@ -62,21 +62,6 @@ impl Term {
     pub fn code(self) -> i64 {
         Self::ALL.iter().position(|one| *one == self).unwrap_or(0) as i64
     }
-}
-
-/// The overheads probe's own part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverheadsSpec {
-    /// Samples of each term.
-    pub count: u32,
-    /// Samples of each cache term and size.
-    pub cache_count: u32,
-    /// Working sets, bytes.
-    pub bytes: Vec<u64>,
-    /// Another CPU, for interprocessor interrupts and migration; none where there is no other.
-    pub partner: Option<u32>,
-    /// How long the loop looks for ticks, ns.
-    pub gaps_ns: i64,
 }
 
 /// Where the terms put their samples, and what they need to know.

@@ -57,7 +57,7 @@ pub(super) fn switch(bench: &mut Bench<'_>) -> io::Result<()> {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let set_up = sched::pin(cpus);
-            let _ = sched::set_policy(policy);
+            let _ = sys::policy::set_policy(policy);
             play(1);
             set_up
         });

@@ -4,53 +4,7 @@
 
 use super::thrift::Cursor;
 use super::{Damage, damage};
-
-/// Type of a column's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Int32,
-    Int64,
-    /// One that no file of ours has, by its number.
-    Other(i64),
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Int32 => f.write_str("INT32"),
-            Self::Int64 => f.write_str("INT64"),
-            Self::Other(number) => write!(f, "type {number}"),
-        }
-    }
-}
-
-/// One column of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    /// Whether values may be missing.
-    pub(crate) optional: bool,
-}
-
-/// The piece of a column in one row group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chunk {
-    /// First byte, counted from the beginning of the file.
-    pub(crate) start: u64,
-    pub(crate) length: u64,
-    pub(crate) codec: i64,
-    kind: Kind,
-    values: u64,
-}
-
-impl Chunk {
-    /// As [`super::index`] says it: what this program writes is compressed with snappy.
-    pub(super) fn written(piece: &super::index::Piece, column: &Column, rows: usize) -> Self {
-        let (start, length) = (piece.start, piece.length);
-        Self { start, length, codec: super::pages::SNAPPY, kind: column.kind, values: rows as u64 }
-    }
-}
+use crate::columns::chunk::{Chunk, Column, Kind, LARGEST_GROUP};
 
 /// Some consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,9 +22,6 @@ pub(crate) struct Footer {
     pub(crate) groups: Vec<Group>,
     pub(crate) texts: Vec<(String, String)>,
 }
-
-/// Rows that a row group has at the most: what other writers make by default. Memory is bounded by it.
-pub(super) const LARGEST_GROUP: usize = 1 << 20;
 
 impl Footer {
     /// Of a file of `length` bytes in which the footer's own begin at `end_of_data`.

@@ -6,6 +6,7 @@
 //! and CRC-32 (u32), and last the CRC-32 of all that.
 
 use super::{Chunk, Column, Damage, Group, damage, read_at};
+use crate::columns::chunk::Piece;
 use std::fs::File;
 use std::io;
 
@@ -15,14 +16,6 @@ const BEGIN: &[u8; 15] = b"stillcore group";
 const HEAD: usize = BEGIN.len() + 16;
 const PER_COLUMN: usize = 20;
 const SUM: usize = 4;
-
-/// Where a piece of a column lies, and its sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) start: u64,
-    pub(crate) length: u64,
-    pub(crate) sum: u32,
-}
 
 /// The bytes of a mark.
 pub(crate) fn mark(before: u64, rows: u32, pieces: &[Piece]) -> Vec<u8> {
@@ -79,7 +72,7 @@ fn parse(bytes: &[u8], columns: usize) -> Option<(u64, usize, Vec<Piece>)> {
     }
     let mut rest = body.strip_prefix(BEGIN)?;
     let (before, rows, count) = (number(&mut rest)?, small(&mut rest)?, small(&mut rest)?);
-    if count as usize != columns || rows as usize > super::footer::LARGEST_GROUP {
+    if count as usize != columns || rows as usize > crate::columns::chunk::LARGEST_GROUP {
         return None;
     }
     let piece = |_| {

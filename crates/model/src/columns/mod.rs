@@ -5,6 +5,7 @@
 //! damaged page ends the program there, and a changed value goes unnoticed. Here every length is
 //! checked against the bytes before use, and the sums of [`sums`] before a value is believed.
 
+mod chunk;
 mod footer;
 pub(crate) mod index;
 mod pages;
@@ -13,7 +14,9 @@ mod thrift;
 mod values;
 
 use crate::Error;
-pub(crate) use footer::{Chunk, Column, Footer, Group, Kind};
+pub(crate) use crate::columns::chunk::Column;
+pub(crate) use crate::columns::chunk::{Chunk, Kind};
+pub(crate) use footer::{Footer, Group};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -53,7 +56,7 @@ pub(crate) struct CutOff {
     /// Where the mark of its last row group begins ([`index`]); 0 for none.
     pub(crate) last: u64,
     /// The rows that come behind, column by column.
-    pub(crate) loose: Vec<Vec<i64>>,
+    pub loose: Vec<Vec<i64>>,
 }
 
 impl Table {

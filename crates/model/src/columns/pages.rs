@@ -2,15 +2,15 @@
 //!
 //! Source: "Data Pages" and `PageHeader` of Apache Parquet. Pages of the first version, compressed with snappy or not: what this program writes.
 
-use super::footer::{Chunk, LARGEST_GROUP};
 use super::thrift::Cursor;
 use super::values::{Value, by_number, levels, plain};
 use super::{Damage, damage};
+use crate::columns::chunk::{Chunk, LARGEST_GROUP, SNAPPY};
 use std::borrow::Cow;
 
 /// Codec numbers of Parquet.
 const UNCOMPRESSED: i64 = 0;
-pub(super) const SNAPPY: i64 = 1;
+
 /// Types of pages.
 const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;

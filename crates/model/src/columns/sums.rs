@@ -6,8 +6,8 @@
 //! of the footer is places and lengths; an error there makes a sum wrong.
 
 use super::footer::Footer;
-use super::index::{self, Piece};
-use super::{Damage, damage};
+use super::{Damage, damage, index};
+use crate::columns::chunk::Piece;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::writer::SerializedFileWriter;

@@ -2,8 +2,8 @@
 //!
 //! Source: "Encodings" of Apache Parquet: PLAIN, RLE_DICTIONARY, and the hybrid of run lengths and packed bits of definition levels.
 
-use super::footer::Kind;
 use super::{Damage, damage};
+use crate::columns::chunk::Kind;
 
 /// An integer as columns have them.
 pub(crate) trait Value: Copy {

@@ -1,10 +1,9 @@
 //! What an interrupted run has measured anyway: samples files that no record of the run names.
 
 use super::{Phase, ProbeRecord, Run};
-use crate::Error;
 use crate::samples_stream::SampleStream;
-use crate::samples_tail;
 use crate::store::SAMPLES;
+use crate::{Error, samples_tail};
 use std::fs;
 use std::path::Path;
 
@@ -138,7 +137,7 @@ mod tests {
     #[test]
     fn what_was_measured_is_a_window_of_a_run_that_knows_no_losses() {
         let dir = cut_off();
-        let run = store::read_run(dir.path()).unwrap();
+        let run = crate::run::stored::read_run(dir.path()).unwrap();
         let [record] = &run.probes[..] else { panic!("{:?}", run.probes) };
         assert!(record.cut_off && !run.has_ended());
         assert_eq!((record.samples, record.missed, record.ring_lost), (50_000, 50, 2));
@@ -158,11 +157,11 @@ mod tests {
         for name in samples_tail::names(&samples.join("wakeup-cpu1-0.parquet")) {
             let _ = fs::remove_file(name);
         }
-        let run = store::read_run(dir.path()).unwrap();
+        let run = crate::run::stored::read_run(dir.path()).unwrap();
         assert!(run.probes.is_empty() && run.limits.iter().any(|limit| limit.contains("are missing")));
         let mut run: Run = store::read_json(&dir.path().join(RUN)).unwrap();
         run.complete = true;
         store::write_json(&dir.path().join(RUN), &run).unwrap();
-        assert_eq!(store::read_run(dir.path()).unwrap(), run);
+        assert_eq!(crate::run::stored::read_run(dir.path()).unwrap(), run);
     }
 }

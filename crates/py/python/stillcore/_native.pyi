@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "analyse_batch",
     "analyze",
+    "audit_machine",
     "budget_cost",
     "budget_jitter",
     "check_certificate",

@@ -6,7 +6,7 @@ use crate::error::Wrong;
 use crate::parallel;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sched::question::Question;
+use sched::asked::Question;
 use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, System};
 
 /// What both ask of every set.

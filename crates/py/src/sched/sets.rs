@@ -5,13 +5,13 @@ use crate::error::{Answer, Wrong};
 use crate::parallel;
 use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
+use sched::asked::{Question, Unit};
 use sched::curves::declared::Sets;
-use sched::equals;
-use sched::generate::{GenerateError, Generator};
+use sched::generate::Generator;
 use sched::locks::{Protocol, Semantics};
-use sched::question::{self, Question, Unit};
 use sched::{
-    BudgetTest, EdfJitter, Heuristic, MAX_CORES, MAX_NS, System, SystemTask, Task, Test, question_line,
+    BudgetTest, EdfJitter, Heuristic, MAX_CORES, MAX_NS, System, SystemTask, Task, Test, equals, question,
+    question_line,
 };
 use std::collections::BTreeMap;
 
@@ -202,11 +202,11 @@ pub(crate) fn generate(
     let sets: Sets = serde_json::from_str(spec).map_err(|error| {
         Wrong::new("spec", error, "what sched generate takes: tasks, periods, utilization, …")
     })?;
-    let spec = sets.spec(sets.cores, sets.utilization.unwrap_or_default()).map_err(refused)?;
-    let generator = Generator::new(sched::generate::Spec { jitter_ns, ..spec }, seed).map_err(refused)?;
+    let spec = sets.spec(sets.cores, sets.utilization.unwrap_or_default()).map_err(Wrong::from)?;
+    let generator = Generator::new(sched::generate::Spec { jitter_ns, ..spec }, seed).map_err(Wrong::from)?;
     let n = super::study::length(lo, hi)?;
     let questions = parallel::each(py, n, threads, |at| {
-        let system = generator.system(lo + at as u64).map_err(refused)?;
+        let system = generator.system(lo + at as u64).map_err(Wrong::from)?;
         let places = (0..system.tasks.len()).collect();
         let placed = generator.spec().per_core;
         Ok(Question { unit: Unit::Ns, places, placed, system, equals: Vec::new() })
@@ -214,18 +214,10 @@ pub(crate) fn generate(
     Ok(TaskSets { questions })
 }
 
-/// What is wrong with a specification.
-pub(super) fn refused(error: GenerateError) -> Wrong {
-    match error {
-        GenerateError::Spec { field, found, expected } => Wrong::new(field, found, expected),
-        other => Wrong::sentence(other),
-    }
-}
-
 /// A time with its unit, ns.
 #[pyfunction]
 pub(crate) fn read_time(text: &str) -> PyResult<u64> {
-    Ok(sched::generate::read_time(text).map_err(refused)?)
+    Ok(sched::generate::read_time(text).map_err(Wrong::from)?)
 }
 
 /// Every name that an option knows.

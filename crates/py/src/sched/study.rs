@@ -1,7 +1,6 @@
 //! A declared study in pieces: the verdicts of every curve on some sets of one point are the unit of work, a pure function of the
 //! declaration, the seed and the numbers of the sets; the conclusions are drawn from all of them at once.
 
-use super::sets::refused;
 use crate::error::{Answer, Wrong};
 use crate::parallel;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray3};
@@ -36,7 +35,7 @@ fn wrong(error: DeclaredError, place: &str) -> Wrong {
         DeclaredError::Field { field, found, expected } => {
             Wrong::new(format!("{place}, {field}"), found, expected)
         }
-        DeclaredError::Generate(error) => refused(error),
+        DeclaredError::Generate(error) => error.into(),
     }
 }
 
@@ -68,13 +67,13 @@ pub(crate) fn analyse_batch<'py>(
     let x = *x.ok_or_else(|| {
         Wrong::new("at", at, format!("0 to {}, a point of the axis", points.saturating_sub(1)))
     })?;
-    let generator = declared.spec(x).and_then(|spec| Generator::new(spec, seed)).map_err(refused)?;
+    let generator = declared.spec(x).and_then(|spec| Generator::new(spec, seed)).map_err(Wrong::from)?;
     let parts = length(lo, hi)?.div_ceil(PART as usize);
     let parts = parallel::each(py, parts, threads, |part| {
         let start = lo + part as u64 * PART;
         let answer = verdicts(&generator, &curves, start..(start + PART).min(hi));
         answer.map_err(|error| match error {
-            CurveError::Generate(error) => refused(error),
+            CurveError::Generate(error) => error.into(),
             CurveError::Refused { .. } => Wrong::new("curve", error, "tests that are for such sets"),
         })
     })?;

@@ -5,10 +5,9 @@
 
 use model::Cpus;
 use std::hint::black_box;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-use std::{fs, thread};
+use std::{fs, io, thread};
 use sys::{clock, sched};
 
 /// What the line on the console begins with.

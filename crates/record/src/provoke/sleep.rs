@@ -11,8 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use sys::Error;
-use sys::{clock, sched};
+use sys::{Error, clock};
 
 /// Of the thread that sleeps; it runs for microseconds.
 const PRIORITY: u32 = 50;
@@ -38,7 +37,7 @@ pub(super) fn provoke(cpu: u32, times: u32) -> Result<(i32, Vec<Sleep>), Error> 
 fn in_turn(times: u32) -> Result<Vec<Sleep>, Error> {
     // As the probes are: an ordinary task's timers expire later than asked, and on PREEMPT_RT in a softirq.
     let policy = Policy { name: "SCHED_FIFO".to_owned(), priority: PRIORITY, reservation: None };
-    sched::set_policy(&policy).map_err(os("schedule", "the sleeper"))?;
+    sys::policy::set_policy(&policy).map_err(os("schedule", "the sleeper"))?;
     let (mut quiet, _nobody) = UnixStream::pair().map_err(os("make", "a socket"))?;
     let patience = Duration::from_nanos(APART_NS.unsigned_abs());
     quiet.set_read_timeout(Some(patience)).map_err(os("set up", "a socket"))?;

@@ -1,6 +1,8 @@
 //! What ran on the measured CPUs, what it cost, and which mechanisms would remove it.
 
-use analysis::shape::{Overlap, Stolen, Verdict};
+use analysis::compare::Verdict;
+use analysis::distribution::Stolen;
+use analysis::overlap::Overlap;
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass};
 

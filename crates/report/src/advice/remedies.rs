@@ -4,7 +4,7 @@
 //! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
 //! entry, and only where they make up most of the cost.
 
-use analysis::shape::SourceText;
+use analysis::attribute::section::SourceText;
 use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
@@ -115,7 +115,7 @@ fn strangers_dominate(entry: &Remedy, seen: &Pooled) -> bool {
 mod tests {
     use super::*;
     use crate::{Document, fixture};
-    use analysis::shape::LabelCount;
+    use analysis::events::LabelCount;
 
     /// Softirqs that ran these, `(label, events, ns)`, in every window, judged with the shipped catalogue; every mechanism that
     /// the audit found is fixable.

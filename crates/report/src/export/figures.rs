@@ -3,13 +3,13 @@
 //! Long and not wide, so that a new value is a new row and no new column. What a run could not
 //! estimate has no row.
 
-use analysis::shape::{ClassCount, Distribution, WindowEvents};
+use analysis::distribution::Distribution;
+use analysis::events::{ClassCount, WindowEvents};
 use model::EventClass;
 use model::sample::ProbeKind;
 
-use crate::Document;
 use crate::distribution::{maximum, quantiles};
-use crate::format;
+use crate::{Document, format};
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@
 use super::{Exporter, Taken, name};
 use crate::Error;
 use analysis::attribute::events::Attributed;
-use analysis::shape::SourceText;
+use analysis::attribute::section::SourceText;
 use model::sample::Sample;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -3,7 +3,7 @@
 //! The data are plain columns with a header, as `\addplot table` reads them (pgfplots manual, section 4.3.2), so that another figure of the
 //! same data needs no stillcore. The document is of class `standalone`: its PDF is cut to the figure and goes into a paper as it is.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
 use std::fmt::Write;
 

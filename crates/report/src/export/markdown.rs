@@ -1,6 +1,7 @@
 //! The values of a run as Markdown tables: for an issue, a merge request, a wiki.
 
-use analysis::shape::{Comparison, Distribution, Verdict};
+use analysis::compare::{Comparison, Verdict};
+use analysis::distribution::Distribution;
 use std::fmt::Write;
 
 use crate::conditions::conditions;

@@ -7,7 +7,7 @@
 //! its bound and stillcore counts samples at or above a threshold. A class that the kernel does not
 //! show has no sample.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
 use model::{EventClass, FindingState};
 use std::collections::BTreeMap;

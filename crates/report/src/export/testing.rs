@@ -3,7 +3,7 @@
 use super::Origin;
 use analysis::attribute::Confidence;
 use analysis::attribute::events::Attributed;
-use analysis::shape::SourceText;
+use analysis::attribute::section::SourceText;
 use model::EventClass;
 
 pub(super) fn origin() -> Origin {

@@ -1,6 +1,6 @@
 //! How sure the statistics of samples are: one row per window, one per limit.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use minijinja::{Value, context};
 use stats::sampled::Exceedance;
 

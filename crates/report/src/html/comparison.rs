@@ -1,6 +1,6 @@
 //! Disturbed against both idle controls: what differs first, then what does not.
 
-use analysis::shape::{Comparison, Verdict};
+use analysis::compare::{Comparison, Verdict};
 use minijinja::{Value, context};
 
 use crate::svg::{ForestRow, forest};

@@ -1,6 +1,7 @@
 //! The data behind the page, as JSON inside it: for a reader without the run directory.
 
-use analysis::shape::{ClassCount, Distribution};
+use analysis::distribution::Distribution;
+use analysis::events::ClassCount;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Interference events: rates and cost by class and phase, what ran, and the kernel's own counters beside them.
 
-use analysis::shape::WindowEvents;
+use analysis::events::WindowEvents;
 use minijinja::{Value, context};
 use model::EventClass;
 use model::sample::ProbeKind;

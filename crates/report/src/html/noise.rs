@@ -1,6 +1,6 @@
 //! Noise: what was stolen from the busy loop, and how often for how long.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 

@@ -3,8 +3,10 @@
 
 use super::{environment, render, value};
 use crate::distribution::{maximum, quantile};
-use crate::{Document, Error, conditions, heading};
-use analysis::shape::Distribution;
+use crate::document::Document;
+use crate::error::Error;
+use crate::{conditions, heading};
+use analysis::distribution::Distribution;
 use minijinja::context;
 
 /// Quantiles shown.

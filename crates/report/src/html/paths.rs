@@ -1,8 +1,9 @@
 //! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it passed.
 
-use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::Step;
-use analysis::shape::{PathBox, PathSection, SamplePath, SourceText};
+use analysis::attribute::delay::Blocking;
+use analysis::attribute::path_section::{PathBox, PathSection, SamplePath};
+use analysis::attribute::section::SourceText;
+use analysis::attribute::step::Step;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 

@@ -1,7 +1,7 @@
 //! Events on each measured CPU by the CPU that caused them, as a table that also reads aloud, in
 //! print and without colour.
 
-use analysis::shape::WindowEvents;
+use analysis::events::WindowEvents;
 use minijinja::{Value, context};
 use model::EventClass;
 use std::collections::{BTreeMap, BTreeSet};

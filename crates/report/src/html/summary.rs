@@ -1,6 +1,6 @@
 //! The head of the page: the answer, the worst sample with its cause and remedy, and their values.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 

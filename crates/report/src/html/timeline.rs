@@ -1,6 +1,7 @@
 //! The run over time: maxima of the samples, and under them what the kernel ran, by class, on the same axis.
 
-use analysis::shape::{Distribution, WindowEvents};
+use analysis::distribution::Distribution;
+use analysis::events::WindowEvents;
 use minijinja::{Value, context};
 use model::EventClass;
 use model::run::Phase;

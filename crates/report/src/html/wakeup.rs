@@ -1,6 +1,6 @@
 //! Wake-up latency: the table, exceedances of round thresholds, and two charts a CPU.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 use serde::Serialize;

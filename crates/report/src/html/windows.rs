@@ -1,6 +1,6 @@
 //! What the sections about samples share: which windows, in which order, with which charts.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub(super) struct Figures<'a> {
     early: u64,
     duration_ns: u64,
     min_ns: Option<i64>,
-    stolen: &'a Option<analysis::shape::Stolen>,
+    stolen: &'a Option<analysis::distribution::Stolen>,
 }
 
 /// Names of the phases in order.

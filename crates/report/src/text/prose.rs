@@ -1,6 +1,6 @@
 //! The sentences around the tables: head, advice, comparisons, guarantee, losses, cost of the observer, files.
 
-use analysis::shape::Verdict;
+use analysis::compare::Verdict;
 use std::collections::BTreeSet;
 
 use super::layout::{Page, Paint};

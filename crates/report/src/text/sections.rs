@@ -12,8 +12,7 @@ mod taskset;
 pub(super) mod time;
 
 use super::layout::Page;
-use crate::Document;
-use crate::format;
+use crate::{Document, format};
 use stats::sampled::Quantile;
 
 pub(super) fn all(page: &mut Page, document: &Document) {

@@ -1,14 +1,13 @@
 //! The numbers: wake-up latency and noise by phase and CPU, events by class and phase.
 
-use analysis::shape::Distribution;
+use analysis::distribution::Distribution;
 use model::EventClass;
 use model::sample::ProbeKind;
 
 use super::layout::Page;
-use crate::Document;
 use crate::distribution::{maximum, quantile};
 use crate::pooled::{Pooled, cost_probe, pooled};
-use crate::{format, heading};
+use crate::{Document, format, heading};
 
 /// Rows of a table before it is cut; the page and the JSON have them all.
 const ROWS: usize = 24;

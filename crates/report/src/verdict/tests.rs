@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixture;
-use analysis::attribute::path::Step;
-use analysis::shape::TaskText;
+use analysis::attribute::path_section::TaskText;
+use analysis::attribute::step::Step;
 use model::EventClass;
 
 /// The fixture's document, in which the worst wake-up spent its time so.
@@ -124,7 +124,7 @@ fn an_exit_from_idle_is_inferred_and_what_is_against_it_is_proposed() {
 fn where_idle_states_are_held_off_none_is_suspected() {
     let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_690, false)]);
     assert!(of(&document).cause.contains("an exit from idle"));
-    let state = model::idle::IdleState { name: "C1".into(), exit_latency_us: 2 };
+    let state = model::cpu_states::IdleState { name: "C1".into(), exit_latency_us: 2 };
     document.run.idle_states.insert(cpu(), [(0, state)].into());
     document.run.dma_latency_us = Some(0);
     assert!(!of(&document).cause.contains("idle"));

@@ -3,9 +3,10 @@
 
 use super::Known;
 use analysis::attribute::Confidence;
-use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::Step;
-use analysis::shape::{Distribution, PathBox};
+use analysis::attribute::delay::Blocking;
+use analysis::attribute::path_section::PathBox;
+use analysis::attribute::step::Step;
+use analysis::distribution::Distribution;
 use model::idle::IdleExits;
 use model::sample::ProbeKind;
 

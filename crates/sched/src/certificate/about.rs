@@ -4,7 +4,7 @@
 use super::check::broken;
 use super::{Broken, Certificate, CoreProof};
 use crate::analyze::Test;
-use crate::question::Question;
+use crate::asked::Question;
 use crate::system::SystemTask;
 
 const PLACE: &str = "the question";
@@ -81,7 +81,7 @@ mod tests {
     fn question(cores: u32, tasks: Vec<SystemTask>, placed: bool) -> Question {
         let places = (0..tasks.len()).collect();
         Question {
-            unit: crate::question::Unit::Ns,
+            unit: crate::asked::Unit::Ns,
             system: System { cores, tasks },
             places,
             placed,

@@ -4,7 +4,7 @@
 
 use super::check::broken;
 use super::{Broken, Certificate, Proof};
-use crate::question::Question;
+use crate::asked::Question;
 use crate::task::Task;
 
 impl Certificate {

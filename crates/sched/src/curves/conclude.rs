@@ -90,7 +90,7 @@ pub struct Claimed {
 /// Two curves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
-    /// One curve.
+    /// Name of the curve that is subtracted: `gain` is `second` less `first`.
     pub first: String,
     /// The other.
     pub second: String,

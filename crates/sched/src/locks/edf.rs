@@ -9,13 +9,12 @@
 //! length t was released before it and has D > t. A local request blocks where its resource has a user whose deadline is no longer
 //! than that of some job in the interval; SchedCAT leaves out the case that they are the same task.
 
-use super::fixpoint::{check, unanswered};
 use super::longest::{Limits as Room, longest};
-use super::msrp;
 use super::sharing::{Claim, Resource, Sharing};
-use super::{Blocking, Charge, LocalLocks, Protocol};
+use super::{Blocking, Charge, LocalLocks, Protocol, msrp};
 use crate::analyze::Refusal;
 use crate::edf_qpa::{Shifted, demand, last_deadline_before, longest_interval};
+use crate::locks::answer::{check, unanswered};
 use crate::system::System;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
@@ -27,11 +26,11 @@ pub(super) fn classic(system: &System, limits: Limits) -> Result<Verdict, Refusa
     let sharing = Sharing::of(system, LocalLocks::Ceiling);
     let bound = msrp::classic(&sharing);
     let mut verdict = unanswered(system);
-    super::fixpoint::show(system, &bound, &mut verdict);
+    crate::locks::answer::show(system, &bound, &mut verdict);
     verdict.schedulable = true;
     for (core, indices) in system.by_core().iter().enumerate().filter(|(_, indices)| !indices.is_empty()) {
         let tasks = indices.iter().map(|&at| {
-            super::fixpoint::charged(system.tasks[at].task, Charge::SpinInflates, bound.spin[at], 0)
+            crate::locks::answer::charged(system.tasks[at].task, Charge::SpinInflates, bound.spin[at], 0)
         });
         let set = TaskSet::new(tasks.collect())?;
         let local = Local::of(&sharing, core as u32, indices, set.tasks());
@@ -47,7 +46,7 @@ pub(super) fn exact(system: &System, limits: Limits) -> Result<Verdict, Refusal>
     let mut verdict = unanswered(system);
     let nothing = vec![0; system.tasks.len()];
     let none = Blocking { spin: nothing.clone(), arrival: nothing };
-    super::fixpoint::show(system, &none, &mut verdict);
+    crate::locks::answer::show(system, &none, &mut verdict);
     verdict.schedulable = true;
     for (core, indices) in system.by_core().iter().enumerate().filter(|(_, indices)| !indices.is_empty()) {
         let set = system.set_of(indices)?;

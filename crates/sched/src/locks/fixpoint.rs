@@ -9,13 +9,11 @@
 use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf};
 use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
+use crate::locks::answer::{beyond, charged, check, show, unanswered};
 use crate::system::System;
-use crate::task::{MAX_NS, Task, TaskSet};
+use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
-
-/// A pass of blocking compares each task with each other one.
-const MOST_TASKS: usize = 20_000;
 
 /// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the system's tasks.
 pub fn analyze_with_locks(
@@ -32,10 +30,6 @@ pub fn analyze_with_locks(
         (Test::EdfQpa, protocol) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
         (_, protocol) => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
     }
-}
-
-fn beyond(test: &'static str, what: &'static str, instead: &'static str) -> Refusal {
-    Refusal::Beyond { test, what, instead }
 }
 
 /// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking. `above` are tasks above all others of a
@@ -107,41 +101,6 @@ pub fn block_once(
     Ok(verdict)
 }
 
-pub(super) fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> {
-    if system.tasks.len() > MOST_TASKS {
-        return Err(beyond(
-            protocol.name(),
-            "more than 20,000 tasks, whose pairs it looks at",
-            "a test without locks",
-        ));
-    }
-    if system.suspends() {
-        return Err(beyond(protocol.name(), "self-suspension", "a test without locks"));
-    }
-    if system.limits_preemption() {
-        return Err(beyond(protocol.name(), "sections that cannot be preempted", "them as blocking"));
-    }
-    if system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns) {
-        return Err(beyond(protocol.name(), "deadlines beyond periods", "a test without locks"));
-    }
-    Ok(())
-}
-
-pub(super) fn unanswered(system: &System) -> Verdict {
-    let tasks: Vec<Task> = system.tasks.iter().map(|one| one.task).collect();
-    let mut verdict = Verdict::unanswered(&tasks);
-    verdict.cores = system.tasks.iter().map(|one| one.core).collect();
-    verdict
-}
-
-pub(super) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
-    verdict.spin.clone_from(&bound.spin);
-    verdict.arrival.clone_from(&bound.arrival);
-    let lock = bound.spin.iter().zip(&bound.arrival).map(|(spin, arrival)| spin.saturating_add(*arrival));
-    let other = system.tasks.iter().map(|one| one.task.blocking_ns);
-    verdict.blocking = lock.zip(other).map(|(lock, other)| lock.saturating_add(other)).collect();
-}
-
 /// Response times under one bound; none where a window outgrows its deadline.
 fn pass(
     system: &System,
@@ -168,18 +127,4 @@ fn pass(
         }
     }
     Ok(Some(responses))
-}
-
-/// A task with its share. What exceeds the range of times exceeds every deadline, too, so cutting it off there changes no verdict.
-pub(super) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
-    let (inflation, block) = match charge {
-        Charge::Blocking => (0, spin.saturating_add(arrival)),
-        Charge::SpinInflates => (spin, arrival),
-        Charge::AllInflates => (spin.saturating_add(arrival), 0),
-    };
-    Task {
-        cost_ns: task.cost_ns.saturating_add(inflation).min(MAX_NS),
-        blocking_ns: task.blocking_ns.saturating_add(block).min(MAX_NS),
-        ..task
-    }
 }

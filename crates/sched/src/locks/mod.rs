@@ -21,6 +21,7 @@
 //! `local` says how a resource is held that only one core uses: a spin lock without preemption,
 //! like any other.
 
+mod answer;
 mod baseline;
 mod edf;
 mod fifo;

@@ -30,12 +30,12 @@ pub use margins::{jitter_margin_edf, jitter_margins, meets_deadlines};
 use crate::analyze::{Refusal, Test, beyond};
 use crate::edf_qpa::edf_qpa;
 use crate::fp_rta::response_times;
+use crate::overheads_error::OverheadsError;
 use crate::system::System;
 use crate::task::{MAX_NS, Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// What the kernel costs on every core. Times in ns, at most [`MAX_NS`]; zero where a term is not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,18 +57,6 @@ pub struct Overheads {
     pub tick_period_ns: u64,
     /// Longest delay of a job because another one that preempted it used its caches.
     pub cache_related_ns: u64,
-}
-
-/// Why overheads are none.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{field} is {value}, expected {expected} to {MAX_NS} ns")]
-pub struct OverheadsError {
-    /// Which field.
-    pub field: &'static str,
-    /// Its value, ns.
-    pub value: u64,
-    /// The least that it may be, ns.
-    pub expected: u64,
 }
 
 impl Overheads {

@@ -19,7 +19,9 @@ pub const LEAST: usize = 5;
 const TURNS: f64 = 43_690.0;
 /// How much a spectrum underestimates an agreement between two of its frequencies.
 const BETWEEN: f64 = 0.17;
-/// The same after nine frequencies around a place of it are tried.
+/// Upper limit of the agreement that is missed where nine frequencies around a peak of the spectrum
+/// are tried: agreement at the best frequency less that at the best of the nine. Agreement is the
+/// mean resultant length, 0 to 1.
 const MISSED: f64 = 0.01;
 /// Of times without a period a stretch has a frequency of this probability as often as not.
 const LIKELY: f64 = 0.5;

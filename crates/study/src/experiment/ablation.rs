@@ -10,33 +10,14 @@
 //! Sets are called sufficient only where every repetition of every subset was measured: one that is
 //! missing might be smaller than what was found.
 
-use super::conclude::{Concluded, Group, Judgement};
 use super::declared::Experiment;
-use super::pairs::{Pairs, pairs_by};
+use super::pairs::pairs_by;
 use super::result::CellResult;
 use crate::cell::Cell;
-use serde::{Deserialize, Serialize};
+use crate::experiment::concluded::{Concluded, Group, Judgement, Pairs};
+use crate::experiment::parts::Ablation;
+use serde::Serialize;
 use std::collections::BTreeMap;
-use toml::Spanned;
-
-/// Mechanisms whose worth is measured.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ablation {
-    /// What is to be low.
-    pub value: Spanned<String>,
-    /// What the other CPUs get done, to be high; none where nothing measures it.
-    pub cost: Option<Spanned<String>>,
-    /// Factors of two levels, each a mechanism.
-    pub factors: Spanned<Vec<Spanned<String>>>,
-    /// The level with the mechanism.
-    pub with: Spanned<String>,
-    /// The level without it.
-    pub without: Spanned<String>,
-    /// How much more than all mechanisms have still suffices, as a share.
-    #[serde(default)]
-    pub within: f64,
-}
 
 /// One mechanism left out of all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -191,8 +172,8 @@ impl Ablated {
             format!(
                 "{place}{} left out of all: {} instead of {}: {word}: {}{cost}",
                 one.mechanism,
-                super::table::number(one.without),
-                super::table::number(one.all),
+                crate::experiment::sheet::number(one.without),
+                crate::experiment::sheet::number(one.all),
                 one.why
             )
         };

@@ -6,7 +6,7 @@
 //! CPU which does not exist, and a second `isolcpus=` that differs (Linux
 //! `kernel/sched/isolation.c`, `kernel/rcu/tree_nocb.h`).
 
-use super::needs::Ground;
+use crate::experiment::ground::Ground;
 use model::booted::Parameter;
 use model::{Cpus, Machine};
 

@@ -2,12 +2,11 @@
 
 use super::declared::{EXPERIMENT_SCHEMA, Experiment};
 use super::fault::Fault;
-use super::figure::Figure;
-use super::plan::KERNEL;
 use super::published::Published;
 use super::quantity::{Amount, Quantity, time_ns};
-use super::under::SETTING;
 use super::words::{GIVEN, placeholders};
+use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::parts::Figure;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -381,5 +380,17 @@ pub fn undone_in(words: &[String]) -> Option<Option<&str>> {
         [] | ["--json"] => Some(None),
         ["--state", state] | ["--state", state, "--json"] | ["--json", "--state", state] => Some(Some(state)),
         _ => None,
+    }
+}
+
+impl Experiment {
+    /// Reads a file and checks it, keys of published numbers included.
+    pub fn from_toml(text: &str, published: &Published) -> Result<Self, Fault> {
+        let read: Self = toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Fault::at(text, &span, error.message().trim().replace('\n', ", "))
+        })?;
+        check(&read, text, published)?;
+        Ok(read)
     }
 }

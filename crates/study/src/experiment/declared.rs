@@ -1,15 +1,8 @@
 //! The file: factors and their levels, the commands of a cell, the values taken from them, what was
 //! published.
 
-use super::ablation::Ablation;
-use super::fault::Fault;
-use super::figure::Figure;
-use super::level::Level;
-use super::list::ListOf;
-use super::needs::Wants;
-use super::published::Published;
 use super::quantity::Quantity;
-use super::taken::Take;
+use crate::experiment::parts::{Ablation, Figure, Level, ListOf, Take, Wants};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -223,16 +216,6 @@ pub struct Table {
 }
 
 impl Experiment {
-    /// Reads a file and checks it, keys of published numbers included.
-    pub fn from_toml(text: &str, published: &Published) -> Result<Self, Fault> {
-        let read: Self = toml::from_str(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            Fault::at(text, &span, error.message().trim().replace('\n', ", "))
-        })?;
-        super::check::check(&read, text, published)?;
-        Ok(read)
-    }
-
     /// The list of this name.
     pub fn series_of(&self, name: &str) -> Option<&SeriesOf> {
         self.series.iter().find(|series| series.name.get_ref() == name)

@@ -5,100 +5,15 @@
 //! nothing is averaged unseen. Repetitions are combined as in tables (median, lowest, highest);
 //! bins of distributions are summed. Courses in time are those of the first repetition.
 
-use super::conclude::{Concluded, Group};
 use super::declared::Experiment;
-use super::plan::KERNEL;
 use super::result::{CellResult, Row};
-use super::under::SETTING;
 use super::words::text;
 use crate::cell::Cell;
-use serde::{Deserialize, Serialize};
+use crate::experiment::concluded::{Concluded, Group};
+use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::parts::{Figure, Kind};
+use serde::Serialize;
 use std::collections::BTreeMap;
-use toml::Spanned;
-
-/// How something is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A value over a factor, a line a curve.
-    Lines,
-    /// The same, a bar a point.
-    Bars,
-    /// Distributions under each other: least, median, a high quantile, observed maximum.
-    Spread,
-    /// Counts of bins, logarithmic.
-    Counts,
-    /// Values over time.
-    Course,
-    /// What ran when, in lanes.
-    Lanes,
-    /// Quantiles of one distribution against those of another.
-    Qq,
-}
-
-/// One figure of the file.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// Its name, also of its files.
-    pub name: Spanned<String>,
-    /// What it shows [default: the title of the experiment].
-    pub title: Option<String>,
-    /// How.
-    pub kind: Kind,
-    /// The factor along the axis, of lines and bars.
-    pub x: Option<Spanned<String>>,
-    /// Factors whose levels are curves, or rows.
-    #[serde(default)]
-    pub curves: Vec<Spanned<String>>,
-    /// The value upwards; of a spread three or four: least, median, quantile, observed maximum; of counts the observed maximum, which may
-    /// lie beyond the last bin; of bars without x one a bar; of quantiles none, or slope and intercept of the line through them.
-    #[serde(default)]
-    pub values: Vec<Spanned<String>>,
-    /// The list that it is drawn of: counts, courses, lanes.
-    pub of: Option<Spanned<String>>,
-    /// What the numbers of that list are, with their unit: `wake-up latency`; of lanes, what a lane is: `task`; of
-    /// quantiles, whose those upwards are.
-    #[serde(default)]
-    pub what: String,
-    /// A logarithmic axis.
-    #[serde(default)]
-    pub log: bool,
-    /// Only cells of these levels.
-    #[serde(default)]
-    pub only: BTreeMap<Spanned<String>, Spanned<String>>,
-}
-
-impl Kind {
-    /// What a figure of this kind lacks.
-    pub(super) fn wants(self, figure: &Figure) -> Option<&'static str> {
-        let values = figure.values.len();
-        let list = figure.of.is_some();
-        match self {
-            Self::Lines if figure.x.is_none() || values != 1 || list => Some("x, and values of one name"),
-            Self::Bars if figure.x.is_some() && values != 1 || values == 0 || list => {
-                Some("x and values of one name, or values alone")
-            }
-            Self::Spread if !(3..=4).contains(&values) || figure.x.is_some() || list => {
-                Some("values of three or four names: least, median, a quantile, observed maximum")
-            }
-            Self::Counts if !list || values != 1 || figure.x.is_some() => {
-                Some("of = a series, values of one name, the observed maximum, and no x")
-            }
-            Self::Course | Self::Lanes if !list || values != 0 || figure.x.is_some() => {
-                Some("of = a series, and neither x nor values")
-            }
-            Self::Qq
-                if !list || !matches!(values, 0 | 2) || figure.x.is_some() || !figure.curves.is_empty() =>
-            {
-                Some(
-                    "of = a series, values of no or two names, slope and intercept, and neither x nor curves",
-                )
-            }
-            _ => None,
-        }
-    }
-}
 
 /// A median with what repetitions span.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

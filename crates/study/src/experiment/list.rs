@@ -1,46 +1,14 @@
 //! Values of a cell by name: the maximum of each topic, of each CPU. A scenario's maximum is that
 //! of its worst topic; the papers' figures show them topic by topic.
 
-use super::conclude::{Concluded, Group, Summary, of_numbers};
 use super::declared::Experiment;
 use super::result::CellResult;
-use super::table::{Sheet, number};
-use super::taken::{Take, at, made};
-use serde::Deserialize;
+use super::taken::{at, made};
+use crate::experiment::concluded::{Concluded, Group, Summary, of_numbers};
+use crate::experiment::parts::ListOf;
+use crate::experiment::sheet::{Sheet, number};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use toml::Spanned;
-
-/// A list of values, as declared.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ListOf {
-    /// Its name; no value has it.
-    pub name: Spanned<String>,
-    /// What it is, for headings.
-    pub title: String,
-    /// Unit as printed.
-    #[serde(default)]
-    pub unit: String,
-    /// Where the elements are in the step's JSON, as in the `at` of a value.
-    pub over: String,
-    /// Where an element has its name.
-    pub by: String,
-    /// Where an element has its value.
-    pub at: String,
-    /// What is made of several of one name.
-    #[serde(default)]
-    pub take: Take,
-    /// A factor for the unit.
-    #[serde(default = "one")]
-    pub times: f64,
-    /// The step it is of, where there are several.
-    pub step: Option<Spanned<String>>,
-}
-
-fn one() -> f64 {
-    1.0
-}
 
 /// The values of an answer, by name. Elements without a name or a value are left out.
 pub fn listed(answer: &Value, list: &ListOf) -> BTreeMap<String, f64> {

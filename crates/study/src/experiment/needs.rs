@@ -3,24 +3,12 @@
 
 use super::boot_word::{Missing, missing};
 use super::declared::Experiment;
-use super::plan::KERNEL;
 use super::words::text;
 use crate::cell::Cell;
-use model::{Booted, Cpus, Machine};
-use serde::Deserialize;
-
-/// Requirements of a level, or a whole experiment, on a machine beside its boot line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Wants {
-    /// CPUs online, at least.
-    pub cpus: Option<usize>,
-    /// Memory, MiB, at least.
-    pub memory_mib: Option<u64>,
-    /// Performance counters of the core.
-    #[serde(default)]
-    pub counters: bool,
-}
+use crate::experiment::factors::KERNEL;
+use crate::experiment::ground::Ground;
+use crate::experiment::parts::Wants;
+use model::Machine;
 
 /// Everything that a cell needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,19 +22,6 @@ pub struct Needs {
     pub kernel: Option<String>,
     /// The rest, of the experiment and of each level.
     pub wants: Vec<Wants>,
-}
-
-/// A machine that is to run cells.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ground {
-    /// What it is.
-    pub machine: Machine,
-    /// How it booted.
-    pub booted: Booted,
-    /// CPUs to measure.
-    pub cpus: Cpus,
-    /// The others.
-    pub housekeeping: Cpus,
 }
 
 /// The lab's name of a kernel: `6.1`, with `-rt` where it is built for real time, `-openeuler`

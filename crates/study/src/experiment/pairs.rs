@@ -1,30 +1,16 @@
 //! Pairs of cells that differ only in the compared level: in how many the first has less, and the
 //! sign test on them.
 
-use super::conclude::Judgement;
-use super::plan::KERNEL;
 use super::result::CellResult;
-use super::under::SETTING;
 use super::words::text;
 use crate::cell::Cell;
+use crate::experiment::concluded::{Judgement, Pairs};
+use crate::experiment::factors::{KERNEL, SETTING};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Two groups differ at this significance level.
 const ALPHA: f64 = 0.05;
-
-/// What pairs show.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pairs {
-    /// Pairs in which the first has less, and in which it has more.
-    pub(super) holds: u64,
-    /// The opposite.
-    pub(super) fails: u64,
-    /// Whether the first has less.
-    pub(super) judgement: Judgement,
-    /// Why.
-    pub(super) why: String,
-}
 
 /// Whether `less` has less of a value than `than`, repetition by repetition: both name one
 /// combination each.

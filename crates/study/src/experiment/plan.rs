@@ -5,13 +5,11 @@ use super::needs::Needs;
 use super::quantity::{Amount, time_ns};
 use super::words::text;
 use crate::cell::{Cell, canonical, digest};
+use crate::experiment::factors::KERNEL;
 use crate::spec::{STUDY_SCHEMA, Study, StudyError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-
-/// The factor that kernels are: those of the lab, or the one that a machine runs.
-pub const KERNEL: &str = "kernel";
 
 /// What a cell of a verb costs beside its window: snapshots, the audit, the conclusions.
 const BESIDE: Duration = Duration::from_secs(3);

@@ -1,6 +1,5 @@
 //! The stored result of a cell: its values, or why there are none. A failure is a result.
 
-use super::under::Under;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -108,4 +107,31 @@ impl CellResult {
             wall_s: 0.0,
         }
     }
+}
+
+/// What a cell was measured under. Its load stands in its calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Under {
+    /// The kernel by the lab's name, such as `6.1-rt`.
+    pub kernel: String,
+    /// `uname -r` and `uname -v`.
+    pub release: String,
+    /// The build.
+    pub version: String,
+    /// `/proc/cmdline`.
+    pub cmdline: String,
+    /// Parameters on it that the kernel is built without, and ignores.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
+    /// CPU model; empty where the machine does not say.
+    pub processor: String,
+    /// CPUs online.
+    pub online: String,
+    /// CPUs that were measured.
+    pub measured: String,
+    /// The others.
+    pub housekeeping: String,
+    /// Memory, MiB.
+    pub memory_mib: Option<u64>,
 }

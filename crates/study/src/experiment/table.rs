@@ -1,22 +1,11 @@
 //! The answer as rows and columns: one sheet per value, the published number in brackets beside the
 //! measured one.
 
-use super::conclude::{Concluded, Group, Summary};
 use super::declared::{Experiment, ValueOf};
-use super::plan::KERNEL;
-use super::under::SETTING;
+use crate::experiment::concluded::{Concluded, Group, Summary};
+use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::sheet::{Sheet, number};
 use std::collections::BTreeMap;
-
-/// One table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sheet {
-    /// What its values are.
-    pub title: String,
-    /// Headings.
-    pub head: Vec<String>,
-    /// Rows, each as long as the headings.
-    pub rows: Vec<Vec<String>>,
-}
 
 /// A sheet for each value and list; one sheet with a column per value where no factor goes across.
 pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
@@ -123,18 +112,4 @@ fn cell_text(group: &Group, value: &str, concluded: &Concluded) -> String {
         .map(|one| number(one.published))
         .collect();
     if published.is_empty() { measured } else { format!("{measured} ({})", published.join(", ")) }
-}
-
-/// Three digits, or all of a whole number.
-pub(super) fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 100.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else if magnitude >= 10.0 {
-        format!("{value:.1}")
-    } else if magnitude >= 1.0 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.3}")
-    }
 }

@@ -2,32 +2,11 @@
 
 use super::declared::SeriesOf;
 use super::result::{Row, Series};
-use serde::Deserialize;
+use crate::experiment::parts::Take;
 use serde_json::Value;
 
 /// Rows of a list that are kept of a cell.
 const MOST_ROWS: usize = 4000;
-
-/// What is made of several numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Take {
-    /// The only one, or the first.
-    #[default]
-    First,
-    /// The largest.
-    Max,
-    /// The smallest.
-    Min,
-    /// Their sum.
-    Sum,
-    /// Their mean.
-    Mean,
-    /// Half of them do not exceed it; it lies between the two middle ones of an even number.
-    Median,
-    /// How many places there are, numbers or not.
-    Count,
-}
 
 /// The number at `path` (keys and indices between slashes, `*` for every element of an array or
 /// object, `[KEY=TEXT]` for the elements of an array whose KEY, a key or an index, is TEXT,

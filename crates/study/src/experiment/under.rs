@@ -4,47 +4,18 @@
 
 use super::boot_word::same;
 use super::declared::Experiment;
-use super::needs::{Ground, kernel_name};
-use super::plan::KERNEL;
+use super::needs::kernel_name;
 use super::result::{CellResult, CellState};
 use crate::cell::Cell;
-use serde::{Deserialize, Serialize};
+use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::ground::Ground;
+use crate::experiment::result::Under;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The factor that settings are, where results have several.
-pub const SETTING: &str = "setting";
 
 /// Parameters that locate the system and do not change how the kernel works.
 const PLACES: [&str; 11] =
     ["BOOT_IMAGE", "root", "rootflags", "rootfstype", "ro", "rw", "initrd", "resume", "init", "ip", "BOOTIF"];
-
-/// What a cell was measured under. Its load stands in its calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Under {
-    /// The kernel by the lab's name, such as `6.1-rt`.
-    pub kernel: String,
-    /// `uname -r` and `uname -v`.
-    pub release: String,
-    /// The build.
-    pub version: String,
-    /// `/proc/cmdline`.
-    pub cmdline: String,
-    /// Parameters on it that the kernel is built without, and ignores.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ignored: Vec<String>,
-    /// CPU model; empty where the machine does not say.
-    pub processor: String,
-    /// CPUs online.
-    pub online: String,
-    /// CPUs that were measured.
-    pub measured: String,
-    /// The others.
-    pub housekeeping: String,
-    /// Memory, MiB.
-    pub memory_mib: Option<u64>,
-}
 
 impl Under {
     /// Of a machine as it stands.

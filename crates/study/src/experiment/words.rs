@@ -4,8 +4,8 @@
 //! of `cpus`, `cpu` (the first of them), `housekeeping`, `dir` (the cell's), `out` (the step's, below it), `seed`.
 
 use super::declared::{Experiment, Step};
-use super::level::Level;
 use crate::cell::Cell;
+use crate::experiment::parts::Level;
 use serde_json::Value;
 
 /// Placeholders that every file may use.

@@ -1,11 +1,12 @@
 //! One sample taken apart: each step's time to what held it up, the rest to the step itself.
 
 use super::marks::{Marks, Stage};
-use super::stopped;
 use super::waits::Waits;
-use super::{Part, Path, Step, Taken, Taker};
-use crate::attribute::blocking::{Blocking, Stretch};
+use super::{Part, Path, Taken, Taker, stopped};
+use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::{Causes, Confidence};
+use crate::attribute::delay::Blocking;
+use crate::attribute::step::Step;
 use crate::prio::Prio;
 use crate::spans::{Known, Span};
 use crate::view::Level;

@@ -7,8 +7,9 @@
 //!
 //! Linux drivers/cpufreq/cpufreq.c (`cpufreq_notify_transition`, `cpufreq_driver_fast_switch`).
 
-use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::Causes;
+use crate::attribute::delay::Blocking;
 use crate::view::{Change, KernelEvent, What};
 
 /// The changes of one CPU's frequency.

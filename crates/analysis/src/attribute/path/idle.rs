@@ -7,8 +7,9 @@
 //! Linux drivers/cpuidle/cpuidle.c (`cpuidle_enter_state`);
 //! Documentation/admin-guide/pm/cpuidle.rst (`latency`).
 
-use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::Causes;
+use crate::attribute::delay::Blocking;
 use crate::view::{IdleState, KernelEvent, What};
 
 /// The idle state that one CPU is in, and since when, ns.

@@ -7,8 +7,9 @@
 //! the wake-up. If that interrupt found the task in user space, no kernel code delayed the switch
 //! from there on: a task of lower priority would have been preempted at once.
 
-use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::{Cause, Causes, Source, Who};
+use crate::attribute::delay::Blocking;
 use crate::labels::LabelId;
 use crate::view::{Task, Way};
 

@@ -1,8 +1,8 @@
 //! What the trace shows of one sample's path, and its steps.
 
-use super::Step;
 use super::waits::Waits;
 use crate::attribute::cause::Confidence;
+use crate::attribute::step::Step;
 use crate::view::{Level, Task};
 
 /// A moment on the path.

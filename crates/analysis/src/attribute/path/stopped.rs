@@ -17,8 +17,9 @@
 //! Documentation/timers/hrtimers.rst; Linux kernel/entry/common.c (`irqentry_exit`).
 
 use super::marks::{Mark, Marks};
-use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::{Causes, Confidence};
+use crate::attribute::delay::Blocking;
 use crate::prio::Prio;
 use crate::spans::Known;
 use crate::view::{At, Context, KernelEvent, Level, What};

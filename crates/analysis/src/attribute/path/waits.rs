@@ -9,7 +9,7 @@
 //! Linux kernel/softirq.c, kernel/sched/core.c (`__schedule`), Documentation/locking/locktypes.rst
 //! (PREEMPT_RT).
 
-use super::Step;
+use crate::attribute::step::Step;
 use crate::prio::Prio;
 use crate::spans::Span;
 use crate::view::Level;

@@ -3,9 +3,9 @@
 use super::chosen::NOBODY;
 use crate::attribute::paths::{PathSums, Paths};
 use crate::attribute::table::Table;
+use crate::attribute::thread_paths::{CpuSources, ThreadPaths};
 use crate::by_cpu::ByCpu;
 use crate::decode::Decoder;
-use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::sample::ProbeKind;

@@ -1,8 +1,8 @@
 //! Which threads of a trace are taken apart, and in which layers.
 
+use crate::attribute::thread_paths::ThreadPaths;
 use crate::attribute::watch::program::Wakeup;
 use crate::hash::FastMap;
-use crate::shape::ThreadPaths;
 use crate::spans::MeasuredCpu;
 use model::Cpus;
 use std::collections::{BTreeMap, BTreeSet};

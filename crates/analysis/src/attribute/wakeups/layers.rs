@@ -5,10 +5,10 @@ use super::chosen::{Chosen, Measured};
 use super::steps::{Rare, Step, Steps};
 use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::table::Table;
+use crate::attribute::thread_paths::{CpuSources, ThreadPaths};
 use crate::beside::Work;
 use crate::by_cpu::ByCpu;
 use crate::labels::CpuSets;
-use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
 use crate::view::{At, Switch, Task};
 

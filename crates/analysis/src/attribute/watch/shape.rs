@@ -1,6 +1,6 @@
 //! The section `watch` of `analysis.json`: a watched program.
 
-use crate::shape::{CpuSources, ThreadPaths};
+use crate::attribute::thread_paths::{CpuSources, ThreadPaths};
 use model::Cpus;
 use model::watch::CommandRecord;
 use serde::{Deserialize, Serialize};

@@ -10,10 +10,9 @@ mod plan;
 mod screen;
 mod text;
 
-use super::Common;
 use super::carry_out::{Course, Outcome, follow, place};
-use super::table;
 use super::tracing::Tracing;
+use super::{Common, table};
 use crate::failure;
 use crate::run::place::Place;
 use clap::Parser;

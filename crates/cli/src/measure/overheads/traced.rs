@@ -4,22 +4,20 @@
 //! nothing. Two tasks give the kernel work: its timer wakes one every millisecond, the partner CPU
 //! wakes the other. Their own samples are stored; statistics exclude them.
 
-use crate::args::TraceMode;
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
 use crate::run::recording;
+use crate::values::TraceMode;
 use journal::session::Session;
-use measure::ipi::{IpiSpec, Method};
-use measure::spec::{ProbeSpec, Task, WakeupSpec};
-use measure::window;
-use measure::window::{Go, Order};
+use measure::ipi::Method;
+use measure::spec::{IpiSpec, ProbeSpec, Task, WakeupSpec};
+use measure::window::{self, Go, Order};
 use model::Cpus;
 use model::events::EventCatalogue;
 use model::run::{Phase, TRACED};
 use model::sample::Policy;
 use record::recorder::Recorder;
-use sys::clock;
-use sys::clock::ClockId;
+use sys::clock::{self, ClockId};
 use sys::signals::EndSignals;
 
 const DURATION_NS: i64 = 3_000_000_000;

@@ -1,11 +1,11 @@
 //! The arguments of `measure periodic`, and which of them cannot be carried out.
 
-use crate::args::{bytes, duration};
 use crate::measure::Common;
 use crate::measure::schedule::{PolicyName, Schedule};
 use crate::measure::tracing::Tracing;
 use clap::{Args, ValueEnum};
 use measure::job::Work;
+use model::quantity::{bytes, duration};
 use model::{Cpus, Error};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,8 +47,8 @@ pub(crate) struct PeriodicArgs {
     /// Number of parallel copies; the first is the victim, the others run anywhere.
     #[arg(long, short = 'n', default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) copies: u32,
-    /// Affinity of the victim: the first measured CPU, or any [default: pinned; under deadline
-    /// free].
+    /// Affinity of the victim: pinned = the first measured CPU; free = any CPU that stillcore may
+    /// use, measured or not [default: pinned; under deadline free].
     #[arg(long, value_name = "HOW")]
     pub(crate) victim: Option<Victim>,
     /// CPUs of the processes at the pipes [default: any].

@@ -1,8 +1,8 @@
 //! The task set of `measure taskset`: as typed, or from a TOML or JSON file; checked, in the order
 //! of priorities, with its calculated response times.
 
-use crate::args::duration;
 use model::Error;
+use model::quantity::duration;
 use sched::deadline_monotonic;
 use serde::Deserialize;
 use std::path::Path;

@@ -16,8 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use model::{Error, store};
 use rayon::prelude::*;
-use report::svg;
-use report::svg::Shares;
+use report::svg::{self, Shares};
 use sched::curves::conclude::{Concluded, CurveResult, conclude};
 use sched::curves::declared::{Declared, DeclaredCurve, DeclaredError, SCHEMA};
 use sched::curves::{Curve, Proportion, verdicts};
@@ -38,7 +37,8 @@ pub(crate) struct StudyArgs {
     /// File that declares a study, or name of a built-in one.
     #[arg(value_name = "NAME|FILE.toml")]
     pub(crate) file: PathBuf,
-    /// Directory for results: new, empty, or of the same study, to resume it [default: study-NAME].
+    /// Directory for results: new, empty, or of the same study, interrupted or finished, to reuse
+    /// its results [default: study-NAME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Sets per point [default: as declared].

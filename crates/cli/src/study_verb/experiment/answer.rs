@@ -2,6 +2,7 @@
 
 use super::{figures, rows};
 use crate::measure::table::table;
+use crate::study_verb::experiment::options::AnswerOptions;
 use model::store;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +16,6 @@ use study::experiment::{
 
 /// Schema of `--json` and of `study.json`.
 const SCHEMA: &str = "stillcore.study-run/1";
-
-/// The options of the answer.
-pub(super) struct AnswerOptions {
-    /// The scale of the plan.
-    pub(super) scale: f64,
-    /// As JSON.
-    pub(super) json: bool,
-    /// Cells of the whole plan.
-    pub(super) cells: usize,
-}
 
 /// Writes the conclusions and prints them.
 pub(super) fn write_and_print(

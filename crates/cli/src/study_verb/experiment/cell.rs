@@ -4,9 +4,8 @@
 //! The calls are the command's own verbs, as a user would type them. A cell that fails is a result like any other.
 
 use super::whose;
-use crate::failure;
-use crate::lab_verb;
 use crate::run::interrupted::Interrupted;
+use crate::{failure, lab_verb};
 use anyhow::Context;
 use model::{Error, store};
 use serde_json::Value;

@@ -95,7 +95,7 @@ fn hold(out: &Path) -> anyhow::Result<Held> {
 /// Ends the call that works on a study's directory, as Ctrl-C does, and undoes what cells of a
 /// killed call have left; returns what it did, in words. Kills a call that does not end within
 /// `patience`.
-pub(in super::super) fn stop(out: &Path, patience: Duration) -> anyhow::Result<String> {
+pub(crate) fn stop(out: &Path, patience: Duration) -> anyhow::Result<String> {
     is_own(out)?;
     if present(out)?.is_none() {
         let expected = "a directory that `stillcore study run` has made for an experiment";

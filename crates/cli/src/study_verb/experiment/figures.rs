@@ -1,7 +1,7 @@
 //! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate
 //! `report`, as files and on the study's page.
 
-use super::answer::AnswerOptions;
+use crate::study_verb::experiment::options::AnswerOptions;
 use model::{Error, store};
 use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, Style, Upright};
 use report::{Judged, StudyFigure, StudyPage, StudySheet};

@@ -1,7 +1,8 @@
 //! `stillcore study merge`: the parts of an experiment, run on different machines, as one.
 
-use super::answer::{self, AnswerOptions};
+use super::answer;
 use super::directory::{self, PLAN};
+use crate::study_verb::experiment::options::AnswerOptions;
 use anyhow::Context;
 use clap::Args;
 use model::Error;

@@ -15,13 +15,11 @@ use crate::run::place::Place;
 use crate::run::progress::Reporter;
 use crate::run::recording;
 use crate::{conclude, failure};
-use analysis::exposure;
-use analysis::exposure::CellFacts;
+use analysis::exposure::{self, CellFacts};
 use disturb::{Order, catalogue};
 use journal::session::Session;
 use measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
-use measure::window;
-use measure::window::{Go, Progress};
+use measure::window::{self, Go, Progress};
 use model::run::Phase;
 use model::sample::Policy;
 use model::stressor::{StressorRecord, StressorState, Witness};
@@ -30,8 +28,7 @@ use record::recorder::Recorder;
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
-use sys::clock;
-use sys::clock::ClockId;
+use sys::clock::{self, ClockId};
 use sys::signals::EndSignals;
 
 /// From the window's start to the first operation: the probe's own beginning is over.

@@ -5,8 +5,7 @@
 //! ("contaminated") and remains: it began on the original machine. The next cells would be charged
 //! with what that thread does, unless the machine is back in its first state.
 
-use analysis::exposure;
-use analysis::exposure::CellFacts;
+use analysis::exposure::{self, CellFacts};
 
 use model::machine::{MachineState, Snapshot};
 use model::store;
@@ -18,7 +17,8 @@ const SCHEMA: &str = "stillcore.ground/1";
 /// Differences that are named.
 const NAMED: usize = 2;
 
-/// `ground.json`.
+/// Content of `ground.json`: how the machine was set when the study began in this boot. A cell that
+/// is measured with other settings is void.
 #[derive(Debug, Serialize, Deserialize)]
 struct Ground {
     schema: String,

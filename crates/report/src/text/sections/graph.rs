@@ -8,7 +8,7 @@ use analysis::graph::GraphEdge;
 /// Rows before the table is cut.
 const ROWS: usize = 40;
 
-pub(in crate::text) fn section(page: &mut Page, document: &Document) {
+pub(crate) fn section(page: &mut Page, document: &Document) {
     let Some(graph) = &document.analysis.graph else { return };
     page.heading(&format!("EDGES OF {}   latency from the intended release", graph.graph));
     let mut edges: Vec<&GraphEdge> = graph.edges.iter().collect();

@@ -6,7 +6,7 @@ use crate::{Document, over_time};
 /// Windows printed before the list is cut.
 const WINDOWS: usize = 8;
 
-pub(in crate::text) fn section(page: &mut Page, document: &Document) {
+pub(crate) fn section(page: &mut Page, document: &Document) {
     let mut sections =
         document.analysis.time.iter().filter(|section| over_time::has_findings(section)).peekable();
     if sections.peek().is_none() {

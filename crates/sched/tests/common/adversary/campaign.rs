@@ -5,10 +5,10 @@ use super::job::Job;
 use super::search::{Effort, Late, Search, promises};
 use super::sets::{Kind, draw};
 use super::simulate::{Interrupt, Rules};
+use sched::asked::{Question, Unit};
 use sched::global::GlobalTest;
 use sched::locks::{Locks, Protocol};
 use sched::overheads::Overheads;
-use sched::question::{Question, Unit};
 use sched::{Ask, EdfJitter, Limits, System, Test, equals};
 
 /// A test, with all that is counted beside it, and the sets it is applied to.

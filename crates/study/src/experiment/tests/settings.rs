@@ -1,7 +1,9 @@
 //! Results of different kernels, boot lines and machines, which are never combined silently.
 
 use super::*;
-use crate::experiment::under::{SETTING, Under, apart};
+use crate::experiment::factors::SETTING;
+use crate::experiment::result::Under;
+use crate::experiment::under::apart;
 
 /// An experiment with a boot line in its levels, on machines as they stand.
 fn declared() -> Experiment {

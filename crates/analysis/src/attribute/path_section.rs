@@ -1,9 +1,9 @@
 //! Wake-ups taken apart, as stored.
 
-use super::SourceText;
 use crate::attribute::Confidence;
-use crate::attribute::blocking::Blocking;
-use crate::attribute::path::Step;
+use crate::attribute::delay::Blocking;
+use crate::attribute::section::SourceText;
+use crate::attribute::step::Step;
 use crate::prio::Prio;
 use model::EventClass;
 use model::sample::ProbeKind;

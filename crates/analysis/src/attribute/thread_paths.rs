@@ -1,6 +1,7 @@
 //! Threads that are no probe's: their wake-ups, and what interrupted them, as stored.
 
-use super::{AttributedRow, PathSection};
+use crate::attribute::path_section::PathSection;
+use crate::attribute::section::AttributedRow;
 use serde::{Deserialize, Serialize};
 
 /// The wake-ups of a thread on one CPU.
