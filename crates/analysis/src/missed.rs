@@ -22,7 +22,7 @@ pub struct Charged {
 }
 
 /// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without releases.
-pub fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
+pub(crate) fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
     // The jobs of a task set wait for one another: a swallowed release is charged where the set is known.
     match record.probe {
         ProbeKind::Wakeup | ProbeKind::Periodic => {
@@ -40,7 +40,7 @@ pub fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
 /// Every release that passed unserved, in the order of the samples.
 ///
 /// `recorded` is the probe's own total: what it counts beyond the samples passed behind the last one.
-pub fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged> {
+pub(crate) fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged> {
     let period = period_ns.min(i64::MAX as u64) as i64;
     let mut charged = Vec::new();
     let mut before: Option<&Sample> = None;
@@ -72,7 +72,7 @@ fn untimely(sample: &Sample) -> bool {
 }
 
 /// First and last release of each row, ns.
-pub fn rows(charged: &[Charged]) -> Vec<[i64; 2]> {
+pub(crate) fn rows(charged: &[Charged]) -> Vec<[i64; 2]> {
     let rows = charged.chunk_by(|a, b| a.row == b.row);
     rows.filter_map(|row| Some([row.first()?.release_ns, row.last()?.release_ns])).collect()
 }

@@ -18,7 +18,7 @@ use model::sample::ProbeKind;
 use stats::stretches::Stretches;
 
 /// Length of the blocks in which events are counted for their dispersion, ns.
-pub const BLOCK_NS: i64 = 100_000_000;
+pub(crate) const BLOCK_NS: i64 = 100_000_000;
 /// The most blocks; longer windows get longer blocks.
 const MOST_BLOCKS: i64 = 20_000;
 

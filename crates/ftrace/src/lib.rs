@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
-pub mod buffer;
+mod buffer;
 mod compress;
 mod constants;
 mod convert;

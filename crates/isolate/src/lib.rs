@@ -6,7 +6,7 @@
 pub mod apply;
 pub mod head;
 mod heirs;
-pub mod notes;
+mod notes;
 pub mod persist;
 pub mod placed;
 pub mod revert;
@@ -15,7 +15,7 @@ pub mod standing;
 mod unknown;
 pub mod verify;
 pub mod watch;
-pub mod watched;
+mod watched;
 
 pub use unknown::unknown_group;
 

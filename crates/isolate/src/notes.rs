@@ -17,7 +17,7 @@ fn value<T: DeserializeOwned>(entry: &earlier_entry::Entry, id: &str) -> Option<
 }
 
 /// How each note is read.
-pub const OWNERS: &[Owner] =
+pub(crate) const OWNERS: &[Owner] =
     &[Owner::of::<Head>(), Owner::of::<Keeping>(), Owner::of::<Immovable>(), Owner::of::<Watched>()];
 
 impl Kind for Head {

@@ -9,7 +9,7 @@ const TRAILER: &str = "TRAILER!!!";
 
 /// What a name in the archive stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Node {
+pub(crate) enum Node {
     /// A directory.
     Dir,
     /// A regular file, its contents to follow.
@@ -37,7 +37,7 @@ impl Node {
 }
 
 /// An archive under construction.
-pub struct Writer<W: Write> {
+pub(crate) struct Writer<W: Write> {
     out: W,
     position: u64,
     next_inode: u32,
@@ -45,37 +45,43 @@ pub struct Writer<W: Write> {
 
 impl<W: Write> Writer<W> {
     /// Starts an archive; nothing is written before the first entry.
-    pub const fn new(out: W) -> Self {
+    pub(crate) const fn new(out: W) -> Self {
         Self { out, position: 0, next_inode: 1 }
     }
 
     /// Adds a directory with mode 0755.
-    pub fn dir(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn dir(&mut self, name: &str) -> io::Result<()> {
         self.entry(name, Node::Dir, 0o755, 0, &mut io::empty())
     }
 
     /// Adds a file. `mode` holds the permission bits.
-    pub fn file(&mut self, name: &str, mode: u32, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn file(&mut self, name: &str, mode: u32, data: &[u8]) -> io::Result<()> {
         self.entry(name, Node::File, mode, data.len() as u64, &mut { data })
     }
 
     /// Adds a file of `len` bytes from a reader; fewer bytes than promised are an error.
-    pub fn file_from(&mut self, name: &str, mode: u32, len: u64, data: &mut dyn Read) -> io::Result<()> {
+    pub(crate) fn file_from(
+        &mut self,
+        name: &str,
+        mode: u32,
+        len: u64,
+        data: &mut dyn Read,
+    ) -> io::Result<()> {
         self.entry(name, Node::File, mode, len, data)
     }
 
     /// Adds a symbolic link.
-    pub fn symlink(&mut self, name: &str, target: &str) -> io::Result<()> {
+    pub(crate) fn symlink(&mut self, name: &str, target: &str) -> io::Result<()> {
         self.entry(name, Node::Symlink, 0o777, target.len() as u64, &mut target.as_bytes())
     }
 
     /// Adds a character device with mode 0600.
-    pub fn char_dev(&mut self, name: &str, major: u32, minor: u32) -> io::Result<()> {
+    pub(crate) fn char_dev(&mut self, name: &str, major: u32, minor: u32) -> io::Result<()> {
         self.entry(name, Node::CharDev { major, minor }, 0o600, 0, &mut io::empty())
     }
 
     /// Ends the archive, and pads it to 512 bytes as every other writer does.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.next_inode = 0;
         self.header(TRAILER, 0, 0, (0, 0))?;
         self.pad(512)?;

@@ -9,12 +9,12 @@
 
 #![forbid(unsafe_code)]
 
-pub mod apt;
-pub mod arch;
+mod apt;
+mod arch;
 pub mod cache;
-pub mod cpio;
+mod cpio;
 pub mod elf;
-pub mod error;
+mod error;
 pub mod frame;
 pub mod guest;
 pub mod guest_config;
@@ -28,9 +28,9 @@ pub mod qemu;
 pub mod results;
 mod run;
 pub mod spec;
-pub mod stop;
+mod stop;
 pub mod version;
-pub mod vm;
+mod vm;
 mod workdir;
 
 pub use crate::stop::Stop;

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Why [`Vm::watch`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// QEMU ended by itself.
     Exited(ExitStatus),
     /// Killed: the time was over.
@@ -33,7 +33,7 @@ pub enum End {
 
 /// Limits of one boot.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Wall-clock limit.
     pub timeout: Duration,
     /// Limit until the first byte on the console.
@@ -42,7 +42,7 @@ pub struct Limits {
 
 /// A running QEMU.
 #[derive(Debug)]
-pub struct Vm {
+pub(crate) struct Vm {
     child: Child,
     started: Instant,
     console: Receiver<Vec<u8>>,
@@ -51,7 +51,7 @@ pub struct Vm {
 
 impl Vm {
     /// Starts QEMU. `words` is [`crate::qemu::command_line`]'s, `package` carries its first word.
-    pub fn start(launcher: &[OsString], words: &[OsString], package: &'static str) -> Result<Self> {
+    pub(crate) fn start(launcher: &[OsString], words: &[OsString], package: &'static str) -> Result<Self> {
         let mut all = launcher.iter().chain(words);
         let program = all.next().cloned().unwrap_or_default();
         let mut command = Command::new(&program);
@@ -82,13 +82,13 @@ impl Vm {
         Ok(Self { child, started: Instant::now(), console, complaints })
     }
 
-    /// Process id of the launcher or QEMU.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Streams the console until QEMU ends or has to be killed.
-    pub fn watch(&mut self, limits: Limits, stop: &Stop, console: &mut dyn FnMut(&[u8])) -> Result<End> {
+    pub(crate) fn watch(
+        &mut self,
+        limits: Limits,
+        stop: &Stop,
+        console: &mut dyn FnMut(&[u8]),
+    ) -> Result<End> {
         let mut silent = true;
         loop {
             match self.console.recv_timeout(POLL) {
@@ -126,14 +126,14 @@ impl Vm {
     }
 
     /// Kills QEMU and waits until it is gone.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         // Both fail only when it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
     /// What QEMU wrote to stderr. Only after [`Vm::watch`] has returned, or it waits for QEMU's end.
-    pub fn complaints(&mut self) -> String {
+    pub(crate) fn complaints(&mut self) -> String {
         self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn dropped_is_dead() {
         let vm = start("exec sleep 600");
-        let proc = format!("/proc/{}/stat", vm.id());
+        let proc = format!("/proc/{}/stat", vm.child.id());
         assert!(std::path::Path::new(&proc).exists());
         drop(vm);
         assert!(!std::path::Path::new(&proc).exists());

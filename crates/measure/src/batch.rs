@@ -30,7 +30,7 @@ pub struct Finished {
 }
 
 /// Sleeps until a time, or until asked to stop.
-pub fn wait_until(ring: &Ring, t_ns: i64) {
+pub(crate) fn wait_until(ring: &Ring, t_ns: i64) {
     const STEP_NS: i64 = 10_000_000;
     while clock::now_ns() < t_ns && !ring.stopped() {
         clock::sleep_until(t_ns.min(clock::now_ns() + STEP_NS));
@@ -39,7 +39,7 @@ pub fn wait_until(ring: &Ring, t_ns: i64) {
 
 /// Producer: stores a row, waiting for room. Gives up, with `false`, when the probe is asked to
 /// stop while the ring is full.
-pub fn push(ring: &mut Ring, t_ns: i64, value_ns: i64, flags: u32, missed: u64, own: &[i64]) -> bool {
+pub(crate) fn push(ring: &mut Ring, t_ns: i64, value_ns: i64, flags: u32, missed: u64, own: &[i64]) -> bool {
     let begin = u64::from(flags) | missed.min(0xfff) << FLAG_BITS;
     let own = own.iter().zip(0..).map(|(value, index)| (*value as u64, index, COLUMN));
     let row = std::iter::once((t_ns as u64, begin, BEGIN)).chain(own).chain([(value_ns as u64, 0, END)]);
@@ -56,7 +56,7 @@ pub fn push(ring: &mut Ring, t_ns: i64, value_ns: i64, flags: u32, missed: u64, 
 
 /// Records → rows.
 #[derive(Debug, Default)]
-pub struct BatchDrain {
+pub(crate) struct BatchDrain {
     row: Sample,
     own: Vec<i64>,
     seq: u64,
@@ -64,7 +64,7 @@ pub struct BatchDrain {
 
 impl BatchDrain {
     /// The row that a record completes, with the columns of the probe's own.
-    pub fn convert(&mut self, record: Record) -> Option<(Sample, &[i64])> {
+    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, &[i64])> {
         let Packed { value, kind, .. } = Packed::from_word(record.packed);
         match kind {
             BEGIN => {

@@ -7,7 +7,7 @@ use model::sample::{Sample, flag};
 
 /// What a converter has counted so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Releases that passed unserved (wake-up).
     pub missed: u64,
     /// ns that the loop was running (noise).
@@ -18,7 +18,7 @@ pub struct Tally {
 
 /// Wake-up records → samples.
 #[derive(Debug)]
-pub struct WakeupDrain {
+pub(crate) struct WakeupDrain {
     /// First release, in its clock, ns; the probe says which where that is not CLOCK_MONOTONIC.
     first_ns: i64,
     period_ns: i64,
@@ -35,13 +35,13 @@ const STEP_NS: i64 = 20_000;
 
 impl WakeupDrain {
     /// For releases `first + k · period`.
-    pub fn new(first_ns: i64, period_ns: i64) -> Self {
+    pub(crate) fn new(first_ns: i64, period_ns: i64) -> Self {
         let tally = Tally::default();
         Self { first_ns, period_ns, next_number: 0, seq: 0, moment: None, ahead_ns: None, tally }
     }
 
     /// The sample of a record; none where another record belongs to it.
-    pub fn convert(&mut self, record: Record) -> Option<Sample> {
+    pub(crate) fn convert(&mut self, record: Record) -> Option<Sample> {
         let Packed { value: number, kind, lost } = Packed::from_word(record.packed);
         if kind == wakeup::BEGIN {
             self.first_ns = record.stamp as i64;
@@ -81,7 +81,7 @@ impl WakeupDrain {
 
 /// Noise records → samples. Gaps wait until their stretch is closed, because only then the counter's rate is known.
 #[derive(Debug, Default)]
-pub struct NoiseDrain {
+pub(crate) struct NoiseDrain {
     gaps: Vec<(u64, Packed)>,
     frame: Option<(u8, u64, u64)>,
     open: Option<Moment>,
@@ -109,12 +109,12 @@ const ROUNDING_NS: i64 = 1_000;
 
 impl NoiseDrain {
     /// For a measurement that begins, once it has preheated, at this time.
-    pub fn new(measured_ns: i64) -> Self {
+    pub(crate) fn new(measured_ns: i64) -> Self {
         Self { measured_ns, ..Self::default() }
     }
 
     /// Takes a record; a closed stretch yields its samples to `emit`.
-    pub fn convert<E>(
+    pub(crate) fn convert<E>(
         &mut self,
         record: Record,
         mut emit: impl FnMut(Sample) -> Result<(), E>,

@@ -8,10 +8,11 @@ use model::sample::{Sample, flag};
 /// Records of the wake-up probe under SCHED_DEADLINE → samples. A probe to which the kernel refused that policy gives those of the
 /// ordinary loop.
 #[derive(Debug)]
-pub struct DeadlineDrain {
+pub(crate) struct DeadlineDrain {
     plain: WakeupDrain,
     period_ns: i64,
     release: Option<(i64, u16)>,
+    /// Estimates the releases from the wake-ups, where no deadline could be read.
     envelope: Option<Envelope>,
     next_number: u64,
     seq: u64,
@@ -32,18 +33,13 @@ struct Envelope {
 
 impl DeadlineDrain {
     /// For jobs a period apart; `plain` takes the records of a probe that was refused.
-    pub fn new(plain: WakeupDrain, period_ns: i64) -> Self {
+    pub(crate) fn new(plain: WakeupDrain, period_ns: i64) -> Self {
         let (release, envelope, tally) = (None, None, Tally::default());
         Self { plain, period_ns, release, envelope, next_number: 0, seq: 0, postponed: 0, tally }
     }
 
-    /// Whether the releases were taken from the wake-ups, because no deadline could be read.
-    pub fn guesses(&self) -> bool {
-        self.envelope.is_some()
-    }
-
     /// Takes a record; a job yields its sample to `emit`, with those that waited for it.
-    pub fn convert<E>(
+    pub(crate) fn convert<E>(
         &mut self,
         record: Record,
         mut emit: impl FnMut(Sample) -> Result<(), E>,
@@ -79,7 +75,7 @@ impl DeadlineDrain {
     }
 
     /// Gives out what waited for the warm-up to end: a probe that was stopped in it.
-    pub fn flush<E>(&mut self, mut emit: impl FnMut(Sample) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn flush<E>(&mut self, mut emit: impl FnMut(Sample) -> Result<(), E>) -> Result<(), E> {
         let Some(mut envelope) = self.envelope.take() else { return Ok(()) };
         let result = self.release_held(&mut envelope, &mut emit);
         self.envelope = Some(envelope);
@@ -174,7 +170,7 @@ mod tests {
         ]);
         let seen: Vec<_> = samples.iter().map(|one| (one.t_ns, one.value_ns, one.missed)).collect();
         assert_eq!(seen, [(50_000, 12, 0), (51_000, 2_500, 0), (54_500, -10, 2)]);
-        assert_eq!((drain.tally.missed, drain.tally.clock_error_ns, drain.guesses()), (2, 7, false));
+        assert_eq!((drain.tally.missed, drain.tally.clock_error_ns, drain.envelope.is_some()), (2, 7, false));
         assert_eq!(samples[0].flags, flag::FIRST | flag::WARM_UP);
     }
 
@@ -188,7 +184,7 @@ mod tests {
         ]);
         let seen: Vec<_> = samples.iter().map(|one| (one.t_ns, one.value_ns, one.missed)).collect();
         assert_eq!(seen, [(10_010, 20, 0), (11_010, 0, 0), (14_010, 5, 2)]);
-        assert!(drain.guesses());
+        assert!(drain.envelope.is_some());
         // Stopped while it warms up, it still gives out what it holds.
         (drain, samples) = deadline_samples(&[
             record(0, 0, wakeup_deadline::ENVELOPE, 0),

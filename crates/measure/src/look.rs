@@ -14,7 +14,7 @@ use std::path::Path;
 use sys::{Error, clock};
 
 /// Polling interval: ten clock ticks of a kernel with the slowest.
-pub const DISTANCE_NS: i64 = 100_000_000;
+pub(crate) const DISTANCE_NS: i64 = 100_000_000;
 /// Looks that are remembered for contexts: a minute and more.
 const REMEMBERED: usize = 700;
 

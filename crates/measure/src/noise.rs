@@ -14,16 +14,16 @@ use sys::clock;
 use sys::counter::{self, Counter, Pair};
 
 /// Stamp = start of a gap in ticks, value = its length in ticks.
-pub const GAP: u8 = 0;
+pub(crate) const GAP: u8 = 0;
 /// Opens a stretch: stamp = ticks, value = error in ns; the [`CLOCK`] record follows.
-pub const OPEN: u8 = 1;
+pub(crate) const OPEN: u8 = 1;
 /// Closes a stretch; like [`OPEN`].
-pub const CLOSE: u8 = 2;
+pub(crate) const CLOSE: u8 = 2;
 /// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
-pub const CLOCK: u8 = 3;
+pub(crate) const CLOCK: u8 = 3;
 /// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns at which it began, value = its length
 /// in ns. It is a gap, and belongs to the stretch.
-pub const LATE: u8 = 4;
+pub(crate) const LATE: u8 = 4;
 
 /// How long before a stretch the probe wakes up, to spin until it begins: so long may its own wake-up take without being taken for
 /// noise.
@@ -34,7 +34,7 @@ const CALIBRATION_TURNS: usize = 4096;
 
 /// The counter that the loop reads, and what its ticks mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dial {
+pub(crate) struct Dial {
     /// The counter.
     pub counter: Counter,
     /// Ticks in a ns.
@@ -47,7 +47,7 @@ pub struct Dial {
 
 /// What the probe has prepared before its window.
 #[derive(Debug)]
-pub struct Gear {
+pub(crate) struct Gear {
     /// The counter.
     pub dial: Dial,
     /// What the kernel counts for the thread.
@@ -57,7 +57,7 @@ pub struct Gear {
 impl Dial {
     /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
     /// at least 500 ns: less than any interrupt costs.
-    pub fn calibrate(spec: &NoiseSpec) -> Self {
+    pub(crate) fn calibrate(spec: &NoiseSpec) -> Self {
         const LEAST_NS: f64 = 500.0;
         let counter = Counter::choose();
         let ticks_per_ns = ticks_per_ns(counter);
@@ -71,18 +71,18 @@ impl Dial {
     }
 
     /// The smallest turn in ns.
-    pub fn least_turn_ns(self) -> f64 {
+    pub(crate) fn least_turn_ns(self) -> f64 {
         self.least_turn_ticks as f64 / self.ticks_per_ns
     }
 
     /// The threshold in ns.
-    pub fn threshold_ns(self) -> u64 {
+    pub(crate) fn threshold_ns(self) -> u64 {
         (self.threshold_ticks as f64 / self.ticks_per_ns).round() as u64
     }
 }
 
 /// What one read of each counter costs on this CPU, ns, by name. An ordered read (RDTSCP) is what others take; it may trap.
-pub fn read_costs() -> BTreeMap<String, f64> {
+pub(crate) fn read_costs() -> BTreeMap<String, f64> {
     let cost = |counter: Counter| (counter.name().to_owned(), counter.read_cost_ns());
     let ordered = counter::ordered_read_cost_ns().map(|ns| ("rdtscp".to_owned(), ns));
     [cost(Counter::Cpu), cost(Counter::Monotonic)].into_iter().chain(ordered).collect()
@@ -114,7 +114,13 @@ fn ticks_per_ns(counter: Counter) -> f64 {
 /// Runs stretches of `spin_ns` with pauses of `pause_ns` until the end or until asked to stop:
 /// first those of the preheat, then, begun anew, those of the measurement. Only the latter's turns
 /// count.
-pub fn run(ring: &mut Ring, spec: &NoiseSpec, gear: &Gear, start_ns: i64, duration_ns: i64) -> LoopResult {
+pub(crate) fn run(
+    ring: &mut Ring,
+    spec: &NoiseSpec,
+    gear: &Gear,
+    start_ns: i64,
+    duration_ns: i64,
+) -> LoopResult {
     let end_ns = start_ns + duration_ns;
     let measured_ns = start_ns + (spec.preheat_ns as i64).min(duration_ns);
     let mut load = Load::new(spec.memmove_bytes);

@@ -11,7 +11,7 @@ use sys::relax::relax;
 
 /// Reads a counter neither before what precedes it in the program nor after what follows: between two CPUs the order is the meaning.
 #[inline(always)]
-pub fn stamp(counter: Counter) -> u64 {
+pub(crate) fn stamp(counter: Counter) -> u64 {
     match counter {
         Counter::Cpu => ordered(),
         // The vDSO orders its own read.
@@ -45,11 +45,11 @@ fn ordered() -> u64 {
 }
 
 /// Rounds of one measurement: about a tenth of a millisecond between cores of one package.
-pub const ROUNDS: u64 = 512;
+pub(crate) const ROUNDS: u64 = 512;
 
 /// What the two sides write to, each on a cache line pair of its own.
 #[derive(Debug, Default)]
-pub struct Table {
+pub(crate) struct Table {
     ping: Line,
     pong: Line,
 }
@@ -63,7 +63,7 @@ struct Line {
 
 /// One round, in ticks: the leader's stamps around the follower's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
+pub(crate) struct Round {
     /// The leader, before.
     pub sent: u64,
     /// The follower.
@@ -73,7 +73,7 @@ pub struct Round {
 }
 
 /// The leader's side. The follower must be there, and runs [`follow`].
-pub fn lead(table: &Table, counter: Counter) -> Vec<Round> {
+pub(crate) fn lead(table: &Table, counter: Counter) -> Vec<Round> {
     let mut rounds = vec![Round { sent: 1, remote: 1, back: 1 }; ROUNDS as usize];
     for (number, round) in (1..).zip(&mut rounds) {
         round.sent = stamp(counter);
@@ -88,7 +88,7 @@ pub fn lead(table: &Table, counter: Counter) -> Vec<Round> {
 }
 
 /// The follower's side.
-pub fn follow(table: &Table, counter: Counter) {
+pub(crate) fn follow(table: &Table, counter: Counter) {
     for number in 1..=ROUNDS {
         while table.ping.round.load(Ordering::Acquire) < number {
             relax();
@@ -110,7 +110,7 @@ pub struct Offset {
 /// The offset that all rounds allow; none without rounds.
 ///
 /// Where no offset satisfies all of them (the counters drift or jump), the bound covers both rounds that contradict one another most.
-pub fn offset(rounds: &[Round]) -> Option<Offset> {
+pub(crate) fn offset(rounds: &[Round]) -> Option<Offset> {
     let interval = |round: &Round| {
         (round.remote.wrapping_sub(round.back) as i64, round.remote.wrapping_sub(round.sent) as i64)
     };
@@ -126,7 +126,7 @@ pub fn offset(rounds: &[Round]) -> Option<Offset> {
 }
 
 /// One offset for the time between two measurements: their middle; the bound covers both.
-pub fn between(before: Offset, after: Offset) -> Offset {
+pub(crate) fn between(before: Offset, after: Offset) -> Offset {
     let (low, high) = (before.ticks.min(after.ticks), before.ticks.max(after.ticks));
     let apart = high.abs_diff(low);
     Offset { ticks: low + (apart / 2) as i64, bound: before.bound.max(after.bound) + apart.div_ceil(2) }

@@ -13,23 +13,23 @@ use std::fs::File;
 use sys::clock;
 
 /// First record of an interval: stamp = its start, CLOCK_MONOTONIC ns; value = [`ReadBy`].
-pub const BEGAN: u8 = 5;
+pub(crate) const BEGAN: u8 = 5;
 /// stamp = its end, CLOCK_MONOTONIC ns; value = SMIs, or [`NOT_READ`].
-pub const ENDED: u8 = 6;
+pub(crate) const ENDED: u8 = 6;
 /// stamp = growth of the run delay, ns; value = times the thread got a CPU, or [`NOT_READ`] for both.
-pub const DELAY: u8 = 7;
+pub(crate) const DELAY: u8 = 7;
 /// stamp = voluntary context switches; value = involuntary ones.
-pub const SWITCHES: u8 = 8;
+pub(crate) const SWITCHES: u8 = 8;
 /// stamp = minor faults; value = major faults.
-pub const FAULTS: u8 = 9;
+pub(crate) const FAULTS: u8 = 9;
 /// Last record: stamp = CPU time, ns.
-pub const CPU_TIME: u8 = 10;
+pub(crate) const CPU_TIME: u8 = 10;
 /// Stands for a counter that this machine does not have: the largest value that a record holds.
-pub const NOT_READ: u64 = (1 << 44) - 1;
+pub(crate) const NOT_READ: u64 = (1 << 44) - 1;
 
 /// The open files.
 #[derive(Debug)]
-pub struct Own {
+pub(crate) struct Own {
     schedstat: Option<File>,
     /// The counter of SMIs.
     pub smi: Smi,
@@ -37,7 +37,7 @@ pub struct Own {
 
 /// One reading.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Reading {
+pub(crate) struct Reading {
     t_ns: i64,
     delay: Option<[u64; 2]>,
     switches: [u64; 2],
@@ -48,12 +48,12 @@ pub struct Reading {
 
 impl Own {
     /// Opens what there is, for the calling thread on this CPU.
-    pub fn open(cpu: u32) -> Self {
+    pub(crate) fn open(cpu: u32) -> Self {
         Self { schedstat: File::open("/proc/thread-self/schedstat").ok(), smi: Smi::open(cpu) }
     }
 
     /// Reads all of it; a few system calls.
-    pub fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> Reading {
         let (faults, switches) = clock::thread_usage().unwrap_or_default();
         let mut text = [0u8; 96];
         let delay = self.schedstat.as_ref().and_then(|file| {
@@ -67,14 +67,19 @@ impl Own {
 
 /// Run delay in ns and arrivals, of the three numbers of schedstat. All zero: this kernel does not
 /// count.
-pub fn run_delay(schedstat: &str) -> Option<[u64; 2]> {
+pub(crate) fn run_delay(schedstat: &str) -> Option<[u64; 2]> {
     let mut words = schedstat.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let (cpu_ns, delay_ns, arrivals) = (words.next()??, words.next()??, words.next()??);
     (cpu_ns + arrivals > 0).then_some([delay_ns, arrivals])
 }
 
 /// Stores how the counters grew from one reading to the next. `store` waits for room: without its other records one is of no use.
-pub fn report(earlier: &Reading, later: &Reading, read_by: ReadBy, mut store: impl FnMut(u64, u64, u8)) {
+pub(crate) fn report(
+    earlier: &Reading,
+    later: &Reading,
+    read_by: ReadBy,
+    mut store: impl FnMut(u64, u64, u8),
+) {
     let grown = |kind: fn(&Reading) -> u64| kind(later).saturating_sub(kind(earlier));
     let smi = earlier.smi.zip(later.smi).map_or(NOT_READ, |(before, after)| after.saturating_sub(before));
     let delay = earlier.delay.zip(later.delay);
@@ -90,7 +95,7 @@ pub fn report(earlier: &Reading, later: &Reading, read_by: ReadBy, mut store: im
 }
 
 /// Stores a record of [`report`] in the ring, waiting for room.
-pub fn push(ring: &mut Ring, stamp: u64, value: u64, kind: u8) {
+pub(crate) fn push(ring: &mut Ring, stamp: u64, value: u64, kind: u8) {
     while !ring.push_or_wait(stamp, value, kind) && !ring.stopped() {
         clock::sleep_until(clock::now_ns() + 1_000_000);
     }
@@ -98,13 +103,13 @@ pub fn push(ring: &mut Ring, stamp: u64, value: u64, kind: u8) {
 
 /// Puts the records of [`report`] together again.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub(crate) struct Assembler {
     growth: Growth,
 }
 
 impl Assembler {
     /// Takes a record; the last of an interval gives its growth.
-    pub fn add(&mut self, stamp: u64, value: u64, kind: u8) -> Option<Growth> {
+    pub(crate) fn add(&mut self, stamp: u64, value: u64, kind: u8) -> Option<Growth> {
         let read = |count: u64| (count != NOT_READ).then_some(count);
         let growth = &mut self.growth;
         match kind {

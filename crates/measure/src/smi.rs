@@ -14,7 +14,7 @@ const MSR_SMI_COUNT: u64 = 0x34;
 
 /// Where SMIs are counted.
 #[derive(Debug)]
-pub enum Smi {
+pub(crate) enum Smi {
     /// The model-specific register.
     Msr(File),
     /// perf's event, of this thread.
@@ -25,7 +25,7 @@ pub enum Smi {
 
 impl Smi {
     /// The counter of this CPU, for the calling thread, which is pinned there.
-    pub fn open(cpu: u32) -> Self {
+    pub(crate) fn open(cpu: u32) -> Self {
         let by_msr = msr(cpu).map(Self::Msr);
         by_msr.unwrap_or_else(|msr| match perf() {
             Ok(counter) => Self::Perf(counter),
@@ -34,7 +34,7 @@ impl Smi {
     }
 
     /// SMIs so far.
-    pub fn read(&self) -> Option<u64> {
+    pub(crate) fn read(&self) -> Option<u64> {
         match self {
             Self::Msr(file) => read_msr(file).ok(),
             Self::Perf(counter) => {
@@ -47,7 +47,7 @@ impl Smi {
     }
 
     /// Its name, or why there is none.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Msr(_) => "MSR 0x34".to_owned(),
             Self::Perf(_) => "perf msr/smi/".to_owned(),

@@ -21,14 +21,14 @@ const END: u8 = 1;
 const SWITCHES: u8 = 2;
 
 /// The columns of a job besides those that every sample has.
-pub const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
+pub(crate) const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
 
 /// The longest time a job continues to burn after the window was ended early.
 const LONGEST_BURN_NS: i64 = 10_000_000;
 
 /// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
 /// until asked to stop.
-pub fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+pub(crate) fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let first = start_ns + spec.offset_ns;
     let length_ns = (duration_ns - spec.offset_ns).max(0) as u64;
     let wanted = length_ns.div_ceil(spec.period_ns as u64) as i64;
@@ -108,7 +108,7 @@ fn involuntary_switches() -> u64 {
 
 /// Records of jobs → samples: response times from the release, with [`COLUMNS`].
 #[derive(Debug)]
-pub struct TasksetDrain {
+pub(crate) struct TasksetDrain {
     first_ns: i64,
     period_ns: i64,
     next_number: u64,
@@ -119,12 +119,12 @@ pub struct TasksetDrain {
 
 impl TasksetDrain {
     /// For releases `first + k · period`.
-    pub fn new(first_ns: i64, period_ns: i64) -> Self {
+    pub(crate) fn new(first_ns: i64, period_ns: i64) -> Self {
         Self { first_ns, period_ns, next_number: 0, seq: 0, begun: None, ended: None }
     }
 
     /// The sample of a job and its own columns, with the last of its records.
-    pub fn convert(&mut self, record: Record) -> Option<(Sample, [i64; COLUMNS.len()])> {
+    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, [i64; COLUMNS.len()])> {
         let packed = Packed::from_word(record.packed);
         match packed.kind {
             START => self.begun = Some((record.stamp as i64, packed)),

@@ -10,17 +10,17 @@ use sys::clock::{self, ClockId};
 
 /// Kind of a record that statistics include: stamp = when the task ran, in the clock of the
 /// releases, ns; value = number of the release.
-pub const SERVED: u8 = 0;
+pub(crate) const SERVED: u8 = 0;
 /// The same, while warming up.
-pub const WARM_UP: u8 = 1;
+pub(crate) const WARM_UP: u8 = 1;
 /// Precedes either where the releases are not in CLOCK_MONOTONIC: stamp = CLOCK_MONOTONIC ns of the same moment.
-pub const MOMENT: u8 = 2;
+pub(crate) const MOMENT: u8 = 2;
 /// Precedes them all there: stamp = the first release, in its clock, ns.
-pub const BEGIN: u8 = 3;
+pub(crate) const BEGIN: u8 = 3;
 
 /// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
 /// until asked to stop.
-pub fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+pub(crate) fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let mut first = start_ns + spec.offset_ns;
     if spec.clock != ClockId::Monotonic {
         first += spec.clock.now_ns() - clock::now_ns();

@@ -16,28 +16,28 @@ use sys::{clock, sched};
 
 /// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far it may be off, ns. The record that
 /// follows has the CLOCK_MONOTONIC time at which the task ran, and the number of the release.
-pub const RELEASE: u8 = 4;
+pub(crate) const RELEASE: u8 = 4;
 /// As [`RELEASE`], of a job that ran out of its reserved runtime before its deadline could be read: the kernel had postponed the deadline by
 /// then, by whole periods, which are taken off again.
-pub const POSTPONED: u8 = 6;
+pub(crate) const POSTPONED: u8 = 6;
 /// Precedes them all where no deadline can be read: what follows has no [`RELEASE`]; stamp = first wake-up, CLOCK_MONOTONIC ns.
-pub const ENVELOPE: u8 = 5;
+pub(crate) const ENVELOPE: u8 = 5;
 
 /// What the loop needs besides its order.
 #[derive(Debug)]
-pub struct Releases {
+pub(crate) struct Releases {
     reservation: Reservation,
     reader: Result<DeadlineReader, String>,
 }
 
 impl Releases {
     /// For the calling thread, which is under SCHED_DEADLINE with this reservation.
-    pub fn open(reservation: Reservation) -> Self {
+    pub(crate) fn open(reservation: Reservation) -> Self {
         Self { reservation, reader: DeadlineReader::open() }
     }
 
     /// Why deadlines cannot be read.
-    pub fn unread(&self) -> Option<&str> {
+    pub(crate) fn unread(&self) -> Option<&str> {
         self.reader.as_ref().err().map(String::as_str)
     }
 
@@ -71,7 +71,7 @@ pub(super) struct Release {
 }
 
 /// Serves the releases of a window until its end or until asked to stop.
-pub fn run(
+pub(crate) fn run(
     ring: &mut Ring,
     spec: &WakeupSpec,
     releases: &Releases,

@@ -6,15 +6,15 @@
 
 pub mod boot;
 pub mod booted;
-pub mod class;
+mod class;
 pub mod clocks;
 mod columns;
 pub mod context;
 pub mod cpu_states;
 pub mod cpus;
-pub mod error;
+mod error;
 pub mod events;
-pub mod finding;
+mod finding;
 pub mod fix;
 pub mod foreign;
 pub mod frequency;

@@ -13,7 +13,6 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use model::groups::by_tid;
-use model::store;
 use report::export::{InOrder, other_sources};
 use serde_json::json;
 use std::collections::HashMap;

@@ -14,7 +14,6 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::run::{ProbeRecord, Run};
 use model::sample::flag;
 use model::samples_file::{SampleColumns, read_all_columns};
-use model::store;
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sys::{Error, tracefs};
 
 /// What an instance is for.
-pub struct Order<'a> {
+pub(crate) struct Order<'a> {
     /// Name of the instance.
     pub name: &'a str,
     /// Which events of the catalogue.
@@ -33,7 +33,7 @@ pub struct Order<'a> {
 }
 
 /// A private instance with its events enabled.
-pub struct Buffer {
+pub(crate) struct Buffer {
     instance: Instance,
     /// What the session knows it by.
     pub target: String,
@@ -54,7 +54,7 @@ pub struct Buffer {
 
 /// What was taken out of an instance.
 #[derive(Default)]
-pub struct Drained {
+pub(crate) struct Drained {
     /// CPU and raw pages.
     pub files: Vec<(u32, PathBuf)>,
     /// The kernel's account of each CPU.
@@ -63,7 +63,7 @@ pub struct Drained {
 
 impl Buffer {
     /// Makes the instance and enables its events, with `tracing_on` still off.
-    pub fn create(
+    pub(crate) fn create(
         session: &mut Session,
         tracefs: &Path,
         catalogue: &EventCatalogue,
@@ -92,7 +92,7 @@ impl Buffer {
     }
 
     /// Starts to take pages of this size out of the buffers.
-    pub fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
+    pub(crate) fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
         let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, page_bytes, &self.scratch)?;
         self.reader = Some(reader);
         Ok(())
@@ -110,17 +110,17 @@ impl Buffer {
     }
 
     /// Starts or stops recording.
-    pub fn record(&self, on: bool) -> Result<(), Error> {
+    pub(crate) fn record(&self, on: bool) -> Result<(), Error> {
         self.instance.record(on)
     }
 
     /// Whether the reader has died.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.reader.as_ref().is_some_and(Reader::failed)
     }
 
     /// Takes out the rest, recording being off.
-    pub fn drain(&mut self) -> Result<Drained, Error> {
+    pub(crate) fn drain(&mut self) -> Result<Drained, Error> {
         let lanes = match self.reader.take() {
             Some(reader) => reader.finish()?,
             None => Vec::new(),
@@ -133,7 +133,7 @@ impl Buffer {
     }
 
     /// CPU and text of `per_cpu/cpuN/stats`.
-    pub fn stats(&self) -> Result<Vec<(u32, String)>, Error> {
+    pub(crate) fn stats(&self) -> Result<Vec<(u32, String)>, Error> {
         let text = |cpu: &u32| {
             let path = self.instance.path.join(format!("per_cpu/cpu{cpu}/stats"));
             tracefs::read(&path).map(|text| (*cpu, text))
@@ -142,7 +142,7 @@ impl Buffer {
     }
 
     /// Removes raw pages and the instance.
-    pub fn remove(self, session: &mut Session) -> Result<(), Error> {
+    pub(crate) fn remove(self, session: &mut Session) -> Result<(), Error> {
         fs::remove_dir_all(&self.scratch)
             .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
         self.instance.disable_events()?;

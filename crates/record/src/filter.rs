@@ -19,7 +19,7 @@ impl Filter {
 }
 
 /// The filters to try for an event on a side, narrowest first; none at the end: unfiltered.
-pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
+pub(crate) fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
     let own = spec.filter.clone();
     let aims = side == Side::Sender && (spec.aims.is_some() || spec.aims_set.is_some());
     let aimed = aimed(spec, measured).filter(|_| aims);
@@ -37,7 +37,7 @@ pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
 
 /// What holds of events on these CPUs alone. A trigger needs it: unlike the event itself it acts on
 /// every CPU, whatever `tracing_cpumask` says.
-pub fn on_cpus(cpus: &Cpus) -> String {
+pub(crate) fn on_cpus(cpus: &Cpus) -> String {
     within("CPU", cpus).join(" || ")
 }
 

@@ -5,19 +5,19 @@
 //! is enabled and settled before the first window, because enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`.
 //! See `Documentation/trace/ftrace.rst`, "Instances".
 
-pub mod buffer;
+mod buffer;
 pub mod changes;
 pub mod cost;
-pub mod filter;
+mod filter;
 mod groups;
 pub mod instance;
 pub mod kprobe;
 pub mod plant;
 mod programs;
 pub mod provoke;
-pub mod reader;
+mod reader;
 pub mod recorder;
 mod ring;
 pub mod snapshots;
-pub mod symbols;
+mod symbols;
 pub mod tasks;

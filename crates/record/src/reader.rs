@@ -42,7 +42,7 @@ impl Pace {
 
 /// One CPU's raw pages on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawPages {
+pub(crate) struct RawPages {
     /// The CPU.
     pub cpu: u32,
     /// The file.
@@ -104,7 +104,7 @@ impl Lane {
 }
 
 /// The thread that reads while windows are open.
-pub struct Reader {
+pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
     /// Taken when it is joined.
     thread: Option<JoinHandle<Result<Vec<RawPages>, Error>>>,
@@ -113,7 +113,7 @@ pub struct Reader {
 impl Reader {
     /// Reads `per_cpu/cpuN/trace_pipe_raw` of the instance into `cpuN.raw` files in `dir`. Each
     /// buffer holds `buffer_kib` in pages of so many bytes.
-    pub fn start(
+    pub(crate) fn start(
         instance: &Path,
         cpus: &[u32],
         buffer_kib: u64,
@@ -147,12 +147,12 @@ impl Reader {
     }
 
     /// Whether the reader has given up; its reason comes with [`Reader::finish`].
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Reads what is left, recording being off, and gives each CPU's file.
-    pub fn finish(mut self) -> Result<Vec<RawPages>, Error> {
+    pub(crate) fn finish(mut self) -> Result<Vec<RawPages>, Error> {
         self.join().unwrap_or_else(|| Err(Error::failed("the trace reader", "its thread panicked")))
     }
 

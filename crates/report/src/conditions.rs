@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Condition {
+pub(crate) struct Condition {
     /// What it is about.
     pub name: &'static str,
     /// What it was; ASCII.
@@ -18,7 +18,7 @@ pub struct Condition {
 }
 
 /// All of them, in the order in which a reader asks.
-pub fn conditions(document: &Document) -> Vec<Condition> {
+pub(crate) fn conditions(document: &Document) -> Vec<Condition> {
     let strong = |name, text| Condition { name, text, weak: false };
     let (run, machine) = (&document.run, &document.machine.machine);
     let mut all = vec![

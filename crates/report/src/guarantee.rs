@@ -94,7 +94,7 @@ pub struct Guarantee {
 }
 
 /// Draws the conclusion for the published set of three tasks.
-pub fn guarantee(run: &Run, machine: &Machine, analysis: &Analysis) -> Guarantee {
+pub(crate) fn guarantee(run: &Run, machine: &Machine, analysis: &Analysis) -> Guarantee {
     for_set(&IEEE_ACCESS_2020, run, machine, analysis)
 }
 

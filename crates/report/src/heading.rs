@@ -3,7 +3,7 @@
 use model::{Cpus, Run};
 
 /// The verb as typed: `assess`, `measure ipi`. Of a command without one, what made every run before there were others.
-pub fn verb(run: &Run) -> String {
+pub(crate) fn verb(run: &Run) -> String {
     let mut words = run.command.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
     match words.next() {
         Some(first @ ("measure" | "graph" | "trace")) => {
@@ -19,12 +19,12 @@ pub(crate) const WATCH: &str = "trace watch";
 
 /// Whether it only measured: no idle controls, no disturbance, nothing to compare. A watched
 /// program by itself is no question of isolation.
-pub fn is_measurement(run: &Run) -> bool {
+pub(crate) fn is_measurement(run: &Run) -> bool {
     ["measure", "graph", WATCH].iter().any(|first| verb(run).starts_with(first))
 }
 
 /// The heading of the page.
-pub fn title(run: &Run) -> String {
+pub(crate) fn title(run: &Run) -> String {
     let on = cpus(&run.measured_cpus);
     match verb(run).as_str() {
         "measure wakeup" => format!("Wake-up latency on {on}"),

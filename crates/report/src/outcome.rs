@@ -48,7 +48,7 @@ impl Outcome {
 /// 3. the task set misses a deadline under the observed jitter.
 ///
 /// Withheld verdicts are no findings: they are shown as what they are, and the run proves nothing by them.
-pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> Outcome {
+pub(crate) fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> Outcome {
     let mut reasons = Vec::new();
     let worse = analysis.comparisons.iter().filter(|comparison| is_finding(comparison)).count();
     if worse > 0 {
@@ -73,7 +73,7 @@ pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee)
 /// A measurement is a finding where a task missed a deadline or a job gave a wrong output, as its
 /// own verb then exits with 2. Nothing else is judged; the audit that it stores shows the
 /// conditions.
-pub fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
+pub(crate) fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
     let late = analysis.taskset.iter().flat_map(|one| [one.figures.late, one.figures.missed]);
     let late = late.fold(0, u64::saturating_add);
     let outputs = run.probes.iter().filter_map(|record| record.jobs.as_ref());

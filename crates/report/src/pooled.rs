@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The events of one class in the requested windows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pooled {
+pub(crate) struct Pooled {
     /// The class.
     pub class: EventClass,
     /// Whether every one of the windows could see the class, so that zero means zero.
@@ -31,17 +31,17 @@ pub struct Pooled {
 
 impl Pooled {
     /// Events per CPU and second; 0 where nothing was measured.
-    pub fn per_s(&self) -> f64 {
+    pub(crate) fn per_s(&self) -> f64 {
         self.over_seconds(self.count as f64)
     }
 
     /// ns taken per CPU and second.
-    pub fn net_ns_per_s(&self) -> f64 {
+    pub(crate) fn net_ns_per_s(&self) -> f64 {
         self.over_seconds(self.net_ns as f64)
     }
 
     /// 95 % upper bound of the rate where nothing was counted: 3/T (Hanley and Lippman-Hand 1983, rule of three).
-    pub fn zero_bound_per_s(&self) -> Option<f64> {
+    pub(crate) fn zero_bound_per_s(&self) -> Option<f64> {
         (self.count == 0 && self.observable && self.duration_ns > 0).then(|| self.over_seconds(3.0))
     }
 
@@ -53,13 +53,18 @@ impl Pooled {
 /// The probe whose windows say what a class costs. The busy loop always wants the CPU, so what else
 /// runs there is stolen from it. A sleeping task loses nothing to what runs meanwhile. Wake-up
 /// windows are used only where no noise window was traced.
-pub fn cost_probe(analysis: &Analysis) -> Option<ProbeKind> {
+pub(crate) fn cost_probe(analysis: &Analysis) -> Option<ProbeKind> {
     let traced = |probe| analysis.events.iter().any(|window| window.probe == probe);
     [ProbeKind::Noise, ProbeKind::Wakeup].into_iter().find(|&probe| traced(probe))
 }
 
 /// Pools one class over the windows of a phase, those of one probe or of both.
-pub fn pooled(analysis: &Analysis, phase: &str, probe: Option<ProbeKind>, class: EventClass) -> Pooled {
+pub(crate) fn pooled(
+    analysis: &Analysis,
+    phase: &str,
+    probe: Option<ProbeKind>,
+    class: EventClass,
+) -> Pooled {
     let windows = analysis.events.iter().filter(|window| window.phase == phase);
     let windows = windows.filter(|window| probe.is_none_or(|probe| window.probe == probe));
     let mut sum = Pooled {
@@ -113,7 +118,7 @@ fn add<'a>(sum: &mut Pooled, labels: &mut BTreeMap<&'a str, (u64, u64)>, window:
 }
 
 /// The row of a class in one window.
-pub fn find(window: &WindowEvents, class: EventClass) -> Option<&ClassCount> {
+pub(crate) fn find(window: &WindowEvents, class: EventClass) -> Option<&ClassCount> {
     window.classes.iter().find(|row| row.class == class)
 }
 

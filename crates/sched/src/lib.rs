@@ -77,7 +77,7 @@ mod largest;
 pub mod locks;
 mod order;
 pub mod overheads;
-pub mod overheads_error;
+mod overheads_error;
 pub mod paper_sets;
 mod partition;
 pub mod probabilistic;

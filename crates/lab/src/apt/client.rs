@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// A prepared private apt for one suite and architecture.
 #[derive(Debug)]
-pub struct Apt {
+pub(crate) struct Apt {
     dir: PathBuf,
     suite: String,
     stop: Stop,
@@ -24,7 +24,13 @@ pub struct Apt {
 impl Apt {
     /// Writes the configuration below `cache`; fetches nothing. `etc_apt` is the machine's (`/etc/apt`); `stop` ends
     /// whatever is running later on.
-    pub fn prepare(cache: &Path, etc_apt: &Path, suite: &str, arch: Arch, stop: &Stop) -> Result<Self> {
+    pub(crate) fn prepare(
+        cache: &Path,
+        etc_apt: &Path,
+        suite: &str,
+        arch: Arch,
+        stop: &Stop,
+    ) -> Result<Self> {
         let text = sources::retarget(&sources::read_machine(etc_apt), suite, arch.debian());
         if text.is_empty() {
             return Err(Error::NoMirror { dir: etc_apt.to_path_buf(), suite: suite.into() });
@@ -41,24 +47,24 @@ impl Apt {
     }
 
     /// Whether package lists have ever been fetched.
-    pub fn has_lists(&self) -> bool {
+    pub(crate) fn has_lists(&self) -> bool {
         self.stamp().exists()
     }
 
     /// Fetches the package lists.
-    pub fn update(&self) -> Result<()> {
+    pub(crate) fn update(&self) -> Result<()> {
         APT_GET.run(&mut self.command_get(["update", "-q"]), &self.stop)?;
         fs::write(self.stamp(), "").context("write", self.stamp())
     }
 
     /// Names of all packages that begin with `prefix`.
-    pub fn package_names(&self, prefix: &str) -> Result<Vec<String>> {
+    pub(crate) fn package_names(&self, prefix: &str) -> Result<Vec<String>> {
         let text = APT_CACHE.run(&mut self.command_cache(["pkgnames", prefix]), &self.stop)?;
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
     /// Versions of a package that the mirrors claim to have, the newest first.
-    pub fn versions(&self, package: &str) -> Result<Vec<String>> {
+    pub(crate) fn versions(&self, package: &str) -> Result<Vec<String>> {
         let text = APT_CACHE.run(&mut self.command_cache(["madison", package]), &self.stop)?;
         let mut versions: Vec<String> = text
             .lines()
@@ -72,7 +78,7 @@ impl Apt {
 
     /// Downloads one package into the empty directory `into` and returns the file. apt checks it against the signed
     /// lists.
-    pub fn download(&self, package: &str, version: &str, into: &Path) -> Result<PathBuf> {
+    pub(crate) fn download(&self, package: &str, version: &str, into: &Path) -> Result<PathBuf> {
         let mut command = self.command_get(["download", "-q", &format!("{package}={version}")]);
         APT_GET.run(command.current_dir(into), &self.stop)?;
         deb_files(into)?.into_iter().next().ok_or_else(|| Error::ProgramFailed {
@@ -83,7 +89,7 @@ impl Apt {
     }
 
     /// Downloads packages with everything they depend on, and returns the files. Reuses what was fetched before.
-    pub fn download_with_dependencies(&self, packages: &[String]) -> Result<Vec<PathBuf>> {
+    pub(crate) fn download_with_dependencies(&self, packages: &[String]) -> Result<Vec<PathBuf>> {
         let archives = self.dir.join("archives");
         for old in deb_files(&archives)? {
             // A version from an earlier index would be unpacked beside the new one.
@@ -96,7 +102,7 @@ impl Apt {
     }
 
     /// The suite this apt was prepared for.
-    pub fn suite(&self) -> &str {
+    pub(crate) fn suite(&self) -> &str {
         &self.suite
     }
 

@@ -10,5 +10,4 @@
 mod client;
 mod sources;
 
-pub use client::Apt;
-pub use sources::{Source, parse_deb822, parse_one_line, retarget};
+pub(crate) use client::Apt;

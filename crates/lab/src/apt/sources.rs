@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// One stanza: where, and the fields that apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub(crate) struct Source {
     /// `URIs`.
     pub uris: Vec<String>,
     /// `Suites`.
@@ -43,7 +43,7 @@ const POCKETS: [&str; 3] = ["", "-updates", "-security"];
 
 /// Parses the deb822 style (`*.sources`): stanzas apart by blank lines, `Key: value`, continuation lines indented.
 /// Disabled stanzas and source-package stanzas are left out.
-pub fn parse_deb822(text: &str) -> Vec<Source> {
+pub(crate) fn parse_deb822(text: &str) -> Vec<Source> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     lines
         .split(|line| line.trim().is_empty())
@@ -88,7 +88,7 @@ fn stanza_to_source(fields: &[(String, String)]) -> Option<Source> {
 }
 
 /// Parses the one-line style (`sources.list`): `deb [option=value …] uri suite component…`.
-pub fn parse_one_line(text: &str) -> Vec<Source> {
+pub(crate) fn parse_one_line(text: &str) -> Vec<Source> {
     text.lines().filter_map(one_line).collect()
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn read_machine(etc_apt: &Path) -> Vec<Source> {
 
 /// The Debian mirrors among `sources`, for another suite, as the text of a `.sources` file; empty
 /// if there is none. Requests from each mirror only the sub-suites that the machine itself uses.
-pub fn retarget(sources: &[Source], suite: &str, debian_arch: &str) -> String {
+pub(crate) fn retarget(sources: &[Source], suite: &str, debian_arch: &str) -> String {
     let mut stanzas: Vec<String> = Vec::new();
     for source in sources {
         let suites = retarget_suites(source, suite);

@@ -23,7 +23,7 @@ impl Placed {
 
 /// Records → samples with their own columns.
 #[derive(Debug)]
-pub struct PeriodicDrain {
+pub(crate) struct PeriodicDrain {
     parts: Vec<(u64, Packed)>,
     /// Records of a job.
     whole: usize,
@@ -37,7 +37,7 @@ pub struct PeriodicDrain {
 
 impl PeriodicDrain {
     /// For jobs with so many counters.
-    pub fn new(counters: usize) -> Self {
+    pub(crate) fn new(counters: usize) -> Self {
         Self {
             parts: Vec::with_capacity(STAMPS + counters),
             whole: STAMPS + counters,
@@ -49,7 +49,7 @@ impl PeriodicDrain {
     }
 
     /// The sample whose last record this is.
-    pub fn convert(&mut self, record: Record) -> Option<(Sample, Vec<i64>)> {
+    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, Vec<i64>)> {
         let packed = Packed::from_word(record.packed);
         if packed.kind != MORE {
             self.parts.clear();

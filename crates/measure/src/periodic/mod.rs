@@ -12,7 +12,7 @@
 
 mod drain;
 
-pub use drain::PeriodicDrain;
+pub(crate) use drain::PeriodicDrain;
 
 use super::job::feed::{Compared, Source};
 use super::job::{Job, Verified};
@@ -35,13 +35,13 @@ const MORE: u8 = 2;
 /// Records of a job besides those of its counters.
 const STAMPS: usize = 4;
 /// What a refused counter value is stored as.
-pub const REFUSED: i64 = -1;
+pub(crate) const REFUSED: i64 = -1;
 
 /// The columns of the probe's own that every file has; `counter_NAME` follows for each counter.
-pub const COLUMNS: [&str; 5] = ["wake_ns", "start_ns", "end_ns", "cpu_ns", "cpu"];
+pub(crate) const COLUMNS: [&str; 5] = ["wake_ns", "start_ns", "end_ns", "cpu_ns", "cpu"];
 
 /// Everything a job needs, set up before the window.
-pub struct Kit {
+pub(crate) struct Kit {
     spec: PeriodicSpec,
     job: Job,
     source: Source,
@@ -56,7 +56,7 @@ pub struct Kit {
 impl Kit {
     /// The kit of a periodic probe, none for any other. Starts the processes at the pipes, opens the counters, allocates. To be made
     /// before the policy is set: a SCHED_DEADLINE thread cannot fork.
-    pub fn of(spec: &ProbeSpec) -> io::Result<Option<Self>> {
+    pub(crate) fn of(spec: &ProbeSpec) -> io::Result<Option<Self>> {
         let Task::Periodic(spec) = &spec.task else { return Ok(None) };
         let source = match spec.input {
             ReadFrom::Memory => Source::memory(&spec.files)?,
@@ -78,7 +78,7 @@ impl Kit {
     /// Does some jobs as the window will, so that nothing is touched there for the first time, and
     /// measures the real time of busy work. The ring is empty afterwards; inputs and outputs
     /// continue in their order.
-    pub fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
+    pub(crate) fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
         const SHORT_NS: i64 = 5_000_000;
         let period_ns = std::mem::replace(&mut self.spec.period_ns, SHORT_NS / 4);
         serve(ring, self, false, clock::now_ns(), SHORT_NS);
@@ -91,7 +91,7 @@ impl Kit {
     }
 
     /// The window.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         ring: &mut Ring,
         start_ns: i64,
@@ -109,7 +109,7 @@ impl Kit {
 
     /// Ends the processes at the pipes and gives what the run records. An error where a job could
     /// not be fed.
-    pub fn close(mut self) -> io::Result<JobRecord> {
+    pub(crate) fn close(mut self) -> io::Result<JobRecord> {
         if let Some(error) = self.failed.take() {
             let what = format!("a job could not read its input or give its output: {error}");
             return Err(io::Error::new(error.kind(), what));
@@ -122,7 +122,7 @@ impl Kit {
     }
 
     /// What the run records, as of now.
-    pub fn record(&self) -> JobRecord {
+    pub(crate) fn record(&self) -> JobRecord {
         let counter =
             |one: &Chosen| JobCounter { name: one.event.to_string(), source: one.source.name().to_owned() };
         JobRecord {
@@ -141,7 +141,7 @@ impl Kit {
 }
 
 /// Reasons why results of the jobs are limited, one sentence each.
-pub fn limits(jobs: &JobRecord) -> Vec<String> {
+pub(crate) fn limits(jobs: &JobRecord) -> Vec<String> {
     let wrong = (jobs.outputs_wrong > 0).then(|| {
         format!("{} of {} outputs were not the expected ones", jobs.outputs_wrong, jobs.outputs_compared)
     });
@@ -306,7 +306,7 @@ fn store(ring: &mut Ring, kit: &Kit, stamps: &Stamps, release: Release, number: 
 }
 
 /// The columns of a file of this probe.
-pub fn columns(spec: &PeriodicSpec) -> Vec<String> {
+pub(crate) fn columns(spec: &PeriodicSpec) -> Vec<String> {
     let counters = spec.counters.iter().map(|one| format!("counter_{}", one.event.name));
     COLUMNS.iter().map(|&name| name.to_owned()).chain(counters).collect()
 }
