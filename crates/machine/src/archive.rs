@@ -1,8 +1,4 @@
-//! Captured machines as tar archives, plain or gzipped: unpacked into a private directory, packed so that the same tree gives the same
-//! bytes.
-//!
-//! An archive may come from anybody. It holds directories and plain files under itself, nothing else: links, devices and names that
-//! lead out are refused, and so is more than a capture could hold.
+//! A captured machine packed as a tar archive: the same tree gives the same bytes.
 
 use super::capture::{Selection, capture};
 use super::root::Root;

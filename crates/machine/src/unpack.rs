@@ -1,4 +1,8 @@
-//! Captured machines as tar archives, unpacked into private directories.
+//! Captured machines as tar archives, plain or gzipped, unpacked into private directories.
+//!
+//! An archive may come from anybody. It holds directories and plain files under itself, nothing
+//! else: links, devices and names that lead out are refused, and so is more than a capture could
+//! hold.
 
 use crate::kconfig::gzip_body;
 use model::Error;

@@ -1,4 +1,4 @@
-//! Changes of a CPU's frequency, which the kernel requests and reports.
+//! Whether it is known how long the CPUs of a run took to change their frequency.
 
 use crate::Cpus;
 use crate::cpu_states::FrequencyChanges;

@@ -1,4 +1,4 @@
-//! Idle states of CPUs, as their driver describes them.
+//! How much is known of the time that the CPUs of a run took to leave their idle states.
 
 use crate::Cpus;
 use crate::run::Run;

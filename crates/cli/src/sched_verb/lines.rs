@@ -197,5 +197,5 @@ pub(super) fn for_each(
 
 /// The error for a file without a line.
 pub(super) fn nothing(path: &Path) -> anyhow::Error {
-    Error::invalid(path.display(), "nothing", "a JSON object a line").into()
+    Error::invalid(path.display(), "empty input", "one JSON object per line").into()
 }

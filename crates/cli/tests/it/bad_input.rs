@@ -308,7 +308,7 @@ fn a_file_without_a_line() {
     fs::write(&empty, "\n").unwrap();
     for verb in ["analyze", "budget", "check-certificate"] {
         let output = stillcore(&["sched", verb]).arg(&empty).output().unwrap();
-        assert_refused(&output, &["nothing", "a JSON object a line"]);
+        assert_refused(&output, &["empty input", "one JSON object per line"]);
     }
 }
 
