@@ -6,7 +6,7 @@ use crate::machine::Guest;
 use crate::state::differences;
 use crate::support::graph::{assert_balanced, count};
 use crate::support::read_json;
-use model::{Run, store};
+use model::Run;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@
 use crate::counts::ended;
 use crate::machine::Guest;
 use crate::support::{read_json, text};
-use model::{samples_file, store};
+use model::samples_file;
 use std::fs;
 use std::path::Path;
 
