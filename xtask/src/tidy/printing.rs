@@ -12,7 +12,6 @@ const FREE: &[&str] = &[
     "crates/cli/src/measure/cyclictest/screen.rs",
     // Talk to their parent, not to a terminal.
     "crates/cli/src/internal.rs",
-    "crates/cli/src/guest_init.rs",
     // Passes on what the guest's program has printed, byte by byte.
     "crates/cli/src/lab_verb.rs",
 ];
@@ -20,8 +19,18 @@ const CALLS: &[&str] = &["io::stdout()", " stdout()", "(stdout()", "io::stderr()
 /// Whether it is a terminal may be asked.
 const ASKED: &str = "is_terminal()";
 
+/// The printing macros are that file's own for the modules behind this line alone.
+const MAIN: &str = "crates/cli/src/main.rs";
+const FIRST: &str = "#[macro_use]\nmod stdout;\n";
+
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
+    for (path, text) in repo.texts(|path| path == MAIN) {
+        if text.split_once(FIRST).is_none_or(|(before, _)| before.contains("\nmod ")) {
+            let what = "the printing macros are not those of crate::stdout";
+            found.push(Violation::file(path, what, "#[macro_use] mod stdout; before every other module"));
+        }
+    }
     for (path, text) in repo.texts(|path| path.starts_with(ROOM) && !FREE.contains(&path)) {
         for (at, line) in text.lines().enumerate() {
             if CALLS.iter().any(|word| line.contains(word)) && !line.contains(ASKED) {
@@ -46,5 +55,13 @@ mod tests {
         assert_eq!(found("crates/cli/src/x.rs", "std::io::stdout().is_terminal()"), 0);
         assert_eq!(found("crates/cli/src/stdout.rs", "stdout().lock()"), 0);
         assert_eq!(found("crates/lab/src/x.rs", "stdout().lock()"), 0);
+    }
+
+    #[test]
+    fn macros_that_only_later_modules_would_have_are_found() {
+        let found = |text: &str| check(&Repo::of(&[(MAIN, text)])).len();
+        assert_eq!(found("//! x\n\n#[macro_use]\nmod stdout;\n\nmod args;\n"), 0);
+        assert_eq!(found("//! x\n\nmod args;\n#[macro_use]\nmod stdout;\n"), 1);
+        assert_eq!(found("//! x\n\n#[macro_use]\nmod args;\nmod stdout;\n"), 1);
     }
 }
