@@ -18,21 +18,24 @@ pub(super) fn read(root: &Root) -> Limits {
     if !root.is_live() {
         return kernel;
     }
-    let limits = root.maybe("proc/self/limits").unwrap_or_default();
-    let status = root.maybe("proc/self/status").unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    of_user(kernel)
+}
+
+#[cfg(target_os = "linux")]
+fn of_user(kernel: Limits) -> Limits {
+    use rustix::process::{Resource, geteuid, getrlimit};
     Limits {
-        euid: users.split_whitespace().nth(1).and_then(|user| user.parse().ok()).unwrap_or_default(),
-        rtprio: soft_limit(&limits, "Max realtime priority"),
-        memlock_bytes: soft_limit(&limits, "Max locked memory"),
+        euid: geteuid().as_raw(),
+        rtprio: getrlimit(Resource::Rtprio).current,
+        memlock_bytes: getrlimit(Resource::Memlock).current,
         ..kernel
     }
 }
 
-/// The soft limit of this name in a text of `/proc/PID/limits` (proc(5)); `None`: unlimited.
-fn soft_limit(text: &str, name: &str) -> Option<u64> {
-    let values = text.lines().find_map(|line| line.strip_prefix(name))?;
-    values.split_whitespace().next()?.parse().ok()
+/// Other systems have no such limits, and no machine to measure.
+#[cfg(not(target_os = "linux"))]
+fn of_user(kernel: Limits) -> Limits {
+    kernel
 }
 
 fn fair_server(root: &Root) -> BTreeMap<u32, u64> {
@@ -45,15 +48,6 @@ fn fair_server(root: &Root) -> BTreeMap<u32, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn soft_limits_are_read_by_name() {
-        let text = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         65536   \
-                    unlimited   bytes\nMax realtime priority     unlimited            99\n";
-        let soft = |name| soft_limit(text, name);
-        assert_eq!(soft("Max locked memory"), Some(65536));
-        assert_eq!((soft("Max realtime priority"), soft("Max nice")), (None, None));
-    }
 
     #[test]
     fn the_fair_server_is_read_per_cpu_and_only_where_debugfs_is_mounted() {

@@ -135,7 +135,7 @@ pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
         serde_json::to_value(result).map_err(|error| error.to_string())
     })?;
     if stop.is_asked() {
-        anyhow::bail!("stopped; the matrix can be gone on with: --out {}", args.out.display());
+        anyhow::bail!("stopped; resume with: --out {}", args.out.display());
     }
     for (cell, why) in &done.stale {
         Reporter::say(&format!("note: cell {} was run anew: {why}", cell.id));

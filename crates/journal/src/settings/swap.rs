@@ -17,11 +17,13 @@ pub(super) fn read(area: &str) -> Result<Option<String>, Error> {
 
 pub(super) fn write(area: &str, value: &str) -> Result<(), Error> {
     let path = unescaped(area);
-    let (action, result) = match value.strip_prefix("on ") {
-        Some(priority) => ("switch on swap at", swap::on(&path, priority.parse().unwrap_or(-1))),
-        None => ("switch off swap at", swap::off(&path)),
+    let Some(priority) = value.strip_prefix("on ") else {
+        return swap::off(&path).map_err(|error| Error::os("switch off swap at", area, error));
     };
-    result.map_err(|error| Error::os(action, area, error))
+    let priority = priority.parse().map_err(|_| {
+        Error::from(model::Error::invalid(area, format!("swap priority {priority:?}"), "a number"))
+    })?;
+    swap::on(&path, priority).map_err(|error| Error::os("switch on swap at", area, error))
 }
 
 /// A path of `/proc/swaps`, where blanks are spelled in octal.
@@ -44,6 +46,12 @@ fn unescaped(area: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_priority_that_is_no_number_is_refused_and_nothing_is_switched_on() {
+        let error = write("/no/such/area", "on fast").unwrap_err().to_string();
+        assert_eq!(error, "/no/such/area: swap priority \"fast\"; expected a number");
+    }
 
     #[test]
     fn blanks_in_paths_are_spelled_in_octal() {

@@ -94,7 +94,7 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
         here::run(args, &experiment, &todo, &store, &part, &out, &signals)?
     };
     if interrupted {
-        anyhow::bail!("stopped; the study can be gone on with: the same command, or --out {}", out.display());
+        anyhow::bail!("stopped; resume with: the same command, or --out {}", out.display());
     }
     let options = AnswerOptions { scale: args.scale(), json: args.json, cells: plan.cells.len() };
     let results = with_lost(results(&store, cells)?, lost, cells);

@@ -72,7 +72,7 @@ pub(super) fn run(args: &RunArgs, mut study: Study, signals: &EndSignals) -> any
     let progress = match progress {
         Ok(progress) => progress,
         Err(study::RunError::Cell { source: Ended(error), .. }) => {
-            return Err(error.context(format!("the study can be gone on with: --out {}", out.display())));
+            return Err(error.context(format!("resume the study with: --out {}", out.display())));
         }
         Err(error) => return Err(error.into()),
     };
