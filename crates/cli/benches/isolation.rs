@@ -66,10 +66,8 @@ fn compare(plan: &Plan, repetitions: u32, rows: &mut Sink) -> Result<(), Failed>
         return Err(Failed(format!("--methods {other}; expected some of {}", METHODS.join(", "))));
     }
     let study = Study {
-        schema: study::STUDY_SCHEMA.to_owned(),
         // Cells of another script are not those of this one.
         name: format!("isolation-{}s-{}", plan.seconds, study::digest(&[SCRIPT], 4)),
-        runner: String::new(),
         seed: 1,
         factors: BTreeMap::from([
             ("kernel".to_owned(), plan.kernels.iter().map(|kernel| json!(kernel)).collect()),

@@ -1,7 +1,7 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that
 //! a measuring process is small.
 
-use crate::{failure, lab_matrix, lab_verb, owners, study_verb};
+use crate::{failure, lab_verb, owners, study_verb};
 use journal::guardian;
 use measure::job::feed;
 use measure::probe;
@@ -36,7 +36,6 @@ pub(crate) fn run() -> Option<ExitCode> {
         "held" => return Some(ExitCode::from(sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
         "plant" => crate::provoke::run_plant(rest),
-        lab_matrix::inside::VERB => lab_matrix::inside::run(rest),
         study_verb::experiment::inside::VERB => study_verb::experiment::inside::run(rest),
         study_verb::experiment::hosts::playbook::VERB => {
             Err(study_verb::experiment::hosts::playbook::become_ansible(rest))

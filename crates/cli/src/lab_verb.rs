@@ -4,14 +4,21 @@
 //! end, and its exit code is ours. Relative paths of the command are under /root of the guest, and all of /root comes
 //! back, under `root/` of the result directory.
 
+use crate::run::progress::Reporter;
 use anyhow::Context as _;
 use clap::Args;
+use lab::kernels::{self, Kernel};
 use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
 use lab::{Accel, Addition, Arch, Event, Nic, Outcome, Smp, Spec, Stop};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// More emulated machines than this at once wait for each other on hosts of today.
+const MOST_JOBS: usize = 3;
 
 /// Hidden first argument: become the words after it, bound to the process whose id comes first.
 pub(crate) const EXEC_BOUND: &str = "__exec-bound";
@@ -116,6 +123,27 @@ pub(crate) fn programs(arch: Arch, binary: Option<PathBuf>) -> anyhow::Result<Pr
 
 fn own() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file")
+}
+
+/// Guests at a time where nothing is said.
+pub(crate) fn spare() -> NonZeroUsize {
+    let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cpus.saturating_sub(1).clamp(1, MOST_JOBS)).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Fetches every kernel before the first guest is booted, so that a missing one is known at once.
+pub(crate) fn fetch(names: &[String], arch: Arch, stop: &Stop) -> anyhow::Result<BTreeMap<String, Kernel>> {
+    let cache = cache()?;
+    let mut found = BTreeMap::new();
+    for name in names {
+        let mut note = |text: &str| Reporter::say(&format!("lab: {text}"));
+        let kernel = match name.parse() {
+            Ok(known) => kernels::fetch(&cache, Path::new("/etc/apt"), known, arch, stop, &mut note)?,
+            Err(_) => kernels::given(Path::new(name), Path::new("/"))?,
+        };
+        found.insert(name.clone(), kernel);
+    }
+    Ok(found)
 }
 
 /// What makes an emulator die with this process.

@@ -135,6 +135,6 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Trace(verb) => trace_verb::run(&verb, &signals),
         Verb::Study { verb } => verb.run(signals),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
-        Verb::Lab(LabVerb::Matrix(args)) => lab_matrix::run(&args, &stop_on(signals)),
+        Verb::Lab(LabVerb::Matrix(args)) => lab_matrix::run(&args, signals),
     }
 }

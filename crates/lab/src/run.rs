@@ -146,8 +146,9 @@ fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// Checked before any download, so that a missing emulator is reported first.
-fn qemu_version(arch: Arch, stop: &Stop) -> Result<String> {
+/// First line of the emulator's `--version`. Checked before any download, so that a missing emulator
+/// is reported first.
+pub fn qemu_version(arch: Arch, stop: &Stop) -> Result<String> {
     let (name, package) = arch.qemu();
     let qemu = Program { name, package };
     let text = qemu.run(&mut qemu.command(["--version"]), stop)?;

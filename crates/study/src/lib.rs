@@ -5,12 +5,11 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `spec` | the declaration, as read from TOML |
+//! | `spec` | factors and their values |
 //! | `cell` | one cell: its identity and its seed, both hashes of what it is |
 //! | `order` | which cell when, and in which shard |
 //! | `store` | checkpoints on disk, written whole or not at all |
 //! | `run` | the loop: skip what is done, run the rest |
-//! | `parallel` | the same, several cells at a time, past those that fail |
 //! | `merge` | several stores into one |
 //! | `experiment` | a published table or figure as such a matrix of this program's verbs |
 //!
@@ -22,7 +21,6 @@ mod cell;
 pub mod experiment;
 mod merge;
 mod order;
-mod parallel;
 mod run;
 mod spec;
 mod store;
@@ -30,7 +28,6 @@ mod store;
 pub use cell::{Cell, digest};
 pub use merge::{Conflict, MergeReport, merge};
 pub use order::{Shard, ShardError};
-pub use parallel::{Attempted, run_parallel};
 pub use run::{Progress, RunError, run};
-pub use spec::{MAX_CELLS, STUDY_SCHEMA, Study, StudyError};
+pub use spec::{MAX_CELLS, Study, StudyError};
 pub use store::{CELL_SCHEMA, Checkpoint, Entry, Found, Store, StoreError};

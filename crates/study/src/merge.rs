@@ -62,7 +62,7 @@ pub fn merge(sources: &[Store], target: &Store) -> Result<MergeReport, StoreErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{STUDY_SCHEMA, Shard, Study, run};
+    use crate::{Shard, Study, run};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
     use std::convert::Infallible;
@@ -70,14 +70,7 @@ mod tests {
 
     fn study() -> Study {
         let factors = BTreeMap::from([("x".to_owned(), (0..5).map(Value::from).collect())]);
-        Study {
-            schema: STUDY_SCHEMA.to_owned(),
-            name: "s".to_owned(),
-            runner: String::new(),
-            seed: 3,
-            factors,
-            repetitions: 3,
-        }
+        Study { name: "s".to_owned(), seed: 3, factors, repetitions: 3 }
     }
 
     #[test]

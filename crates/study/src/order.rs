@@ -36,6 +36,12 @@ pub struct ShardError {
     pub found: String,
 }
 
+impl Default for Shard {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
 impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self { index: 1, count: 1 };

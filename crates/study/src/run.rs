@@ -65,7 +65,7 @@ pub fn run<E: std::error::Error + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{STUDY_SCHEMA, Study};
+    use crate::Study;
     use serde_json::json;
     use std::collections::BTreeMap;
     use std::convert::Infallible;
@@ -76,14 +76,7 @@ mod tests {
 
     fn study(seed: u64) -> Study {
         let factors = BTreeMap::from([("x".to_owned(), vec![json!(1), json!(2), json!("a")])]);
-        Study {
-            schema: STUDY_SCHEMA.to_owned(),
-            name: "s".to_owned(),
-            runner: String::new(),
-            seed,
-            factors,
-            repetitions: 2,
-        }
+        Study { name: "s".to_owned(), seed, factors, repetitions: 2 }
     }
 
     fn value(cell: &Cell) -> Value {

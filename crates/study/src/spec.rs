@@ -2,30 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::cell::{Cell, canonical};
 use crate::order;
 
-/// The schema a declaration must name.
-pub const STUDY_SCHEMA: &str = "stillcore.study/1";
-
 /// Most cells a study may have: beyond it a declaration is taken for a mistake.
 pub const MAX_CELLS: u64 = 1_000_000;
 
 /// A declared matrix. Its cells are all combinations of one value a factor, each `repetitions` times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// [`STUDY_SCHEMA`].
-    pub schema: String,
     /// Name of the study; part of the identity of its cells.
     pub name: String,
-    /// What runs its cells, by a name that the caller knows; empty where it knows one only.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub runner: String,
     /// From which the order and the seed of every cell follow.
     pub seed: u64,
     /// Values of each factor, at least one, none twice.
@@ -37,20 +27,6 @@ pub struct Study {
 /// What is wrong with a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StudyError {
-    /// Not TOML, or not of this shape.
-    #[error("line {line}: {reason}")]
-    Syntax {
-        /// Line in the text, from 1.
-        line: usize,
-        /// What the parser says.
-        reason: String,
-    },
-    /// Another schema.
-    #[error("schema is \"{found}\", expected \"{STUDY_SCHEMA}\"")]
-    Schema {
-        /// The schema named.
-        found: String,
-    },
     /// A study without a name.
     #[error("name is empty, expected a name for the study")]
     NoName,
@@ -77,17 +53,6 @@ pub enum StudyError {
 }
 
 impl Study {
-    /// Reads a declaration and checks it.
-    pub fn from_toml(text: &str) -> Result<Self, StudyError> {
-        let study: Self = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
-            StudyError::Syntax { line, reason: error.message().trim().replace('\n', ", ") }
-        })?;
-        study.check()?;
-        Ok(study)
-    }
-
     /// Every cell, in the order in which to run them: each repetition is a block with every combination
     /// once, shuffled by the seed, so that slow changes of a machine fall on all combinations alike.
     pub fn cells(&self) -> Result<Vec<Cell>, StudyError> {
@@ -102,11 +67,7 @@ impl Study {
         Ok((0..self.repetitions).flat_map(block).collect())
     }
 
-    /// The check behind [`Study::from_toml`], for a study built in code.
-    pub fn check(&self) -> Result<(), StudyError> {
-        if self.schema != STUDY_SCHEMA {
-            return Err(StudyError::Schema { found: self.schema.clone() });
-        }
+    fn check(&self) -> Result<(), StudyError> {
         if self.name.is_empty() {
             return Err(StudyError::NoName);
         }
@@ -156,25 +117,22 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    const TEXT: &str = r#"
-schema = "stillcore.study/1"
-name = "wakeup-peers"
-seed = 7
-repetitions = 3
-
-[factors]
-probe = ["stillcore", "cyclictest"]
-interval_us = [250, 1000]
-"#;
-
-    fn error(text: &str) -> String {
-        Study::from_toml(text).unwrap_err().to_string()
+    fn study() -> Study {
+        let factor = |values: [serde_json::Value; 2]| values.to_vec();
+        Study {
+            name: "wakeup-peers".to_owned(),
+            seed: 7,
+            factors: BTreeMap::from([
+                ("probe".to_owned(), factor(["stillcore".into(), "cyclictest".into()])),
+                ("interval_us".to_owned(), factor([250.into(), 1000.into()])),
+            ]),
+            repetitions: 3,
+        }
     }
 
     #[test]
     fn every_combination_once_a_repetition() {
-        let study = Study::from_toml(TEXT).unwrap();
-        let cells = study.cells().unwrap();
+        let cells = study().cells().unwrap();
         assert_eq!(cells.len(), 12);
         for (repetition, block) in cells.chunks(4).enumerate() {
             assert!(block.iter().all(|cell| cell.repetition == repetition as u32));
@@ -188,48 +146,37 @@ interval_us = [250, 1000]
 
     #[test]
     fn a_study_without_factors_is_its_repetitions() {
-        let text = "schema='stillcore.study/1'\nname='n'\nseed=1\nrepetitions=2\nfactors={}";
-        assert_eq!(Study::from_toml(text).unwrap().cells().unwrap().len(), 2);
+        let study = Study { factors: BTreeMap::new(), repetitions: 2, ..study() };
+        assert_eq!(study.cells().unwrap().len(), 2);
     }
 
     #[test]
     fn bad_declarations_get_one_sentence() {
+        let error = |study: Study| study.cells().unwrap_err().to_string();
+        let with = |values: Vec<Value>| Study {
+            factors: BTreeMap::from([("interval_us".to_owned(), values)]),
+            ..study()
+        };
+        assert_eq!(error(Study { repetitions: 0, ..study() }), "repetitions is 0, expected at least 1");
+        assert_eq!(error(with(Vec::new())), "factor \"interval_us\" has no values, expected at least one");
         assert_eq!(
-            error(&TEXT.replace("study/1", "study/9")),
-            "schema is \"stillcore.study/9\", expected \"stillcore.study/1\""
-        );
-        assert_eq!(error(&TEXT.replace("= 3", "= 0")), "repetitions is 0, expected at least 1");
-        assert_eq!(
-            error(&TEXT.replace("250, 1000", "")),
-            "factor \"interval_us\" has no values, expected at least one"
-        );
-        assert_eq!(
-            error(&TEXT.replace("1000", "250")),
+            error(with(vec![250.into(), 250.into()])),
             "factor \"interval_us\" lists 250 twice, expected each value once"
         );
-        assert_eq!(error(&TEXT.replace("wakeup-peers", "")), "name is empty, expected a name for the study");
         assert_eq!(
-            error(&TEXT.replace("= 3", "= 4000000000")),
+            error(Study { name: String::new(), ..study() }),
+            "name is empty, expected a name for the study"
+        );
+        assert_eq!(
+            error(Study { repetitions: 4_000_000_000, ..study() }),
             "the matrix has more than 1000000 cells, expected at most that"
         );
-        assert!(error(&TEXT.replace("seed", "sed")).starts_with("line 4: unknown field `sed`"));
-        assert!(error(&TEXT.replace("seed = 7", "seed = -1")).starts_with("line 4: "));
-        assert!(error("schema = ").starts_with("line 1: "));
     }
 
     proptest! {
         #[test]
-        fn any_text_is_a_study_or_one_line(text in ".{0,200}", cut in 0usize..150) {
-            for text in [text.as_str(), &TEXT[..cut.min(TEXT.len())]] {
-                if let Err(error) = Study::from_toml(text) {
-                    prop_assert!(!error.to_string().contains('\n'), "{}", error);
-                }
-            }
-        }
-
-        #[test]
         fn the_order_depends_on_the_seed_alone(seed in any::<u64>(), repetitions in 1u32..5) {
-            let study = Study { seed, repetitions, ..Study::from_toml(TEXT).unwrap() };
+            let study = Study { seed, repetitions, ..study() };
             let cells = study.cells().unwrap();
             prop_assert_eq!(&cells, &study.cells().unwrap());
             prop_assert_eq!(cells.len(), 4 * repetitions as usize);

@@ -100,6 +100,15 @@ impl Store {
         write_whole(&self.cells, &path, &bytes).map_err(failed)
     }
 
+    /// Removes the checkpoint of a cell, if there is one.
+    pub fn remove(&self, id: &str) -> Result<(), StoreError> {
+        let path = self.path(id);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError { path, source }),
+            _ => Ok(()),
+        }
+    }
+
     /// Every file with the name of a checkpoint, by name. A store not made yet is empty.
     pub fn all(&self) -> Result<Vec<Entry>, StoreError> {
         let failed = |source| StoreError { path: self.cells.clone(), source };

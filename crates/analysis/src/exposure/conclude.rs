@@ -8,8 +8,8 @@
 
 use super::coefficient::{Coefficient, coefficient};
 use super::facts::{CellFacts, Count, SourceCount, Stretch};
-use super::idle;
 use super::unsteady::{changed, steady};
+use super::{ground, idle};
 pub(super) use crate::exposure::row::{ClassCoefficient, Row, RowState, of_class};
 use model::EventClass;
 use model::stressor::StressorState;
@@ -68,6 +68,7 @@ pub struct Control {
 
 /// Draws the conclusions of a study.
 pub fn conclude(cells: &[CellFacts], expected: &[Expectation]) -> Exposure {
+    let cells = &ground::judge(cells);
     let mut names: Vec<&str> = Vec::new();
     for cell in cells {
         if !names.contains(&cell.name.as_str()) {

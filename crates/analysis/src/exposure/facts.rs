@@ -5,6 +5,7 @@
 //! nor its taking down does.
 
 use super::changed;
+use super::ground::Ground;
 use crate::Error;
 use crate::attribute::events::Attributed;
 use crate::attribute::windows::{attributed_in, windows_of};
@@ -13,7 +14,7 @@ use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use model::machine::Snapshot;
 use model::run::{Run, TraceRecord, Window};
-use model::stressor::{StressorRecord, StressorState};
+use model::stressor::{StressorRecord, StressorState, Witness};
 use model::{Cpus, EventClass, store};
 use serde::{Deserialize, Serialize};
 use stats::dispersion::dispersion;
@@ -49,11 +50,34 @@ pub struct CellFacts {
     pub sources: Vec<SourceCount>,
     /// Settings that changed during the cell.
     pub changed: Vec<String>,
+    /// The machine when it began; absent where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ground: Option<Ground>,
     /// Limits of the measurement.
     pub limits: Vec<String>,
 }
 
 impl CellFacts {
+    /// Facts of a cell whose stressor gave no account.
+    pub fn failed(stressor: &str, cpus: &Cpus, measured: &Cpus, reason: String) -> Self {
+        let record = StressorRecord {
+            name: stressor.to_owned(),
+            cpus: cpus.clone(),
+            ops_ok: 0,
+            ops_failed: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            t0_ns: 0,
+            t1_ns: 0,
+            witness: Witness { name: String::new(), expected: 0, seen: 0 },
+            state: StressorState::Void,
+            reason: Some(reason.clone()),
+            confined_by: Vec::new(),
+            rates: Vec::new(),
+            stalls: 0,
+        };
+        Self::without_measurement(record, measured, reason)
+    }
+
     /// Facts of a cell that could not be measured.
     pub fn without_measurement(record: StressorRecord, measured: &Cpus, reason: String) -> Self {
         Self {
@@ -68,6 +92,7 @@ impl CellFacts {
             idle_after: Stretch::default(),
             sources: Vec::new(),
             changed: Vec::new(),
+            ground: None,
             limits: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! A *cell* is one stressor alone: idle before, disturbed, idle after, as a run directory. [`facts()`] counts what its trace holds while
 //! operations ran (`facts`, `changed`); [`conclude()`] makes coefficients of cells and judges the study by its controls (`coefficient`,
-//! `conclude`, `idle`, `unsteady`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels,
+//! `conclude`, `ground`, `idle`, `unsteady`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels,
 //! and `graft` puts rows of one such comparison into another.
 
 mod changed;
@@ -14,15 +14,17 @@ mod coefficient;
 mod conclude;
 mod facts;
 mod graft;
+mod ground;
 mod idle;
 mod matrix;
 mod row;
 mod unsteady;
 
 pub use crate::exposure::row::{ClassCoefficient, Row, RowState};
-pub use changed::{changed, shifted};
+pub use changed::changed;
 pub use coefficient::{Coefficient, coefficient};
 pub use conclude::{Control, Expectation, Exposure, conclude};
 pub use facts::{CellFacts, Count, SourceCount, Stretch, facts};
 pub use graft::{NoRow, graft};
+pub use ground::Ground;
 pub use matrix::{Change, Column, Direction, changes};

@@ -18,9 +18,7 @@ pub(crate) fn turns(
     one: impl Fn(&str) -> Result<Value, Failed>,
 ) -> Result<Turns, Failed> {
     let study = Study {
-        schema: study::STUDY_SCHEMA.to_owned(),
         name: name.to_owned(),
-        runner: String::new(),
         seed: 1,
         factors: BTreeMap::from([("tool".to_owned(), tools.iter().map(|tool| json!(tool)).collect())]),
         repetitions,

@@ -6,7 +6,7 @@
 pub(crate) mod text;
 
 use crate::run::disturbed::{Disturbed, Groups};
-use crate::run::place::{Asked, Place};
+use crate::run::place::{self, Place};
 use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
 use disturb::suite::{self, Member, Placing, Suite};
@@ -23,6 +23,20 @@ use sys::signals::EndSignals;
 const SCHEMA: &str = "stillcore.disturb/1";
 /// Poll interval.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// What is asked of a stressor.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Asked {
+    /// Operations per second of each stressor; 0 = unlimited [default: the stressor's own].
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+    /// Bytes that each stressor works on, such as 20M [default: the stressor's own].
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) bytes: Option<u64>,
+    /// Loops of each stressor that has several [default: the stressor's own].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: Option<u32>,
+}
 
 /// Arguments of `disturb`.
 #[derive(Debug, Args)]
@@ -42,15 +56,9 @@ pub(crate) struct DisturbArgs {
     /// How long to run.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Operations per second of each stressor; 0 = unlimited [default: the stressor's own].
-    #[arg(long, value_name = "N", value_parser = rate)]
-    pub(crate) rate: Option<f64>,
-    /// Bytes that each stressor works on, such as 20M [default: the stressor's own].
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub(crate) bytes: Option<u64>,
-    /// Loops of each stressor that has several [default: the stressor's own].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) workers: Option<u32>,
+    /// What is asked of each stressor.
+    #[command(flatten)]
+    pub(crate) each: Asked,
     /// Directory on a disk for stressors that create files; the files are unnamed [default: that of
     /// the journal].
     #[arg(long, value_name = "DIR")]
@@ -115,11 +123,11 @@ pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8
         return Ok(0);
     }
     let suite = chosen(args)?;
-    let place = Place::resolve(&Asked {
+    let place = Place::resolve(&place::Asked {
         cpus: args.measured.as_ref(),
         state: args.state.as_deref(),
         all_cpus: args.colocated || suite.colocated,
-        ..Asked::default()
+        ..place::Asked::default()
     })?;
     let cpus = cpus(args, &suite, &place)?;
     let placing = args.place.map_or(suite.place, Placing::from);
@@ -172,9 +180,9 @@ fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
             let found = format!("{} may harm the machine beyond its own end ({})", spec.name, spec.danger);
             return Err(Error::invalid("STRESSOR", found, "--dangerous, or another stressor").into());
         }
-        member.rate = args.rate.or(member.rate);
-        member.bytes = args.bytes.or(member.bytes);
-        member.workers = args.workers.or(member.workers);
+        member.rate = args.each.rate.or(member.rate);
+        member.bytes = args.each.bytes.or(member.bytes);
+        member.workers = args.each.workers.or(member.workers);
     }
     Ok(suite)
 }

@@ -27,6 +27,10 @@ pub(crate) struct ApplyArgs {
     /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
+    /// Fail where the kernel refuses the placement, instead of using affinities; undoes what was
+    /// changed.
+    #[arg(long, requires = "placement")]
+    pub(crate) strict: bool,
     /// Print one JSON object instead of one line per change.
     #[arg(long)]
     pub(crate) json: bool,
@@ -40,7 +44,13 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let plan = args.target.plan(&Root::open(Path::new("/"))?, &args.state)?;
     need_root()?;
     leaves_residents(&plan, args.target.move_pinned)?;
-    let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
+    let order = Order {
+        plan: &plan,
+        deployment: None,
+        strict: args.strict,
+        json: args.json,
+        crash_at: args.crash_at,
+    };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
         stdout::progress(format_args!("{}\n", answer(&plan, &applied, "stillcore.isolate-apply/1")?));
@@ -54,6 +64,8 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
 pub(crate) struct Order<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) deployment: Option<&'a str>,
+    /// Whether a placement that the kernel refuses is an error.
+    pub(crate) strict: bool,
     pub(crate) json: bool,
     pub(crate) crash_at: Option<u64>,
 }
@@ -99,10 +111,16 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let mut stop = || signals.arrived().map(str::to_owned);
     let mut observer = Observer { stop: &mut stop, on_change: &mut print_change };
     let catalogue = Catalogue::embedded()?;
-    let done = apply(plan, &head, &mut standing, &mut settings, &mut observer).and_then(|applied| {
-        watch::begin(&Root::live(), &catalogue, &head, &mut standing)?;
-        Ok(applied)
-    });
+    let done = apply(plan, &head, &mut standing, &mut settings, &mut observer)
+        .map_err(anyhow::Error::from)
+        .and_then(|applied| {
+            if let Some(refused) = applied.fallback.first().filter(|_| order.strict) {
+                let reason = refused.reason.as_deref().unwrap_or("it gave no reason");
+                anyhow::bail!("this kernel does not hold the placement {}: {reason}", plan.placement.name());
+            }
+            watch::begin(&Root::live(), &catalogue, &head, &mut standing)?;
+            Ok(applied)
+        });
     match done {
         Ok(applied) => Ok(applied),
         Err(error) => {
@@ -113,7 +131,7 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
             } else {
                 format!("{left} changes could not be taken back: {}", reverted.failed.join("; "))
             };
-            Err(anyhow::Error::from(error).context(what))
+            Err(error.context(what))
         }
     }
 }

@@ -55,8 +55,13 @@ pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result
     }
     need_root()?;
     leaves_residents(&deployed.plan, args.move_pinned)?;
-    let order =
-        Order { plan: &deployed.plan, deployment: Some(args.name.name), json: args.json, crash_at: None };
+    let order = Order {
+        plan: &deployed.plan,
+        deployment: Some(args.name.name),
+        strict: false,
+        json: args.json,
+        crash_at: None,
+    };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
         let mut value = answer(&deployed.plan, &applied, "stillcore.isolate-deployment/1")?;

@@ -6,6 +6,7 @@ pub(crate) mod clocks;
 mod contexts;
 pub(crate) mod cyclictest;
 pub(crate) mod disturbing;
+pub(crate) mod exposure;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;
@@ -31,6 +32,8 @@ pub(crate) enum MeasureVerb {
     Spin(spin::SpinArgs),
     /// Wake-up latency from one CPU to another, for every pair and several methods.
     Ipi(ipi::IpiArgs),
+    /// Interference events that one operation of a stressor costs the measured CPUs.
+    Exposure(exposure::ExposureArgs),
     /// Kernel overheads, as input to schedulability analysis.
     Overheads(overheads::OverheadsArgs),
     /// Relative rates of the clocks, above all the scheduler's, and their read costs.
@@ -88,6 +91,7 @@ impl MeasureVerb {
             Self::Spin(args) => args.common.json,
             Self::Ipi(args) => args.common.json,
             Self::Overheads(args) => args.common.json,
+            Self::Exposure(args) => args.json,
             Self::Clocks(args) => args.common.json,
             Self::Periodic(args) => args.common.json,
             Self::Taskset(args) => args.common.json,
@@ -101,6 +105,7 @@ impl MeasureVerb {
             Self::Spin(args) => spin::run(args, signals),
             Self::Ipi(args) => ipi::run(args, signals),
             Self::Overheads(args) => overheads::run(args, signals),
+            Self::Exposure(args) => exposure::run(args, signals),
             Self::Clocks(args) => clocks::run(args, signals),
             Self::Periodic(args) => periodic::run(args, signals),
             Self::Taskset(args) => taskset::run(args, signals),

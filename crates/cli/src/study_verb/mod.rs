@@ -1,22 +1,25 @@
 //! `stillcore study`: declared matrices of measurements, run cell by cell, resumable.
 //!
-//! The engine is the crate `study`; one module per runner here says what a cell does. A study is
-//! built in, by name, or declared in a file that names its runner.
+//! The plan and the judgement are the crate `study`'s; `experiment` runs what is measured, and
+//! `sched_verb::study` what is calculated. `exposure` is the text of the built-in experiment of that
+//! name.
 
 pub(crate) mod experiment;
-mod exposure;
+pub(crate) mod exposure;
+pub(crate) mod profile;
 
 use crate::sched_verb::jitter::At;
 use crate::sched_verb::study as curves;
-use anyhow::Context;
 use clap::{Args, Subcommand};
+pub(crate) use experiment::options::Onto;
 use model::quantity::duration;
 use model::{Cpus, Error};
 use serde_json::json;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::{Shard, Study};
+use study::Shard;
+use study::experiment::EXPERIMENT_SCHEMA;
 use sys::signals::EndSignals;
 
 /// Verbs under `study`.
@@ -44,84 +47,100 @@ pub(crate) enum StudyVerb {
 }
 
 /// Arguments of `study run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// Name of a built-in study, or a file that declares one.
     #[arg(value_name = "NAME|FILE")]
-    study: String,
+    pub(crate) study: String,
     /// Directory of the study: new, empty, or of the same study, to resume it [default:
     /// study-NAME].
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Stressors, instead of those declared; the controls always run.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with = "suite")]
-    stressors: Vec<String>,
+    pub(crate) stressors: Vec<String>,
     /// The stressors of a suite, instead of those declared.
     #[arg(long, value_name = "NAME")]
-    suite: Option<String>,
+    pub(crate) suite: Option<String>,
     /// Runs of each cell [default: as declared; 1 for built-in studies].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repetitions: Option<u32>,
+    pub(crate) repetitions: Option<u32>,
     /// Length of each idle control and of each disturbance [default: 2s].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
-    duration: Option<Duration>,
+    pub(crate) duration: Option<Duration>,
     /// CPUs to measure [default: the isolated CPUs, else the highest one].
     #[arg(long, value_name = "LIST")]
-    cpus: Option<Cpus>,
+    pub(crate) cpus: Option<Cpus>,
     /// SCHED_FIFO priority of the loop that keeps the measured CPUs busy; 0 = SCHED_OTHER.
     #[arg(long, default_value_t = 0, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
-    priority: u32,
+    pub(crate) priority: u32,
     /// If the kernel has no events for senders of IPIs (before 6.4), find them with kprobes.
     #[arg(long)]
-    kprobes: bool,
+    pub(crate) kprobes: bool,
     /// Run part I of N of the cells; every part includes the controls.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
-    shard: Shard,
+    pub(crate) shard: Shard,
     /// Experiments: only those of these cells whose IDs this file lists, one per line.
     #[arg(long, value_name = "FILE")]
-    cells: Option<PathBuf>,
+    pub(crate) cells: Option<PathBuf>,
     /// Keep the run directory of every cell in DIR/runs.
     #[arg(long)]
-    keep: bool,
+    pub(crate) keep: bool,
     /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore
     /// in the home directory].
     #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     /// Experiments: run on this machine as it is, even if the file names kernels.
     #[arg(long, conflicts_with = "lab")]
-    here: bool,
+    pub(crate) here: bool,
     /// Experiments: omit the running kernel from the cells' IDs, as --hosts does.
     #[arg(long, hide = true, requires = "here")]
-    any_kernel: bool,
+    pub(crate) any_kernel: bool,
     /// Experiments: run in guests with these kernels [default: those of the file].
     #[arg(long, value_delimiter = ',', value_name = "KERNELS", num_args = 0..)]
-    lab: Option<Vec<String>>,
+    pub(crate) lab: Option<Vec<String>>,
     /// Experiments: run on the machines of this Ansible inventory, a part of the cells on each.
     #[arg(long, value_name = "INVENTORY", conflicts_with_all = ["lab", "here"])]
-    hosts: Option<PathBuf>,
+    pub(crate) hosts: Option<PathBuf>,
     /// Experiments: scale factor of the file's durations and counts, never below its minimums
     /// [default: 1].
     #[arg(long, value_name = "F", value_parser = scale)]
-    scale: Option<f64>,
+    pub(crate) scale: Option<f64>,
     /// Experiments: print cells, boots and the expected duration; run nothing.
     #[arg(long)]
-    plan: bool,
+    pub(crate) plan: bool,
     /// Only resume a study that was begun.
     #[arg(long)]
-    resume: bool,
+    pub(crate) resume: bool,
     /// Experiments: rerun cells that failed or were not applicable.
     #[arg(long)]
-    retry: bool,
+    pub(crate) retry: bool,
     /// Experiments: parallel guests [default: one per spare CPU, at most 3].
     #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Experiments: static program that runs in guests and on the machines of --hosts [default:
     /// this program].
     #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    pub(crate) binary: Option<PathBuf>,
+    /// What only `lab matrix` asks for.
+    #[arg(skip)]
+    pub(crate) matrix: OfMatrix,
+}
+
+/// What `lab matrix` asks of the study that it is.
+#[derive(Debug, Default)]
+pub(crate) struct OfMatrix {
+    /// The ways of isolating whose cells to run; all where none are named.
+    pub(crate) profiles: Vec<&'static str>,
+    /// Kill a guest after this time.
+    pub(crate) timeout: Option<Duration>,
+    /// The table whose rows are replaced.
+    pub(crate) onto: Option<Onto>,
+    /// Whether cells that failed are run again.
+    pub(crate) retry_failed: bool,
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -130,11 +149,6 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 impl RunArgs {
-    /// Length of a window of a study that is no experiment.
-    fn window(&self) -> Duration {
-        self.duration.unwrap_or(Duration::from_secs(2))
-    }
-
     fn scale(&self) -> f64 {
         self.scale.unwrap_or(1.0)
     }
@@ -180,22 +194,6 @@ impl RunArgs {
             "--scale, --shard, --out, --resume or --json",
         )
     }
-
-    /// Refuses what only experiments take.
-    fn only_of_runners(&self) -> Result<(), Error> {
-        let given = [
-            ("--here", self.here),
-            ("--lab", self.lab.is_some()),
-            ("--hosts", self.hosts.is_some()),
-            ("--scale", self.scale.is_some()),
-            ("--plan", self.plan),
-            ("--cells", self.cells.is_some()),
-            ("--retry", self.retry),
-            ("--jobs", self.jobs.is_some()),
-            ("--binary", self.binary.is_some()),
-        ];
-        refuse(&given, "no experiment", "a file of one, or a name from `stillcore study list`")
-    }
 }
 
 fn refuse(given: &[(&str, bool)], found: &str, expected: &str) -> Result<(), Error> {
@@ -204,23 +202,6 @@ fn refuse(given: &[(&str, bool)], found: &str, expected: &str) -> Result<(), Err
         None => Ok(()),
     }
 }
-
-/// One thing that a study's cells can do.
-struct Runner {
-    /// Its name, and that of the built-in study of it.
-    name: &'static str,
-    title: &'static str,
-    /// The study as it is built in.
-    declared: fn() -> Study,
-    run: fn(&RunArgs, Study, &EndSignals) -> anyhow::Result<u8>,
-}
-
-const RUNNERS: &[Runner] = &[Runner {
-    name: exposure::NAME,
-    title: "each stressor alone: interference events on the measured CPUs per successful operation, by class",
-    declared: exposure::declared,
-    run: exposure::run,
-}];
 
 impl StudyVerb {
     /// Whether it changes something on the machine.
@@ -257,28 +238,41 @@ impl StudyVerb {
 
 fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
     if let Some(text) = experiment::files::built_in(&args.study) {
+        args.only_of_experiments()?;
         return experiment::run(args, text, &args.study, signals);
     }
     if let Some(text) = curves::built_in(&args.study) {
         return calculate(args, text);
     }
-    let built_in = RUNNERS.iter().find(|runner| runner.name == args.study);
-    let (runner, mut study) = if let Some(runner) = built_in {
-        (runner, (runner.declared)())
-    } else {
-        let text = read(Path::new(&args.study))?;
-        if experiment::is_one(&text) {
-            return experiment::run(args, &text, &args.study, signals);
-        }
-        if curves::is_one(&text) {
-            return calculate(args, &text);
-        }
-        from_text(Path::new(&args.study), &text)?
-    };
-    args.only_of_runners()?;
+    if args.study == exposure::NAME {
+        return run_exposure(args, signals);
+    }
+    let text = read(Path::new(&args.study))?;
+    if experiment::is_one(&text) {
+        args.only_of_experiments()?;
+        return experiment::run(args, &text, &args.study, signals);
+    }
+    if curves::is_one(&text) {
+        return calculate(args, &text);
+    }
+    let expected = format!("schema = {:?}, or that of a study of curves", EXPERIMENT_SCHEMA);
+    Err(Error::invalid(&args.study, "a file of another kind", expected).into())
+}
+
+/// The built-in study, with the stressors that the user asked for.
+fn run_exposure(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
     args.begun()?;
-    study.repetitions = args.repetitions.unwrap_or(study.repetitions);
-    (runner.run)(args, study, &signals)
+    let suites: Vec<String> = args.suite.iter().cloned().collect();
+    let declared = exposure::Declared {
+        name: exposure::NAME,
+        stressors: exposure::stressors("--stressors", &args.stressors, &suites)?,
+        duration: args.duration.unwrap_or(Duration::from_secs(2)),
+        priority: args.priority,
+        kprobes: args.kprobes,
+        repetitions: args.repetitions.unwrap_or(1),
+        guests: None,
+    };
+    experiment::run(args, &declared.text()?, exposure::NAME, signals)
 }
 
 /// A study of schedulability curves, by the verb that has the rest of their options.
@@ -300,32 +294,19 @@ fn calculate(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
     curves::run_text(&asked, text, args.scale())
 }
 
-fn known() -> String {
-    RUNNERS.iter().map(|runner| runner.name).collect::<Vec<_>>().join(", ")
-}
-
 fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => {
             let found = format!("no study is called {:?}, and no file", path.display());
-            let expected = format!("one of {}, an experiment of `stillcore study list`, or a file", known());
+            let expected = "a name from `stillcore study list`, or a file";
             anyhow::Error::from(Error::invalid("NAME|FILE", found, expected))
         }
         _ => Error::io("read", path, source).into(),
     })
 }
 
-fn from_text(path: &Path, text: &str) -> anyhow::Result<(&'static Runner, Study)> {
-    let study = Study::from_toml(text).with_context(|| path.display().to_string())?;
-    let runner = RUNNERS.iter().find(|runner| runner.name == study.runner);
-    let runner = runner.ok_or_else(|| {
-        Error::invalid(path.display(), format!("runner is {:?}", study.runner), format!("one of {}", known()))
-    })?;
-    Ok((runner, study))
-}
-
 fn list(as_json: bool) -> anyhow::Result<()> {
-    let built_in = RUNNERS.iter().map(|runner| (runner.name.to_owned(), runner.title.to_owned())).collect();
+    let built_in = vec![(exposure::NAME.to_owned(), exposure::TITLE.to_owned())];
     let kinds = [
         ("built-in", built_in),
         ("experiment", experiment::files::titles()?),

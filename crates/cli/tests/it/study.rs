@@ -50,18 +50,13 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
     let place = Place::new();
     let declared = place.path("study.toml");
     let file = declared.to_str().unwrap().to_owned();
-    let head = "schema = \"stillcore.study/1\"\nname = \"x\"\nseed = 1\nrepetitions = 1\n";
+    let head = "schema = \"stillcore.experiment/1\"\nname = \"x\"\ntitle = \"x\"\nsource = \"x\"\nseed = 1\nrepetitions = 1\n";
+    let rest = "[[step]]\nrun = [\"measure\", \"exposure\", \"{stressor}\"]\n[[value]]\nname = \"a\"\ntitle = \"a\"\nat = \"a\"\n";
     for (contents, expected) in [
-        (
-            format!("{head}runner = \"expsoure\"\n[factors]\nstressor = [\"fault\"]\n"),
-            "runner is \"expsoure\"",
-        ),
-        (format!("{head}runner = \"exposure\"\n[factors]\nstresor = [\"fault\"]\n"), "factor \"stresor\""),
-        (
-            format!("{head}runner = \"exposure\"\n[factors]\nstressor = [\"falt\"]\n"),
-            "no stressor is called \"falt\"",
-        ),
-        (format!("{head}runner = \"exposure\"\n[factors]\nstressor = \n"), "line 7"),
+        ("schema = \"stillcore.study/1\"\n".to_owned(), "a file of another kind; expected schema ="),
+        (format!("{head}conclusion = \"expsoure\"\n{rest}"), "unknown variant `expsoure`"),
+        (format!("{head}{rest}"), "{stressor} stands for nothing"),
+        (format!("{head}conclusion = \n"), "line 7"),
     ] {
         fs::write(&declared, contents).unwrap();
         let output = exposure(&place, &[&file]);
@@ -72,7 +67,7 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
     let stderr = text(&exposure(&place, &["exposre"]).stderr);
     assert!(
         stderr.contains("no study is called \"exposre\"")
-            && stderr.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
+            && stderr.contains("a name from `stillcore study list`, or a file"),
         "{stderr}"
     );
     let begun = exposure(&place, &["exposure", "--resume"]);
@@ -102,12 +97,12 @@ fn a_study_resumes_only_under_its_own_conditions() {
     assert_eq!(ran, names.len());
     let again = exposure(&place, &short);
     assert_eq!(again.stdout, first.stdout);
-    assert!(!text(&again.stderr).contains(" of at most "), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("0 of "), "{}", text(&again.stderr));
 
     let other = exposure(&place, &["exposure", "--stressors", "calc_pi", "--duration", "300ms"]);
     assert_eq!(other.status.code(), Some(1));
     assert!(
-        text(&other.stderr).contains("window_ns was 200000000 there and is 300000000 now"),
+        text(&other.stderr).contains("duration was 200ms there and is 300ms now"),
         "{}",
         text(&other.stderr)
     );

@@ -1,11 +1,11 @@
-//! Declarations of studies and experiments, and the checkpoints of their cells, which come back
+//! Declarations of experiments, and the checkpoints of their cells, which come back
 //! from foreign machines.
 
 use super::bundle;
 use super::{Outcome, Reader, fixture, fixtures, in_scratch, text, whole};
 use std::sync::LazyLock;
 use study::experiment::{CellResult, Experiment, Plan, Published, conclude};
-use study::{MAX_CELLS, Store, Study};
+use study::{MAX_CELLS, Store};
 
 static NUMBERS: LazyLock<Published> = LazyLock::new(|| {
     Published::from_toml(&String::from_utf8(fixture("experiments/published.toml")).unwrap()).unwrap()
@@ -30,11 +30,6 @@ fn read(bytes: &[u8]) -> Outcome {
     if let Ok(published) = &published {
         let _ = published.number("replication.max_latency.vanilla[0]");
     }
-    let study = Study::from_toml(&text);
-    if let Ok(study) = &study {
-        let cells = study.cells().map_or(0, |cells| cells.len());
-        assert!(cells as u64 <= MAX_CELLS, "{cells} cells");
-    }
     let experiment = Experiment::from_toml(&text, &NUMBERS);
     if let Ok(experiment) = &experiment
         && let Ok(plan) = Plan::of(experiment, &[], 1, 0.01)
@@ -45,7 +40,7 @@ fn read(bytes: &[u8]) -> Outcome {
             let _ = planned.expected();
         }
     }
-    whole(study.is_ok() || experiment.is_ok() || published.is_ok())
+    whole(experiment.is_ok() || published.is_ok())
 }
 
 /// The files of a small study, one of them a cell; read as a machine of an inventory sends them.

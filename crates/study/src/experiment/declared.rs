@@ -2,7 +2,7 @@
 //! published.
 
 use super::quantity::Quantity;
-use crate::experiment::parts::{Ablation, Figure, Level, ListOf, Take, Wants};
+use crate::experiment::parts::{Ablation, Conclusion, Figure, Level, ListOf, Take, Wants};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -62,6 +62,8 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// Mechanisms whose worth is measured.
     pub ablation: Option<Ablation>,
+    /// What is concluded from all answers of the first step, in place of tables of values.
+    pub conclusion: Option<Conclusion>,
     /// How the answer is laid out.
     #[serde(default)]
     pub table: Table,
@@ -79,6 +81,10 @@ pub struct Machine {
     pub kernels: Vec<String>,
     /// Cores of a guest, or cores and threads as in 4x2 [default: 4].
     pub smp: Option<String>,
+    /// Architecture of guests [default: this machine's].
+    pub arch: Option<String>,
+    /// Accelerator of guests: `tcg`, `kvm` or `auto` [default: tcg].
+    pub accel: Option<String>,
     /// Guest memory, MiB.
     pub memory_mib: Option<u32>,
     /// Two network cards joined to each other in guests: `e1000` or `virtio`.

@@ -10,6 +10,7 @@
 //! | `needs` | what a cell needs of a machine, and whether a machine has it |
 //! | `boot_word` | one word of a boot line against a machine as it booted |
 //! | `under` | what a cell was measured under; results of different machines, kernels or boot lines kept apart |
+//! | `differing` | in what a declaration differs from another of its name |
 //! | `quantity` | durations and counts that a scale makes smaller |
 //! | `fault` | what is wrong with a file, and where in it |
 //! | `check` | everything that can be wrong before anything is started |
@@ -34,6 +35,7 @@ mod check;
 mod conclude;
 mod concluded;
 mod declared;
+mod differing;
 mod factors;
 mod fault;
 mod figure;
@@ -70,7 +72,7 @@ pub use ground::Ground;
 pub use list::listed;
 pub use needs::{Needs, boot_line, kernel_name};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
-pub use parts::{Ablation, Figure, Kind, Level, ListOf, Take, Wants};
+pub use parts::{Ablation, Conclusion, Figure, Kind, Level, ListOf, Take, Wants};
 pub use plan::{Boot, Plan, Planned, expected};
 pub use published::{Published, PublishedError};
 pub use quantity::{Amount, Quantity};
@@ -79,4 +81,4 @@ pub use sheet::Sheet;
 pub use table::sheets;
 pub use taken::{absent, rows, taken};
 pub use under::{Apart, apart};
-pub use words::{Commands, Place, commands};
+pub use words::{Commands, Place, commands, once_booted};

@@ -162,6 +162,15 @@ impl Kind {
     }
 }
 
+/// What is concluded from all answers of an experiment's first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// Events per operation of each stressor, judged by controls, from answers of `measure
+    /// exposure`; compared where there are several kernels or ways of isolating.
+    Exposure,
+}
+
 /// Requirements of a level, or a whole experiment, on a machine beside its boot line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -194,6 +203,9 @@ pub struct Level {
     pub before: Vec<Vec<String>>,
     /// The command that undoes it, in every case: `isolate undo` or nothing.
     pub after: Vec<Vec<String>>,
+    /// Whether `before` is called once a boot of a guest, and not for each cell; the guest ends
+    /// with it. Such cells share no boot with others.
+    pub per_boot: bool,
 }
 
 #[derive(Deserialize)]
@@ -208,6 +220,8 @@ pub(crate) struct Whole {
     before: Vec<Vec<String>>,
     #[serde(default)]
     after: Vec<Vec<String>>,
+    #[serde(default)]
+    per_boot: bool,
 }
 
 impl<'de> Deserialize<'de> for Level {
@@ -233,9 +247,9 @@ impl<'de> Deserialize<'de> for Level {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Level, A::Error> {
-                let Whole { name, words, boot, isolated, needs, before, after } =
+                let Whole { name, words, boot, isolated, needs, before, after, per_boot } =
                     Whole::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Level { name, words, boot, isolated, needs, before, after })
+                Ok(Level { name, words, boot, isolated, needs, before, after, per_boot })
             }
         }
         deserializer.deserialize_any(Either)

@@ -6,7 +6,7 @@ use super::quantity::{Amount, time_ns};
 use super::words::text;
 use crate::cell::{Cell, canonical, digest};
 use crate::experiment::factors::KERNEL;
-use crate::spec::{STUDY_SCHEMA, Study, StudyError};
+use crate::spec::{Study, StudyError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub struct Boot {
     pub kernel: Option<String>,
     /// Words for its command line.
     pub append: String,
+    /// Levels whose calls are made once in it, by factor.
+    pub levels: BTreeMap<String, String>,
 }
 
 /// A cell, and what it needs.
@@ -63,14 +65,7 @@ impl Plan {
         if !kernels.is_empty() {
             factors.insert(KERNEL.to_owned(), kernels.iter().map(|name| json!(name)).collect());
         }
-        let study = Study {
-            schema: STUDY_SCHEMA.to_owned(),
-            name: identity(experiment, scale),
-            runner: "experiment".to_owned(),
-            seed: experiment.seed,
-            factors,
-            repetitions,
-        };
+        let study = Study { name: identity(experiment, scale), seed: experiment.seed, factors, repetitions };
         let cells = study.cells()?.into_iter().map(|cell| planned(experiment, cell, scale)).collect();
         Ok(Self { cells, scale })
     }
@@ -115,9 +110,11 @@ fn planned(experiment: &Experiment, cell: Cell, scale: f64) -> Planned {
     let kernel = Some(text(cell.factors.get(KERNEL))).filter(|name| !name.is_empty()).map(str::to_owned);
     let append: Vec<&str> = experiment.levels(&cell).filter_map(|(_, level)| level.boot.as_deref()).collect();
     let append = append.join(" ");
+    let per_boot = experiment.levels(&cell).filter(|(_, level)| level.per_boot);
+    let levels = per_boot.map(|(factor, level)| (factor.to_owned(), level.name.clone())).collect();
     let needs = experiment.needs(&cell);
     let takes = takes(experiment, &cell, scale);
-    Planned { boot: Boot { kernel, append }, needs, takes, cell }
+    Planned { boot: Boot { kernel, append, levels }, needs, takes, cell }
 }
 
 fn takes(experiment: &Experiment, cell: &Cell, scale: f64) -> Duration {
@@ -141,7 +138,11 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .factors
         .iter()
         .flat_map(|factor| factor.levels.get_ref())
-        .map(|level| json!([level.name, level.words, level.boot, level.isolated, level.before, level.after]))
+        .map(|level| {
+            let what =
+                json!([level.name, level.words, level.boot, level.isolated, level.before, level.after]);
+            if level.per_boot { json!([what, "per boot"]) } else { what }
+        })
         .collect();
     let steps: Vec<Value> =
         experiment.steps.iter().map(|step| json!([step.name, step.run.get_ref()])).collect();
@@ -160,13 +161,15 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .map(|(name, quantity)| (name, quantity.scaled(scale).to_string()))
         .collect();
     let machine = &experiment.machine;
-    let guest = json!([machine.smp, machine.memory_mib, machine.nic, machine.modules]);
+    let mut guest = vec![json!(machine.smp), json!(machine.memory_mib), json!(machine.nic)];
+    guest.push(json!(machine.modules));
+    guest.extend([&machine.arch, &machine.accel].into_iter().flatten().map(|name| json!(name)));
     let series: Vec<Value> = experiment
         .series
         .iter()
         .map(|list| json!([list.name.get_ref(), list.at, list.columns.get_ref(), list.lane, list.label]))
         .collect();
-    let mut whole = vec![json!(levels), json!(steps), json!(values), json!(quantities), guest];
+    let mut whole = vec![json!(levels), json!(steps), json!(values), json!(quantities), json!(guest)];
     // A plan without any keeps the name from before there were any.
     if !series.is_empty() {
         whole.push(json!(series));

@@ -1,6 +1,7 @@
 //! The stored result of a cell: its values, or why there are none. A failure is a result.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Schema of a stored result.
@@ -42,6 +43,9 @@ pub struct CellResult {
     /// Why a value is null, in the verb's own words, if it gave a reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
+    /// The first step's whole answer, where something is concluded from all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
     /// What it was measured under; results of older versions do not say.
@@ -99,6 +103,7 @@ impl CellResult {
             absent: BTreeMap::new(),
             lists: BTreeMap::new(),
             series: BTreeMap::new(),
+            answer: None,
             place: place.to_owned(),
             under: None,
             emulated,

@@ -114,7 +114,7 @@ fn a_cell_has_its_commands_boot_and_duration() {
         planned.cell.factors["load"] == "busy" && planned.cell.factors["period"] == "70us"
     };
     let planned = plan.cells.iter().find(busy).unwrap();
-    let made = commands(&experiment, &planned.cell, 0.01, &place());
+    let made = commands(&experiment, &planned.cell, 0.01, &place(), false);
     let words =
         "measure wakeup --cpus 2-3 --period 70us --loops 1000 --disturb suite:rtss24 --out d/run --json";
     assert_eq!(made.steps, [(String::new(), words.split(' ').map(str::to_owned).collect())]);
@@ -129,7 +129,7 @@ fn a_cell_has_its_commands_boot_and_duration() {
 fn a_scale_never_goes_below_the_floor_and_is_part_of_a_cells_identity() {
     let experiment = read(TEXT);
     let small = Plan::of(&experiment, &[], 1, 1e-9).unwrap();
-    let made = commands(&experiment, &small.cells[0].cell, 1e-9, &place());
+    let made = commands(&experiment, &small.cells[0].cell, 1e-9, &place(), false);
     assert!(made.steps[0].1.windows(2).any(|pair| pair == ["--loops", "100"]), "{made:?}");
     let whole = Plan::of(&experiment, &[], 1, 1.0).unwrap();
     let ids = |plan: &Plan| {

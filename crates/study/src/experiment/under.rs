@@ -35,6 +35,21 @@ impl Under {
         }
     }
 
+    /// The first condition that another result was measured under and this is not: what it was there
+    /// and is here.
+    pub fn differing(&self, there: &Self) -> Option<String> {
+        let pairs = [
+            ("kernel", &there.release, &self.release),
+            ("build of the kernel", &there.version, &self.version),
+            ("boot line", &there.cmdline, &self.cmdline),
+            ("processor", &there.processor, &self.processor),
+            ("measured CPUs", &there.measured, &self.measured),
+            ("other CPUs", &there.housekeeping, &self.housekeeping),
+        ];
+        let (what, there, here) = pairs.into_iter().find(|(_, there, here)| there != here)?;
+        Some(format!("{what}: {there} there, and {here} now"))
+    }
+
     /// The boot line in one order, without parameters that locate the system and those that
     /// `left_out` names.
     fn line(&self, left_out: &BTreeSet<String>) -> String {

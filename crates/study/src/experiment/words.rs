@@ -33,9 +33,10 @@ pub struct Commands {
     pub after: Vec<Vec<String>>,
 }
 
-/// The calls of one cell.
-pub fn commands(experiment: &Experiment, cell: &Cell, scale: f64, place: &Place) -> Commands {
-    let levels: Vec<&Level> = experiment.levels(cell).map(|(_, level)| level).collect();
+/// The calls of one cell. In a guest, those of levels that it makes once booted are left out.
+pub fn commands(experiment: &Experiment, cell: &Cell, scale: f64, place: &Place, in_guest: bool) -> Commands {
+    let levels: Vec<&Level> =
+        experiment.levels(cell).map(|(_, level)| level).filter(|one| !(in_guest && one.per_boot)).collect();
     let fill = |words: &[String], step: &str| filled(experiment, cell, scale, place, words, step);
     let all = |calls: fn(&Level) -> &Vec<Vec<String>>| -> Vec<Vec<String>> {
         levels.iter().flat_map(|level| calls(level)).map(|words| fill(words, "")).collect()
@@ -43,16 +44,24 @@ pub fn commands(experiment: &Experiment, cell: &Cell, scale: f64, place: &Place)
     let mut after = all(|level| &level.after);
     after.reverse();
     let steps = experiment.steps.iter().filter(|step| wanted(step, cell));
-    let json = |mut words: Vec<String>| {
-        // What follows a lone -- is another program's.
-        let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
-        if !words[..own].iter().any(|word| word == "--json") {
-            words.insert(own, "--json".to_owned());
-        }
-        words
-    };
     let steps = steps.map(|step| (step.name.clone(), json(fill(step.run.get_ref(), &step.name)))).collect();
     Commands { before: all(|level| &level.before), steps, after }
+}
+
+/// The calls that a guest makes once booted, before this cell and all others of its boot.
+pub fn once_booted(experiment: &Experiment, cell: &Cell, scale: f64, place: &Place) -> Vec<Vec<String>> {
+    let levels = experiment.levels(cell).map(|(_, level)| level).filter(|level| level.per_boot);
+    let calls = levels.flat_map(|level| &level.before);
+    calls.map(|words| json(filled(experiment, cell, scale, place, words, ""))).collect()
+}
+
+/// The words with `--json` among them. What follows a lone `--` is another program's.
+fn json(mut words: Vec<String>) -> Vec<String> {
+    let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    if !words[..own].iter().any(|word| word == "--json") {
+        words.insert(own, "--json".to_owned());
+    }
+    words
 }
 
 impl Experiment {

@@ -258,14 +258,7 @@ fn matrix(declared: &Declared) -> Study {
             (0..blocks).map(|block| json!([block * BLOCK, end_of(declared, block)])).collect(),
         ),
     ]);
-    Study {
-        schema: study::STUDY_SCHEMA.to_owned(),
-        name: declared.name.clone(),
-        runner: "sched".to_owned(),
-        seed: declared.seed,
-        factors,
-        repetitions: 1,
-    }
+    Study { name: declared.name.clone(), seed: declared.seed, factors, repetitions: 1 }
 }
 
 /// The last set of a block, and one.

@@ -1,6 +1,6 @@
 //! What came out of an experiment: tables, and what was published beside them.
 
-use super::{figures, rows};
+use super::{exposure, figures, rows};
 use crate::measure::table::table;
 use crate::study_verb::experiment::options::AnswerOptions;
 use model::store;
@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Apart, Beside, CellResult, CellState, Concluded, Experiment, Judgement, Sheet, ablated, apart, conclude,
-    sheets,
+    Apart, Beside, CellResult, CellState, Concluded, Conclusion, Experiment, Judgement, Sheet, ablated,
+    apart, conclude, sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
@@ -25,6 +25,9 @@ pub(super) fn write_and_print(
     out: &Path,
 ) -> anyhow::Result<u8> {
     let apart = apart(experiment, results);
+    if experiment.conclusion == Some(Conclusion::Exposure) {
+        return exposure::write_and_print(args, experiment, &apart, out);
+    }
     let results = apart.results.as_slice();
     let concluded = conclude(experiment, &super::files::published()?, results);
     let sheets = sheets(experiment, &concluded);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use study::Cell;
 use study::experiment::{
     CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
-    rows, taken, undone_in,
+    once_booted, rows, taken, undone_in,
 };
 use sys::process::Owner;
 use sys::signals::EndSignals;
@@ -73,9 +73,8 @@ impl Room {
         }
         let dir = self.dir.join(&cell.id);
         renew(&dir)?;
-        let out = dir.to_str().context("the directory's name is no text")?.to_owned();
-        let place = Place { cpus: self.cpus.clone(), housekeeping: self.housekeeping.clone(), out };
-        let calls = commands(experiment, cell, self.scale, &place);
+        let place = self.place(&dir)?;
+        let calls = commands(experiment, cell, self.scale, &place, self.emulated);
         let begun = Instant::now();
         let mut done = Vec::new();
         foresee(&dir, &calls.after)?;
@@ -99,6 +98,30 @@ impl Room {
             fs::remove_dir(&dir).with_context(|| dir.display().to_string())?;
         }
         Ok(result)
+    }
+
+    /// What a guest does once booted, before all of its cells; the result of each of them where it
+    /// cannot be done.
+    pub(super) fn once_booted(
+        &self,
+        experiment: &Experiment,
+        cell: &Cell,
+        signals: &EndSignals,
+    ) -> anyhow::Result<Option<CellResult>> {
+        let dir = self.dir.join("once-booted");
+        renew(&dir)?;
+        for words in once_booted(experiment, cell, self.scale, &self.place(&dir)?) {
+            if let Called::Failed(why) | Called::Absent(why) = call(&words, &dir, Some(signals))? {
+                return Ok(Some(self.without(CellState::NotApplicable, why)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What placeholders stand for.
+    fn place(&self, dir: &Path) -> anyhow::Result<Place> {
+        let out = dir.to_str().context("the directory's name is no text")?.to_owned();
+        Ok(Place { cpus: self.cpus.clone(), housekeeping: self.housekeeping.clone(), out })
     }
 
     /// The result of a cell whose needs this machine does not meet; none where it meets them.
@@ -150,7 +173,9 @@ impl Room {
         let series = |of: &SeriesOf| Some((of.name.get_ref().clone(), rows(answer(&of.step)?, of)));
         let series = experiment.series.iter().filter_map(series).collect();
         let lists = lists.collect();
-        Ok(CellResult { reason: None, values, absent, lists, series, ..self.without(CellState::Ok, "") })
+        let answer = experiment.conclusion.and_then(|_| answers.get(first)).cloned();
+        let done = self.without(CellState::Ok, "");
+        Ok(CellResult { reason: None, values, absent, lists, series, answer, ..done })
     }
 }
 

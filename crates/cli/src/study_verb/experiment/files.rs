@@ -97,7 +97,7 @@ mod tests {
             for planned in &plan.cells {
                 let place =
                     Place { cpus: "2-3".to_owned(), housekeeping: "0-1".to_owned(), out: "out".to_owned() };
-                let made = commands(&experiment, &planned.cell, 0.01, &place);
+                let made = commands(&experiment, &planned.cell, 0.01, &place, false);
                 let steps = made.steps.into_iter().map(|(_, words)| words);
                 for words in made.before.into_iter().chain(steps).chain(made.after) {
                     let line = std::iter::once("stillcore".to_owned()).chain(words);

@@ -19,7 +19,7 @@ use study::experiment::{Boot, CellResult, CellState, Experiment, Planned, boot_l
 use study::{Found, Store};
 
 /// Emulated CPUs of a crowded host hang now and then; such a guest is booted again for the cells that are left.
-const TRIES: u32 = 2;
+const TRIES: u32 = 3;
 /// An emulated guest beside others takes this much longer than its windows are, at most.
 const SLOWER: u32 = 6;
 
@@ -36,10 +36,14 @@ pub(super) struct Lab<'a> {
     pub(super) kernels: BTreeMap<String, Kernel>,
     pub(super) stop: &'a Stop,
     pub(super) pace: Mutex<Pace>,
+    /// Kill a guest after this time, in place of one made of its cells' windows.
+    pub(super) timeout: Option<Duration>,
 }
 
 /// Runs cells that have no result yet.
 pub(super) fn run(lab: &Lab<'_>, todo: &[&Planned], jobs: NonZeroUsize) -> anyhow::Result<()> {
+    // A result that is made anew would pass for one of this call.
+    todo.iter().try_for_each(|planned| lab.store.remove(&planned.cell.id))?;
     let mut boots: BTreeMap<&Boot, Vec<&Planned>> = BTreeMap::new();
     todo.iter().for_each(|planned| boots.entry(&planned.boot).or_default().push(planned));
     // Longest first, so that none is left alone at the end.
@@ -68,7 +72,9 @@ pub(super) fn run(lab: &Lab<'_>, todo: &[&Planned], jobs: NonZeroUsize) -> anyho
 fn boot_for(lab: &Lab<'_>, boot: &Boot, cells: &[&Planned]) -> anyhow::Result<()> {
     let kernel = boot.kernel.as_deref().context("a cell without a kernel")?;
     let (_, cpus, housekeeping) = halves(lab.experiment)?;
-    let booted = format!("{kernel} {}", boot_line(&boot.append, cpus, housekeeping));
+    let levels: Vec<&str> = boot.levels.values().map(String::as_str).collect();
+    let line = boot_line(&boot.append, cpus, housekeeping);
+    let booted = [kernel, &levels.join(" "), &line].join(" ");
     let booted = booted.trim_end();
     let mut why = String::new();
     for tries in 1..=TRIES {
@@ -106,7 +112,9 @@ fn left<'a>(lab: &Lab<'_>, cells: &[&'a Planned]) -> anyhow::Result<Vec<&'a Plan
 }
 
 fn once(lab: &Lab<'_>, kernel: &str, boot: &Boot, cells: &[&Planned]) -> anyhow::Result<()> {
-    let name: String = format!("{kernel} {}", boot.append)
+    let levels: Vec<&str> = boot.levels.values().map(String::as_str).collect();
+    let name: String = [kernel, &levels.join(" "), &boot.append]
+        .join(" ")
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' })
         .collect();
@@ -161,6 +169,14 @@ fn keep(lab: &Lab<'_>, cells: &[&Planned], line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The architecture of the guests.
+pub(super) fn arch(experiment: &Experiment) -> anyhow::Result<Arch> {
+    match &experiment.machine.arch {
+        Some(name) => Ok(name.parse()?),
+        None => Arch::host().context("no guests for this machine's architecture: give --arch"),
+    }
+}
+
 /// A guest's CPUs: all, those to measure, the others.
 fn halves(experiment: &Experiment) -> anyhow::Result<(Smp, &'static str, &'static str)> {
     let smp: Smp = experiment.machine.smp.as_deref().unwrap_or("4").parse()?;
@@ -178,7 +194,7 @@ fn spec(
     out: PathBuf,
 ) -> anyhow::Result<Spec> {
     let machine = &lab.experiment.machine;
-    let arch = Arch::host().context("no guests for this machine's architecture")?;
+    let arch = arch(lab.experiment)?;
     let (smp, cpus, housekeeping) = halves(lab.experiment)?;
     let contents = Order {
         experiment: lab.text.to_owned(),
@@ -211,8 +227,8 @@ fn spec(
         init: programs.init,
         binary: programs.binary,
         add: vec![Addition { host: order.to_owned(), guest: format!("/root/{}", inside::ORDER) }],
-        accel: Accel::Tcg,
-        timeout: Duration::from_secs(240) + windows * SLOWER,
+        accel: machine.accel.as_deref().map_or(Ok(Accel::Tcg), str::parse)?,
+        timeout: lab.timeout.unwrap_or(Duration::from_secs(240) + windows * SLOWER),
         limit: None,
         out,
         cache: lab_verb::cache()?,

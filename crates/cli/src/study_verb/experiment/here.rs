@@ -2,6 +2,7 @@
 
 use super::super::RunArgs;
 use super::cell::{self, Room};
+use super::exposure;
 use super::ground;
 use super::pace::Pace;
 use crate::run::interrupted::Interrupted;
@@ -36,6 +37,9 @@ pub(super) fn run(
         all_cpus: true,
         ..Asked::default()
     })?;
+    if experiment.conclusion.is_some() {
+        exposure::keep_machine(out, &place.machine)?;
+    }
     let room = Room {
         cpus: place.measured.to_string(),
         housekeeping: place.housekeeping.to_string(),
@@ -63,5 +67,7 @@ pub(super) fn run(
         store.save(&planned.cell, serde_json::to_value(&result)?)?;
         Reporter::say(&format!("{}: {}", super::in_short(&planned.cell, &result), pace.ended(planned)));
     }
+    // Stays while it holds anything.
+    let _ = std::fs::remove_dir(&room.dir);
     Ok(false)
 }

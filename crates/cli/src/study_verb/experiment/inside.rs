@@ -56,8 +56,17 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     };
     let signals = EndSignals::block()?;
     let store = Store::new(".");
+    // All cells of a boot have the levels that are set once in it.
+    let refused = match order.cells.first() {
+        Some(cell) => room.once_booted(&experiment, cell, &signals)?,
+        None => None,
+    };
     for cell in &order.cells {
-        let result = match room.run(&experiment, cell, &signals) {
+        let result = match &refused {
+            Some(refused) => Ok(refused.clone()),
+            None => room.run(&experiment, cell, &signals),
+        };
+        let result = match result {
             Ok(result) => result,
             Err(error) if signals.arrived().is_some() => return Err(error),
             Err(error) => super::cell::failed(&error, &room.name, true),

@@ -8,6 +8,7 @@
 mod answer;
 mod cell;
 pub(super) mod directory;
+pub(crate) mod exposure;
 mod figures;
 pub(crate) mod files;
 mod ground;
@@ -17,7 +18,7 @@ pub(crate) mod hosts;
 pub(crate) mod inside;
 pub(super) mod merge;
 mod on;
-mod options;
+pub(super) mod options;
 mod pace;
 mod planned;
 mod rows;
@@ -26,16 +27,15 @@ mod whose;
 use super::RunArgs;
 use crate::run::progress::Reporter;
 use crate::study_verb::experiment::options::AnswerOptions;
-use crate::{lab_matrix, stop_on};
+use crate::{lab_verb, stop_on};
 use anyhow::Context;
-use lab::Arch;
 use model::Error;
 use on::On;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::experiment::{
-    CellResult, CellState, Experiment, Ground, KERNEL, PART_SCHEMA, Part, Plan, Planned,
+    CellResult, CellState, Experiment, Ground, KERNEL, PART_SCHEMA, Part, Plan, Planned, Under,
 };
 use study::{Cell, Found, Shard, Store};
 use sys::signals::EndSignals;
@@ -46,8 +46,7 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// Runs an experiment, or resumes one.
-pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -> anyhow::Result<u8> {
-    args.only_of_experiments()?;
+pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -> anyhow::Result<u8> {
     let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
     let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
@@ -61,8 +60,15 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     let store = Store::new(&out);
     let named = args.cells.as_deref().map(|path| named(path, &plan)).transpose()?;
     let ground = on.ground.as_ref();
-    let mut todo = todo(&store, cells, args.retry, ground)?;
+    let mut todo = todo(&store, cells, args, ground)?;
     todo.retain(|planned| named.as_ref().is_none_or(|named| named.contains(&planned.cell.id)));
+    let profiles = &args.matrix.profiles;
+    todo.retain(|planned| {
+        profiles.is_empty()
+            || profiles
+                .iter()
+                .any(|one| planned.cell.factors.get(exposure::PROFILE).is_some_and(|level| level == one))
+    });
     if args.resume && !out.exists() {
         return Err(Error::invalid(
             "--resume",
@@ -73,8 +79,11 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     }
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
     let part = Part { cells: plan.cells.len(), ..part };
-    let _held = directory::open(&out, &part)?;
     let others = foreign(&store, &plan)?;
+    if experiment.conclusion.is_some() {
+        same_conditions(&out, &experiment, others, ground, &results(&store, cells)?)?;
+    }
+    let _held = directory::open(&out, &part)?;
     if others > 0 {
         Reporter::say(&format!(
             "note: {others} stored cells are not of this plan (another scale, file or version), and are left out"
@@ -96,7 +105,8 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     if interrupted {
         anyhow::bail!("stopped; resume with: the same command, or --out {}", out.display());
     }
-    let options = AnswerOptions { scale: args.scale(), json: args.json, cells: plan.cells.len() };
+    let onto = args.matrix.onto.clone();
+    let options = AnswerOptions { scale: args.scale(), json: args.json, cells: plan.cells.len(), onto };
     let results = with_lost(results(&store, cells)?, lost, cells);
     answer::write_and_print(&options, &experiment, &results, &out)
 }
@@ -157,11 +167,11 @@ fn named(path: &Path, plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
 }
 
 /// Cells without a result, or whose needs this machine meets and an earlier one did not; with
-/// `retry` also those that failed.
+/// `--retry` also those that failed.
 fn todo<'a>(
     store: &Store,
     cells: &'a [Planned],
-    retry: bool,
+    args: &RunArgs,
     ground: Option<&Ground>,
 ) -> anyhow::Result<Vec<&'a Planned>> {
     // A cell whose needs an earlier boot did not meet runs as soon as the machine meets them.
@@ -174,7 +184,8 @@ fn todo<'a>(
                 result.is_some_and(|result| match result.state {
                     CellState::Ok => true,
                     CellState::Needs if now(planned) => false,
-                    _ => !retry,
+                    CellState::Failed => !(args.retry || args.matrix.retry_failed),
+                    _ => !args.retry,
                 })
             }
             Found::Absent => false,
@@ -188,6 +199,31 @@ fn todo<'a>(
         }
     }
     Ok(todo)
+}
+
+/// Refuses to add to results of other conditions where one thing is concluded from all of them.
+fn same_conditions(
+    out: &Path,
+    experiment: &Experiment,
+    others: usize,
+    ground: Option<&Ground>,
+    results: &[(Cell, CellResult)],
+) -> anyhow::Result<()> {
+    let expected = "the same study under the same conditions, or another --out";
+    if others > 0 {
+        let there = directory::present(out)?;
+        let there = there.and_then(|there| there.declared(&files::published().ok()?).ok());
+        let found = there.and_then(|there| experiment.differing(&there));
+        let found = found.unwrap_or_else(|| format!("{others} cells are of another plan"));
+        return Err(Error::invalid(out.display(), found, expected).into());
+    }
+    let here = ground.map(Under::of);
+    let under = results.iter().filter_map(|(_, result)| result.under.as_ref());
+    let differing = under.filter_map(|there| here.as_ref()?.differing(there)).next();
+    match differing {
+        Some(found) => Err(Error::invalid(out.display(), found, expected).into()),
+        None => Ok(()),
+    }
 }
 
 /// Stored cells that the plan does not have.
@@ -229,8 +265,15 @@ fn in_guests(
     if todo.is_empty() {
         return Ok(false);
     }
-    let arch = Arch::host().context("no guests for this machine's architecture")?;
+    let arch = guests::arch(experiment)?;
     let stop = stop_on(signals);
+    let programs = lab_verb::programs(arch, args.binary.clone())?;
+    lab::initramfs::check_program(&programs.init, arch, true)?;
+    programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
+    let kernels = lab_verb::fetch(kernels, arch, &stop)?;
+    if experiment.conclusion.is_some() {
+        exposure::kernels::keep(out, arch, &kernels, &stop)?;
+    }
     let lab = guests::Lab {
         experiment,
         text,
@@ -239,17 +282,21 @@ fn in_guests(
         out,
         store,
         binary: args.binary.clone(),
-        kernels: lab_matrix::fetch(kernels, arch, &stop)?,
+        kernels,
         stop: &stop,
         pace: std::sync::Mutex::new(pace::Pace::of(todo)),
+        timeout: args.matrix.timeout,
     };
-    guests::run(&lab, todo, args.jobs.unwrap_or_else(lab_matrix::spare))?;
+    guests::run(&lab, todo, args.jobs.unwrap_or_else(lab_verb::spare))?;
     Ok(stop.is_asked())
 }
 
 /// A cell and its result, in one line.
 fn in_short(cell: &Cell, result: &CellResult) -> String {
     let kernel = cell.factors.get(KERNEL);
+    if let Some(line) = exposure::in_short(cell, result) {
+        return line;
+    }
     let others = cell.factors.iter().filter(|(name, _)| *name != KERNEL).map(|(_, level)| level);
     let levels: Vec<&str> = kernel.into_iter().chain(others).filter_map(|level| level.as_str()).collect();
     let figures: Vec<String> = result

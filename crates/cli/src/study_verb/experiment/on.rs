@@ -29,7 +29,14 @@ impl On {
         let as_it_stands = args.here || args.hosts.is_some();
         match &args.lab {
             _ if args.hosts.is_some() => Ok(Self { lab: false, kernels: Vec::new(), ground: None }),
-            Some(named) if !named.is_empty() => Ok(Self { lab: true, kernels: named.clone(), ground: None }),
+            Some(named) if !named.is_empty() => {
+                let mut kernels = named.clone();
+                // Where one thing is concluded from all kernels, more of them may come later.
+                if let Some(part) = present.filter(|_| experiment.conclusion.is_some()) {
+                    kernels.extend(part.kernels.iter().filter(|one| !named.contains(one)).cloned());
+                }
+                Ok(Self { lab: true, kernels, ground: None })
+            }
             Some(_) if declared.is_empty() => Err(Error::invalid(
                 "--lab",
                 "no kernels, and the file names none",

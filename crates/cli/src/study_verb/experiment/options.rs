@@ -1,5 +1,16 @@
 //! Where an answer goes, and in which form.
 
+use std::path::PathBuf;
+
+/// `lab matrix --onto`.
+#[derive(Debug, Clone)]
+pub(crate) struct Onto {
+    /// A `matrix.json`.
+    pub(crate) file: PathBuf,
+    /// The stressors whose rows are replaced.
+    pub(crate) stressors: Vec<String>,
+}
+
 /// The options of the answer.
 pub(crate) struct AnswerOptions {
     /// The scale of the plan.
@@ -8,4 +19,6 @@ pub(crate) struct AnswerOptions {
     pub(crate) json: bool,
     /// Cells of the whole plan.
     pub(crate) cells: usize,
+    /// The table whose rows are replaced, and the stressors of those rows.
+    pub(crate) onto: Option<Onto>,
 }

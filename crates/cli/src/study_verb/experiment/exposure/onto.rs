@@ -1,7 +1,7 @@
 //! `lab matrix --onto`: the rows of this call's stressors and profiles replace those of a table
 //! that was measured before.
 
-use crate::lab_matrix::kept::profiles_of;
+use crate::study_verb::profile;
 use analysis::exposure::{Change, Column, graft};
 use anyhow::Context;
 use model::kernel_options::OptionDifference;
@@ -52,7 +52,7 @@ pub(super) fn onto(
     let ours = |column: &&Column| fresh.columns.iter().any(|new| new.profile == column.profile);
     let rows =
         if stored.columns.iter().filter(ours).all(whole) { "all".to_owned() } else { stressors.join(", ") };
-    let which: Vec<String> = profiles_of(&fresh.columns).into_iter().map(|(name, _)| name).collect();
+    let which: Vec<&str> = fresh.profiles.iter().map(|(name, _)| name.as_str()).collect();
     let mut conditions = Vec::new();
     let mut command = None;
     for (name, value) in fresh.conditions.clone() {
@@ -72,7 +72,7 @@ pub(super) fn onto(
     let (mut columns, mut changes) = (stored.columns, stored.changes);
     graft(&mut columns, &mut changes, &fresh.columns, stressors, measured.len() as u64)
         .with_context(|| place)?;
-    let profiles = profiles_of(&columns);
+    let profiles = profile::titles(columns.iter().map(|column| column.profile.as_str()));
     Ok(Matrix {
         conditions,
         profiles,

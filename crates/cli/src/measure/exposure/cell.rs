@@ -6,7 +6,7 @@
 //! stressor that must have a thread on the measured CPUs keeps them busy itself. There the probe
 //! sleeps through the window: if both shared the CPU, a random part of the operations would miss.
 
-use super::super::RunArgs;
+use super::ExposureArgs;
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::facts::{write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
@@ -15,14 +15,14 @@ use crate::run::place::Place;
 use crate::run::progress::Reporter;
 use crate::run::recording;
 use crate::{conclude, failure};
-use analysis::exposure::{self, CellFacts};
+use analysis::exposure::{self, CellFacts, Ground};
 use disturb::{Order, catalogue};
 use journal::session::Session;
 use measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use measure::window::{self, Go, Progress};
+use model::machine::Snapshot;
 use model::run::Phase;
 use model::sample::Policy;
-use model::stressor::{StressorRecord, StressorState, Witness};
 use model::{Cpus, store};
 use record::recorder::Recorder;
 use std::cell::Cell;
@@ -53,46 +53,38 @@ const THRESHOLD: Duration = Duration::from_millis(1);
 /// What all cells share.
 pub(super) struct Asking<'a> {
     pub(super) place: &'a Place,
-    pub(super) args: &'a RunArgs,
+    pub(super) args: &'a ExposureArgs,
     pub(super) signals: &'a EndSignals,
 }
 
-/// Measures into `dir` and counts.
-pub(super) fn measure(asking: &Asking<'_>, order: &Order, dir: &Path) -> anyhow::Result<CellFacts> {
+/// Measures into `output` and counts.
+pub(super) fn measure(
+    asking: &Asking<'_>,
+    order: &Order,
+    mut output: RunOutput,
+) -> anyhow::Result<CellFacts> {
     let place = asking.place;
+    let dir = output.dir.clone();
     let mut session = Session::open(&place.program, &place.state)?;
-    let mut output = RunOutput::create(dir, place)?;
     let result = phases(asking, order, &mut output, &mut session);
     output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
-    write_snapshot(place, dir, store::MACHINE_AFTER)?;
+    write_snapshot(place, &dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
+    let t_ns = output.run.phases.first().map(|phase| phase.t0_ns);
     output.close(result.as_ref().err().map(failure::sentence))?;
     result?;
-    if asking.args.keep {
-        conclude::write(&conclude::document(dir)?, dir)?;
+    if !asking.args.count_only {
+        conclude::write(&conclude::document(&dir)?, &dir)?;
     }
-    output::mark_complete(dir)?;
-    Ok(exposure::facts(dir)?)
+    output::mark_complete(&dir)?;
+    Ok(CellFacts { ground: ground(&dir, t_ns)?, ..exposure::facts(&dir)? })
 }
 
-/// The facts of a cell that could not be measured.
-pub(super) fn failed(order: &Order, place: &Place, reason: String) -> CellFacts {
-    let record = StressorRecord {
-        name: order.name.clone(),
-        cpus: order.cpus.clone(),
-        ops_ok: 0,
-        ops_failed: [].into(),
-        parts: [].into(),
-        t0_ns: 0,
-        t1_ns: 0,
-        witness: Witness { name: String::new(), expected: 0, seen: 0 },
-        state: StressorState::Void,
-        reason: Some(reason.clone()),
-        confined_by: Vec::new(),
-        rates: Vec::new(),
-        stalls: 0,
-    };
-    CellFacts::without_measurement(record, &place.measured, reason)
+/// The machine when the cell began.
+fn ground(dir: &Path, t_ns: Option<i64>) -> anyhow::Result<Option<Ground>> {
+    let Some(t_ns) = t_ns else { return Ok(None) };
+    let before: Snapshot = store::read_json(&dir.join(store::MACHINE_BEFORE))?;
+    Ok(Some(Ground { boot_id: journal::boot_id()?, t_ns, state: before.state }))
 }
 
 /// What stays the same over the windows of a cell.
@@ -109,7 +101,7 @@ fn phases(
 ) -> anyhow::Result<()> {
     let place = asking.place;
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
-    if asking.args.keep {
+    if !asking.args.count_only {
         write_findings(place, &output.dir)?;
     }
     let orders = std::slice::from_ref(order);
@@ -134,7 +126,7 @@ fn windows(
     output: &mut RunOutput,
     session: &mut Session,
 ) -> anyhow::Result<()> {
-    let asked = stage.asking.args.window();
+    let asked = stage.asking.args.duration;
     stage.window(output, session, "idle-before", spinner(stage.asking, asked), None)?;
     let options = disturb::Options {
         duration: asked,
