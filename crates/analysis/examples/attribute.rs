@@ -5,10 +5,10 @@
 //! their source is known, seconds, events a second, and the highest resident size of the process in KiB (`VmHWM` of
 //! /proc/self/status; null where there is none).
 
-use analysis::Error;
-use analysis::attribute::table::Table;
-use analysis::attribute::windows::{MeasuredWindow, spans_in};
-use analysis::spans::MeasuredCpu;
+use attribution::Error;
+use attribution::attribute::table::Table;
+use attribution::attribute::windows::{MeasuredWindow, spans_in};
+use attribution::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use std::path::Path;

@@ -1,11 +1,6 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
-use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
-use crate::attribute::paths::Keep;
-use crate::attribute::section::Attribution;
-use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
-use crate::count_ns::CountNs;
 use crate::distribution::distribution_at;
 use crate::events::{self, window_events};
 use crate::losses::{self, disagreements, trace_whole};
@@ -22,6 +17,11 @@ use crate::time::join::sources;
 use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
 use crate::{Error, graph, tail, task_groups};
+use attribution::attribute::coverage::{Drivers, blocking_coverage, coverage};
+use attribution::attribute::paths::Keep;
+use attribution::attribute::section::Attribution;
+use attribution::attribute::watch;
+use attribution::count_ns::CountNs;
 use model::events::EventCatalogue;
 use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};

@@ -4,9 +4,9 @@
 //! The rates are those of [`crate::drift`], which also has the kernel's arithmetic. A prediction needs the CPU's counter as clock
 //! source, since only then both clocks are made of it (`docs/measure-clocks.md`).
 
-use crate::Error;
 use crate::drift::{self, Drift, Frequency};
 use crate::ipi::Columns;
+use attribution::Error;
 use model::Sample;
 use model::clocks::{ClocksRecord, Pair, SCHEDULER};
 use model::run::ProbeRecord;

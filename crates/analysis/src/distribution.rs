@@ -5,8 +5,8 @@
 //! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
 //! ([`stats::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
-use crate::count_ns::CountNs;
 use crate::missed;
+use attribution::count_ns::CountNs;
 use model::Sample;
 use model::run::ProbeRecord;
 use model::sample::{Policy, ProbeKind};

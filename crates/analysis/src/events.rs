@@ -1,8 +1,8 @@
 //! The interference events of one window on one CPU, and the kernel's own counters beside them.
 
-use crate::decode::SOFTIRQS;
-use crate::labels::Labels;
 use crate::tally::Tally;
+use attribution::decode::SOFTIRQS;
+use attribution::labels::Labels;
 use model::EventClass;
 use model::events::{EventCatalogue, Role};
 use model::run::{ProbeRecord, Window};

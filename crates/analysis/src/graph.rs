@@ -4,7 +4,7 @@
 //! The counts of a message's link outlive sender and receiver and are in no samples file, so this
 //! section is read and not computed (`docs/graph.md`).
 
-use crate::Error;
+use attribution::Error;
 use model::run::Run;
 use model::sample::ProbeKind;
 use model::store;

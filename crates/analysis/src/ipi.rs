@@ -2,8 +2,8 @@
 //!
 //! A samples file holds one target CPU; its own columns say who sent and how (`docs/measure-ipi.md`).
 
-use crate::Error;
 use crate::distribution::{Distribution, distribution};
+use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! the largest at each x. Swallowed releases are charged with the lateness they had (`missed`), and a sample that was lost may have been
 //! later than all others: it counts as such. The samples of one window are taken for independent draws; that they are is an assumption.
 
-use crate::error::Error;
+use crate::Error;
 use crate::missed;
 use crate::samples::{belonging, unbiased};
 use model::run::ProbeRecord;

@@ -4,13 +4,13 @@
 //! threads measure on a CPU, the tasks of a task set for one, the stretch is seen once for each, in layers that know nothing of one
 //! another.
 
-use crate::attribute::paths::{PathSums, Paths};
-use crate::holes::Hole;
-use crate::labels::CpuSets;
 use crate::measured::Measured;
 use crate::snapshots::Around;
-use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
-use crate::view::KernelEvent;
+use attribution::attribute::paths::{PathSums, Paths};
+use attribution::holes::Hole;
+use attribution::labels::CpuSets;
+use attribution::spans::{Known, MeasuredCpu, Span, SpanBuilder};
+use attribution::view::KernelEvent;
 use model::cpus::MAX_CPU;
 use model::run::Window;
 use model::sample::ProbeKind;

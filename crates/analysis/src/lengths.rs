@@ -7,10 +7,10 @@
 //! what is nested in them and the recording of every event in between, which is counted. Entry and exit code lies outside of the
 //! tracepoints, so that without recording they would be lower bounds.
 
-use crate::decode::Decoder;
-use crate::labels::CpuSets;
 use crate::taskset::{Spread, spread};
-use crate::view::{KernelEvent, Target, What};
+use attribution::decode::Decoder;
+use attribution::labels::CpuSets;
+use attribution::view::{KernelEvent, Target, What};
 use model::EventClass;
 use serde::{Deserialize, Serialize};
 use stats::nearest_rank;
@@ -204,7 +204,7 @@ fn term_of(event: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::{Context, Level, Task};
+    use attribution::view::{Context, Level, Task};
 
     const TIMER: u16 = 0;
     const EXPIRE: u16 = 1;

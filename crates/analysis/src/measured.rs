@@ -1,10 +1,10 @@
 //! One probe record with its samples and, once the trace has been read, its events.
 
-use crate::attribute::paths::{Keep, PathSums};
 use crate::distribution::Distribution;
 use crate::missed::Charged;
 use crate::overlap::Intervals;
 use crate::tally::Tally;
+use attribution::attribute::paths::{Keep, PathSums};
 use model::run::{ProbeRecord, Window};
 use model::sample::Sample;
 

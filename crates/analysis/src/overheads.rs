@@ -5,10 +5,10 @@
 //! UNC 2011, §3.4): release Δrel, scheduling Δsch, context switch Δcxs, tick Δtck, interprocessor interrupt Δipi, cache-related
 //! preemption delay Δcpd.
 
-use crate::Error;
 use crate::distribution::{Distribution, distribution};
 use crate::ipi::Columns;
 use crate::lengths::TracedTerm;
+use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};

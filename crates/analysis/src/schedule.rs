@@ -5,8 +5,8 @@
 //! share: from its start on, whenever no job of higher priority is released and not yet served. What interrupts and other processes took
 //! is in there; the CPU time of the job beside the length of its parts says how much that was.
 
-use crate::Error;
 use crate::taskset::{Job, jobs};
+use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! The sections of probes whose samples are of several kinds, separated by their own columns: one
 //! entry of [`Sections`] per kind.
 
-use crate::Error;
 use crate::clocks::{Clocks, clocks};
 use crate::ipi::{Way, ways};
 use crate::overheads::{Overheads, overheads};
@@ -9,6 +8,7 @@ use crate::periodic::{Process, process};
 use crate::schedule::FirstJobs;
 use crate::tail::Tail;
 use crate::taskset::{MeasuredTask, measured};
+use attribution::Error;
 use model::run::{ProbeRecord, TRACED};
 use model::sample::ProbeKind;
 use model::{Sample, samples_file};

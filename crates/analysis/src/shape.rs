@@ -1,8 +1,5 @@
 //! The result of an analysis: one section per question, plain data, written as `analysis.json`.
 
-use crate::attribute::path_section::PathSection;
-use crate::attribute::section::{Attribution, BlockingCoverage, Coverage};
-use crate::attribute::watch::shape::WatchSection;
 use crate::clocks::Clocks;
 use crate::compare::Comparison;
 use crate::distribution::Distribution;
@@ -19,6 +16,9 @@ use crate::snapshots::SnapshotSection;
 use crate::tail::Tail;
 use crate::taskset::MeasuredTask;
 use crate::time::TimeSection;
+use attribution::attribute::path_section::PathSection;
+use attribution::attribute::section::{Attribution, BlockingCoverage, Coverage};
+use attribution::attribute::watch::shape::WatchSection;
 use serde::{Deserialize, Serialize};
 
 /// Schema of `analysis.json`.

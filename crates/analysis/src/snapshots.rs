@@ -4,12 +4,12 @@
 //! Snapshots are taken because a sample was late. They show why, not how often: no rate is derived
 //! from them, and time that was not recorded or not kept counts as unknown, never as quiet.
 
-use crate::attribute::path_section::{PathSection, SamplePath};
-use crate::attribute::section::AttributedRow;
-use crate::attribute::table::Table;
-use crate::labels::Labels;
 use crate::measured::Measured;
-use crate::spans::Span;
+use attribution::attribute::path_section::{PathSection, SamplePath};
+use attribution::attribute::section::AttributedRow;
+use attribution::attribute::table::Table;
+use attribution::labels::Labels;
+use attribution::spans::Span;
 use model::EventClass;
 use model::run::{ProbeRecord, TraceRecord};
 use model::sample::ProbeKind;
@@ -47,7 +47,7 @@ pub struct ExplainedSample {
     /// Time of the sample in these rows and those beyond 20, ns; the rest is the probe's own, or has no event.
     pub known_ns: u64,
     /// Number of spans beyond those remembered; their time is unknown.
-    #[serde(default, skip_serializing_if = "crate::count_ns::is_zero")]
+    #[serde(default, skip_serializing_if = "attribution::count_ns::is_zero")]
     pub more_spans: u64,
     /// Where its latency went, for a wake-up whose way is in the trace.
     pub path: Option<SamplePath>,

@@ -4,14 +4,14 @@
 //! probe's own span, and for noise only the stretches in which its loop ran, because interference during the loop's own pauses
 //! is not interference with it. Raw counts over the whole window are kept beside, for the kernel's counters.
 
-use crate::attribute::table::Table;
-use crate::count_ns::CountNs;
-use crate::decode::SOFTIRQS;
-use crate::hash::FastMap;
-use crate::labels::LabelId;
 use crate::overlap::Intervals;
-use crate::spans::Span;
-use crate::view::{KernelEvent, What};
+use attribution::attribute::table::Table;
+use attribution::count_ns::CountNs;
+use attribution::decode::SOFTIRQS;
+use attribution::hash::FastMap;
+use attribution::labels::LabelId;
+use attribution::spans::Span;
+use attribution::view::{KernelEvent, What};
 use model::EventClass;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
@@ -202,7 +202,7 @@ mod tests {
         let mut tally = tally();
         let what = What::Enter {
             class: EventClass::Softirq,
-            context: crate::view::Context::Preemptible,
+            context: attribution::view::Context::Preemptible,
             key: 9,
             label: 0,
         };
@@ -211,7 +211,7 @@ mod tests {
                 ts_ns,
                 cpu: 1,
                 pid: 0,
-                level: crate::view::Level::Hard,
+                level: attribution::view::Level::Hard,
                 irqs_off: true,
                 event: 0,
                 what,

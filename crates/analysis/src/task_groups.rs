@@ -1,8 +1,8 @@
 //! Sources and takers in the control groups that their threads were in.
 
-use crate::attribute::path_section::{PathSection, TaskText};
-use crate::attribute::section::SourceText;
 use crate::shape::Analysis;
+use attribution::attribute::path_section::{PathSection, TaskText};
+use attribution::attribute::section::SourceText;
 use model::groups::{TaskGroup, by_tid};
 
 /// Names the group of every task that an analysis names, as far as one was seen.

@@ -7,8 +7,8 @@
 //! which R_i is calculated: the response counts from the release, so that waiting for the CPU is
 //! part of it.
 
-use crate::Error;
 use crate::ipi::Columns;
+use attribution::Error;
 use model::Sample;
 use model::run::{ProbeRecord, TaskRecord};
 use serde::{Deserialize, Serialize};

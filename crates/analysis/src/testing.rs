@@ -1,23 +1,11 @@
 //! Records and series for the tests of this crate.
 
-use crate::attribute::Causes;
-use crate::spans::{Known, Span};
-use crate::view::{Level, Task};
+use attribution::attribute::Causes;
+use attribution::spans::Span;
+use attribution::view::{Level, Task};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind};
 use model::{Cpus, EventClass};
-
-/// A kernel without PREEMPT_RT, all of whose interrupts are recorded.
-pub(crate) const KNOWN: Known = Known {
-    sleeper: None,
-    unnamed: 99,
-    unseen: 98,
-    out_of_budget: 97,
-    system_call: 96,
-    outside: 95,
-    interrupts: true,
-    rt: false,
-};
 
 /// A record of a window from 0 to 1 s on CPU 1, nothing measured.
 pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {

@@ -1,19 +1,20 @@
 //! One pass over the trace: each event to the window it lies in, each span to the sums of its CPU.
 
-use crate::Error;
-use crate::decode::Decoder;
-use crate::hash::FastMap;
-use crate::holes::Hole;
-use crate::labels::CpuSets;
 use crate::layers::{Layers, Sums};
 use crate::lengths::{Lengths, TracedTerm};
 use crate::losses::TraceReading;
 use crate::measured::Measured;
 use crate::overlap::Intervals;
 use crate::snapshots::Around;
-use crate::spans::Known;
 use crate::tally::Tally;
-use crate::view::{KernelEvent, What};
+use attribution::Error;
+use attribution::damage::{damage, remarks};
+use attribution::decode::Decoder;
+use attribution::hash::FastMap;
+use attribution::holes::Hole;
+use attribution::labels::CpuSets;
+use attribution::spans::Known;
+use attribution::view::{KernelEvent, What};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
@@ -127,28 +128,6 @@ fn count(events: &mut Vec<u64>, cpu: u32) {
         events.resize(at + 1, 0);
     }
     events[at] += 1;
-}
-
-/// Where a trace is damaged, as far as it was read, one sentence each.
-pub(crate) fn damage(stream: &ftrace::EventStream) -> impl Iterator<Item = String> {
-    stream.damage().map(|at| format!("the trace is damaged: {at}"))
-}
-
-/// What could not be understood of a trace, one sentence each; `unknown`: events without a format.
-pub(crate) fn remarks(decoder: &Decoder, unknown: u64) -> Vec<String> {
-    let unreadable = decoder.unreadable().iter();
-    let mut remarks: Vec<String> =
-        unreadable.map(|what| format!("{what} on this kernel: its class is not observed")).collect();
-    if unknown > 0 {
-        remarks.push(format!("{unknown} events of the trace have no format and are in no class"));
-    }
-    if !decoder.has_symbols() {
-        remarks.push(
-            "the trace has no kernel symbols (kptr_restrict?): functions are shown as addresses, and the tick is counted as a timer"
-                .into(),
-        );
-    }
-    remarks
 }
 
 /// A stretch of a window of which the trace holds everything.

@@ -78,11 +78,11 @@ impl From<ftrace::Error> for Wrong {
     }
 }
 
-impl From<analysis::Error> for Wrong {
-    fn from(error: analysis::Error) -> Self {
+impl From<attribution::Error> for Wrong {
+    fn from(error: attribution::Error) -> Self {
         match error {
-            analysis::Error::Model(error) => error.into(),
-            analysis::Error::Trace(error) => error.into(),
+            attribution::Error::Model(error) => error.into(),
+            attribution::Error::Trace(error) => error.into(),
         }
     }
 }

@@ -2,9 +2,6 @@
 
 use crate::error::{Answer, Wrong};
 use crate::table::Table;
-use analysis::attribute::Confidence;
-use analysis::attribute::events::Attributed;
-use analysis::attribute::windows::{Passed, attributed_in, recorded};
 use arrow_array::builder::{
     BooleanBuilder, Int32Builder, Int64Builder, StringBuilder, StringDictionaryBuilder, UInt32Builder,
     UInt64Builder,
@@ -12,6 +9,9 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use attribution::attribute::Confidence;
+use attribution::attribute::events::Attributed;
+use attribution::attribute::windows::{Passed, attributed_in, recorded};
 use model::groups::by_tid;
 use report::export::{InOrder, other_sources};
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(crate) fn events(dir: &Path, cpu: Option<u32>) -> Answer<Table> {
     let passed = attributed_in(&file, &buffers, &subject.windows, |mut event| {
         event.find_groups(&groups);
         order.push(event).iter().for_each(|event| rows.add(event));
-        Ok::<_, analysis::Error>(())
+        Ok::<_, attribution::Error>(())
     })?;
     while let Some(event) = order.pop() {
         rows.add(&event);

@@ -1,9 +1,9 @@
 //! Samples that the trace was kept around, in the words that text and page share: the account of all of them, and what ran during each.
 
 use crate::{Document, format};
-use analysis::attribute::Confidence;
-use analysis::attribute::section::AttributedRow;
 use analysis::snapshots::{ExplainedSample, SnapshotSection};
+use attribution::attribute::Confidence;
+use attribution::attribute::section::AttributedRow;
 use model::EventClass;
 use model::snapshots::SnapshotsRecord;
 

@@ -1,9 +1,9 @@
 //! Who took the time of busy loops: by the trace where there is one, else by counters, each cause
 //! with its range.
 
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, PathSection};
 use analysis::noise_causes::NoiseCauses;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, PathSection};
 use model::sample::ProbeKind;
 
 use crate::words::{certainty_title, class_title, thief_title};
@@ -98,8 +98,8 @@ fn by_counters(one: &NoiseCauses) -> impl Iterator<Item = Thieves> {
 mod tests {
     use super::*;
     use crate::fixture;
-    use analysis::attribute::step::Step;
     use analysis::noise_causes::{Cause, Certainty, Thief, Totals};
+    use attribution::attribute::step::Step;
     use model::EventClass;
 
     fn causes() -> NoiseCauses {

@@ -1,12 +1,12 @@
 //! `trace explain --json`: the questions that a trace can answer, the sources of what ran, and
 //! wake-ups taken apart. One shape for runs and for traces of others: `stillcore.trace-explain/2`.
 
-use analysis::attribute::Confidence;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
-use analysis::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
-use analysis::attribute::step::Step;
-use analysis::prio::Prio;
+use attribution::attribute::Confidence;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
+use attribution::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
+use attribution::attribute::step::Step;
+use attribution::prio::Prio;
 use model::EventClass;
 use model::run::{ProbeRecord, Run};
 use serde::Serialize;

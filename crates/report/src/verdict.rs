@@ -2,7 +2,7 @@
 //! sure that is, what is against it, and where to look closer. Made once, here; terminal, page and
 //! JSON show the same.
 //!
-//! The cause is the largest part of that one sample, as [`analysis::attribute::path_section::SamplePath`] cuts it;
+//! The cause is the largest part of that one sample, as [`attribution::attribute::path_section::SamplePath`] cuts it;
 //! other late samples may have others, and the advice ranks what costs most over all. Nothing is
 //! proposed against a cause that no event shows.
 
@@ -10,10 +10,10 @@ mod unexplained;
 
 pub(crate) use unexplained::STEAL_STEP_NS;
 
-use analysis::attribute::Confidence;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, SamplePath};
 use analysis::distribution::Distribution;
+use attribution::attribute::Confidence;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, SamplePath};
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState};

@@ -1,7 +1,7 @@
 //! What each event class, and each thief of time, is called in a sentence.
 
-use analysis::attribute::section::SourceText;
 use analysis::noise_causes::{Certainty, Thief};
+use attribution::attribute::section::SourceText;
 use model::EventClass;
 
 /// The class in words a reader of kernel documentation knows.

@@ -81,6 +81,7 @@ const IN_GUESTS: &[&str] = &[
     "crates/cli/",
     "crates/lab/",
     "crates/model/",
+    "crates/attribution/",
     "crates/analysis/",
     "crates/stats/",
     "catalogue/",

@@ -43,8 +43,9 @@ pub(crate) struct Program {
 
 /// How far libraries are optimised for their own tests, where less than for the command is enough.
 /// A test build compiles the library again: it takes three times as long with optimisation.
-const FOR_THEIR_TESTS: [(&str, u8); 11] = [
+const FOR_THEIR_TESTS: [(&str, u8); 12] = [
     ("stillcore-analysis", 1),
+    ("stillcore-attribution", 1),
     ("stillcore-audit", 0),
     ("stillcore-disturb", 0),
     ("stillcore-isolate", 0),
@@ -59,8 +60,9 @@ const FOR_THEIR_TESTS: [(&str, u8); 11] = [
 
 /// The same for the arm64 guest of the fast tier: recording takes little of its time, scheduling
 /// tests none.
-const FOR_ARM64: [(&str, u8); 9] = [
+const FOR_ARM64: [(&str, u8); 10] = [
     ("stillcore-analysis", 1),
+    ("stillcore-attribution", 1),
     ("stillcore-audit", 0),
     ("stillcore-disturb", 0),
     ("stillcore-isolate", 0),

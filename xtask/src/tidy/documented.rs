@@ -18,7 +18,7 @@ const SHAPES: &[&str] = &[
     "crates/graph/src/results/honest.rs",
     "crates/graph/src/results/tracker.rs",
     "crates/graph/src/run/usage.rs",
-    "crates/analysis/src/attribute/watch/shape.rs",
+    "crates/attribution/src/attribute/watch/shape.rs",
     "crates/analysis/src/shape.rs",
     "crates/analysis/src/shape/paths.rs",
     "crates/analysis/src/sampled.rs",

@@ -3,8 +3,8 @@
 use super::*;
 use crate::compare::Verdict;
 use crate::missed::{Charged, of_probe};
-use crate::spans::Span;
 use crate::testing::{self, record};
+use attribution::spans::Span;
 use model::run::{Losses, ObserverCost, Phase};
 use model::{Cpus, Sample};
 use rand_chacha::ChaCha8Rng;

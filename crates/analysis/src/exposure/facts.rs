@@ -5,14 +5,13 @@
 //! nor its taking down does.
 
 use super::changed;
-use super::ground::Ground;
-use crate::Error;
-use crate::attribute::events::Attributed;
-use crate::attribute::windows::{attributed_in, windows_of};
-use crate::decode::Decoder;
+use attribution::Error;
+use attribution::attribute::events::Attributed;
+use attribution::attribute::windows::{attributed_in, windows_of};
+use attribution::decode::Decoder;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
-use model::machine::Snapshot;
+use model::machine::{MachineState, Snapshot};
 use model::run::{Run, TraceRecord, Window};
 use model::stressor::{StressorRecord, StressorState, Witness};
 use model::{Cpus, EventClass, store};
@@ -96,6 +95,17 @@ impl CellFacts {
             limits: Vec::new(),
         }
     }
+}
+
+/// How the machine was set when a cell began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ground {
+    /// The boot that it is of.
+    pub boot_id: String,
+    /// When the cell began, ns of `CLOCK_MONOTONIC` in that boot.
+    pub t_ns: i64,
+    /// Its settings.
+    pub state: MachineState,
 }
 
 /// Events in a stretch of time, on all measured CPUs together.

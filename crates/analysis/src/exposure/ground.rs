@@ -7,24 +7,11 @@
 //! with what that thread does, unless the machine is back in its first state.
 
 use super::changed::shifted;
-use super::facts::CellFacts;
-use model::machine::MachineState;
-use serde::{Deserialize, Serialize};
+use super::facts::{CellFacts, Ground};
 use std::collections::BTreeMap;
 
 /// Differences that are named.
 const NAMED: usize = 2;
-
-/// How the machine was set when a cell began.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ground {
-    /// The boot that it is of.
-    pub boot_id: String,
-    /// When the cell began, ns of `CLOCK_MONOTONIC` in that boot.
-    pub t_ns: i64,
-    /// Its settings.
-    pub state: MachineState,
-}
 
 /// The cells, void where another began earlier in the same boot, with other settings.
 pub(super) fn judge(cells: &[CellFacts]) -> Vec<CellFacts> {
@@ -57,6 +44,7 @@ fn reason(shifted: &[String]) -> Option<String> {
 mod tests {
     use super::*;
     use model::Cpus;
+    use model::machine::MachineState;
 
     fn cell(boot_id: &str, t_ns: i64, rcu_on: &str) -> CellFacts {
         let text = r#"{"name":"timer","cpus":"0","ops_ok":1,"ops_failed":{},"parts":{},"t0_ns":0,"t1_ns":0,

@@ -24,7 +24,6 @@ pub use crate::exposure::row::{ClassCoefficient, Row, RowState};
 pub use changed::changed;
 pub use coefficient::{Coefficient, coefficient};
 pub use conclude::{Control, Expectation, Exposure, conclude};
-pub use facts::{CellFacts, Count, SourceCount, Stretch, facts};
+pub use facts::{CellFacts, Count, Ground, SourceCount, Stretch, facts};
 pub use graft::{NoRow, graft};
-pub use ground::Ground;
 pub use matrix::{Change, Column, Direction, changes};

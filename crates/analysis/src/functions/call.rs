@@ -1,6 +1,6 @@
 //! Calls as counted by one pass over a trace.
 
-use crate::hash::FastMap;
+use attribution::hash::FastMap;
 use ftrace::{Endian, Field};
 
 /// A function that was entered.

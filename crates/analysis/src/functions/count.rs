@@ -2,10 +2,10 @@
 
 use super::grep::{Lines, Patterns};
 use super::{FunctionCounts, tally};
-use crate::Error;
 pub(super) use crate::functions::call::Plan;
 use crate::functions::call::{Call, Seen};
-use crate::hash::FastMap;
+use attribution::Error;
+use attribution::hash::FastMap;
 use ftrace::{EventFormat, Field, FieldKind, Item, TraceFile};
 use model::Cpus;
 use model::functions::FunctionCatalogue;

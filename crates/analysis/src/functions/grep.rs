@@ -6,7 +6,7 @@
 
 use super::{GrepCounts, PatternCounts};
 use crate::functions::call::{Call, Seen};
-use crate::hash::FastMap;
+use attribution::hash::FastMap;
 use ftrace::{Endian, EventFormat, Field, FieldKind, Symbols, TraceFile};
 use model::functions::{FunctionCatalogue, FunctionList, stem};
 

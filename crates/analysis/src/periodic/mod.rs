@@ -11,7 +11,7 @@ mod over_time;
 pub use drift::{Drift, drift};
 pub use over_time::OverTime;
 
-use crate::Error;
+use attribution::Error;
 use model::run::ProbeRecord;
 use model::{Cpus, Sample};
 use serde::{Deserialize, Serialize};

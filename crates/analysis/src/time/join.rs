@@ -11,12 +11,12 @@
 //! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
 //! them, the source is named as what it is and the period of the spikes as its alias.
 
-use super::instants::{Instant, Instants};
 use super::shape::Suspect;
-use crate::attribute::Confidence;
-use crate::attribute::section::SourceText;
-use crate::attribute::table::{Table, Timed};
-use crate::labels::Labels;
+use attribution::attribute::Confidence;
+use attribution::attribute::section::SourceText;
+use attribution::attribute::table::{Table, Timed};
+use attribution::instants::{Instant, Instants};
+use attribution::labels::Labels;
 use model::EventClass;
 use stats::time::fold::{agreement, line};
 use stats::time::periods::SCATTER;

@@ -6,7 +6,6 @@
 //! asks which source has a period that the samples have. [`section`] puts it together. The
 //! statistics themselves are [`stats::time`]'s.
 
-pub mod instants;
 pub(crate) mod join;
 pub(crate) mod section;
 pub mod shape;

@@ -1,7 +1,7 @@
 //! One window's samples over time: the section `time` of `analysis.json`.
 
-use crate::attribute::Confidence;
-use crate::attribute::section::SourceText;
+use attribution::attribute::Confidence;
+use attribution::attribute::section::SourceText;
 use model::EventClass;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};

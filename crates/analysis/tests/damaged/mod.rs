@@ -4,10 +4,10 @@
 use super::common::corpus::{self, Corpus};
 use super::common::execute::Outcome;
 use super::common::input;
-use analysis::Error;
-use analysis::attribute::table::Table;
-use analysis::attribute::windows::{MeasuredWindow, spans_in};
-use analysis::spans::MeasuredCpu;
+use attribution::Error;
+use attribution::attribute::table::Table;
+use attribution::attribute::windows::{MeasuredWindow, spans_in};
+use attribution::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;

@@ -255,7 +255,7 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
     if curves::is_one(&text) {
         return calculate(args, &text);
     }
-    let expected = format!("schema = {:?}, or that of a study of curves", EXPERIMENT_SCHEMA);
+    let expected = format!("schema = {EXPERIMENT_SCHEMA:?}, or that of a study of curves");
     Err(Error::invalid(&args.study, "a file of another kind", expected).into())
 }
 

@@ -4,10 +4,10 @@ use crate::trace_verb::explain_text::{
     NOT_RECORDED, boxes, coverage, proposed, rows, sample_story, thread, worst,
 };
 use crate::trace_verb::options::TraceExplainArgs;
-use analysis::attribute::path_section::PathSection;
-use analysis::attribute::paths::Keep;
-use analysis::attribute::section::Attribution;
 use analysis::{Analysis, Asked};
+use attribution::attribute::path_section::PathSection;
+use attribution::attribute::paths::Keep;
+use attribution::attribute::section::Attribution;
 use model::events::EventCatalogue;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;

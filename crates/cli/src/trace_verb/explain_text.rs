@@ -1,11 +1,11 @@
 //! What `trace explain` prints of sources, coverage and wake-ups.
 
 use crate::trace_verb::options::TraceExplainArgs;
-use analysis::attribute::Confidence;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, PathSection, SamplePath};
-use analysis::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
-use analysis::attribute::step::Step;
+use attribution::attribute::Confidence;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
+use attribution::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
+use attribution::attribute::step::Step;
 use model::EventClass;
 use model::sample::ProbeKind;
 use report::advice::Proposal;

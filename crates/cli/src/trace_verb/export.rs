@@ -5,9 +5,9 @@
 use super::destination::Destination;
 use super::list::List;
 use crate::trace_verb::options::{CompressionName, TraceExportArgs};
-use analysis::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_in, extent, recorded};
-use analysis::spans::MeasuredCpu;
 use anyhow::Context;
+use attribution::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_in, extent, recorded};
+use attribution::spans::MeasuredCpu;
 use ftrace::{Compression, TraceFile};
 use model::groups::by_tid;
 use model::{Cpus, Run, samples_file, store};

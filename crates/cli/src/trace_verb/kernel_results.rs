@@ -3,7 +3,7 @@
 
 use crate::trace_verb::explain_text::{describe, who, word};
 use crate::trace_verb::options::TraceExplainArgs;
-use analysis::timerlat::{
+use attribution::timerlat::{
     KernelResults, Noise, NoiseKind, OsnoiseCpu, TimerlatCpu, TimerlatSample, Wanted, kernel_results,
 };
 use ftrace::TraceFile;

@@ -4,7 +4,7 @@
 //! Figs. 3 and 4 of the RTSS 2024 paper on isolation are such sequences: an IPI, a switch to a
 //! worker, its work item, the switch back.
 
-use analysis::attribute::events::Attributed;
+use attribution::attribute::events::Attributed;
 use model::EventClass;
 use report::format;
 use serde_json::{Value, json};

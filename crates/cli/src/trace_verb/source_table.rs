@@ -1,8 +1,8 @@
 //! The table of who interrupted the CPUs of a trace.
 
 use crate::trace_verb::explain_text::rows;
-use analysis::any_trace::shape::Record;
-use analysis::attribute::thread_paths::CpuSources;
+use attribution::any_trace::shape::Record;
+use attribution::attribute::thread_paths::CpuSources;
 use std::fmt::Write;
 
 /// The longest name of a task, bytes (`TASK_COMM_LEN` without its end).

@@ -1,9 +1,9 @@
 //! Wake-ups of threads that are no probe's, taken apart, in words.
 
 use crate::trace_verb::explain_text::{due, shares, story};
-use analysis::attribute::path_section::SamplePath;
-use analysis::attribute::step::Step;
-use analysis::attribute::thread_paths::ThreadPaths;
+use attribution::attribute::path_section::SamplePath;
+use attribution::attribute::step::Step;
+use attribution::attribute::thread_paths::ThreadPaths;
 use report::format;
 use std::fmt::Write;
 

@@ -3,14 +3,14 @@
 
 use crate::machine::Guest;
 use crate::support::print_row;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path::{Part, Path as WakePath, Taken, Taker};
-use analysis::attribute::step::Step;
-use analysis::attribute::windows::{MeasuredWindow, paths_in};
-use analysis::attribute::{Confidence, Source, Who};
-use analysis::prio::Prio;
-use analysis::spans::MeasuredCpu;
-use analysis::view::Task;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path::{Part, Path as WakePath, Taken, Taker};
+use attribution::attribute::step::Step;
+use attribution::attribute::windows::{MeasuredWindow, paths_in};
+use attribution::attribute::{Confidence, Source, Who};
+use attribution::prio::Prio;
+use attribution::spans::MeasuredCpu;
+use attribution::view::Task;
 use ftrace::TraceFile;
 use model::EventClass;
 use record::plant::{KINDS, Kind, Truth};

@@ -7,10 +7,10 @@
 
 use crate::machine::Guest;
 use crate::support::{print_row, read_json, stillcore, text};
-use analysis::attribute::path::Path as WakePath;
-use analysis::attribute::step::Step;
-use analysis::attribute::windows::{MeasuredWindow, paths_in};
-use analysis::spans::MeasuredCpu;
+use attribution::attribute::path::Path as WakePath;
+use attribution::attribute::step::Step;
+use attribution::attribute::windows::{MeasuredWindow, paths_in};
+use attribution::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::run::{ProbeRecord, Run, TraceCpu};
 use model::sample::{ProbeKind, Sample};

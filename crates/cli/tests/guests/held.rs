@@ -3,10 +3,10 @@
 
 use crate::machine::Guest;
 use crate::support::read_json;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, PathSection, SamplePath};
-use analysis::attribute::step::Step;
-use analysis::attribute::thread_paths::ThreadPaths;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
+use attribution::attribute::step::Step;
+use attribution::attribute::thread_paths::ThreadPaths;
 
 /// Longer than a switch by itself can take.
 const LONG_NS: u64 = 5_000_000;

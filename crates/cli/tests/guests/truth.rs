@@ -3,16 +3,16 @@
 
 use crate::machine::Guest;
 use crate::support::print_row;
-use analysis::attribute::Confidence;
-use analysis::attribute::events::Attributed;
-use analysis::attribute::path::Path as WakePath;
-use analysis::attribute::section::SourceText;
-use analysis::attribute::step::Step;
-use analysis::attribute::windows::{MeasuredWindow, attributed_in, paths_in};
-use analysis::decode::Decoder;
-use analysis::labels::Labels;
-use analysis::spans::MeasuredCpu;
-use analysis::view::{KernelEvent, What};
+use attribution::attribute::Confidence;
+use attribution::attribute::events::Attributed;
+use attribution::attribute::path::Path as WakePath;
+use attribution::attribute::section::SourceText;
+use attribution::attribute::step::Step;
+use attribution::attribute::windows::{MeasuredWindow, attributed_in, paths_in};
+use attribution::decode::Decoder;
+use attribution::labels::Labels;
+use attribution::spans::MeasuredCpu;
+use attribution::view::{KernelEvent, What};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
@@ -366,7 +366,7 @@ fn events(file: &TraceFile, truth: &Truth, record: &TraceRecord) -> Vec<Attribut
     let mut events = Vec::new();
     attributed_in(file, &["", "sender"], &[window], |event| {
         events.push(event);
-        Ok::<_, analysis::Error>(())
+        Ok::<_, attribution::Error>(())
     })
     .unwrap();
     events

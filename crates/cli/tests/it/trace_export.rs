@@ -2,8 +2,8 @@
 //! leave nothing behind.
 
 use crate::support::{assert_refused, stillcore};
-use analysis::attribute::events::Attributed;
-use analysis::attribute::windows::{attributed_in, windows_of};
+use attribution::attribute::events::Attributed;
+use attribution::attribute::windows::{attributed_in, windows_of};
 use ftrace::TraceFile;
 use model::sample::ProbeKind;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn spans() -> Vec<Attributed> {
     let mut spans = Vec::new();
     attributed_in(&file, &[""], &windows_of(&run), |span| {
         spans.push(span);
-        Ok::<_, analysis::Error>(())
+        Ok::<_, attribution::Error>(())
     })
     .unwrap();
     spans

@@ -2,9 +2,9 @@
 //! results of the kernel's own tracers in them.
 
 use super::{Outcome, Reader, bytes, fixture};
-use analysis::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
-use analysis::attribute::paths::Keep;
-use analysis::timerlat;
+use attribution::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
+use attribution::attribute::paths::Keep;
+use attribution::timerlat;
 use ftrace::TraceFile;
 
 /// Small recordings, of cyclictest and of timerlat.

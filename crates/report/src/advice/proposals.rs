@@ -8,10 +8,10 @@
 
 use super::remedies::label_of;
 use analysis::Analysis;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::PathSection;
-use analysis::attribute::section::{AttributedRow, SourceText};
-use analysis::attribute::step::Step;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::PathSection;
+use attribution::attribute::section::{AttributedRow, SourceText};
+use attribution::attribute::step::Step;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass, Finding, FindingState};
@@ -241,7 +241,7 @@ fn foreign(row: &AttributedRow, cpu: u32) -> bool {
 mod tests {
     use super::*;
     use crate::fixture;
-    use analysis::attribute::path_section::PathBox;
+    use attribution::attribute::path_section::PathBox;
 
     fn part(step: Step, cpu: u32, ns: u64) -> PathBox {
         fixture::part(step, cpu, ns, false)

@@ -4,7 +4,7 @@
 //! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
 //! entry, and only where they make up most of the cost.
 
-use analysis::attribute::section::SourceText;
+use attribution::attribute::section::SourceText;
 use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 

@@ -6,7 +6,7 @@
 use super::tracks::{Place, Track, Tracks};
 use super::{Exporter, Origin, Taken, name, sources};
 use crate::Error;
-use analysis::attribute::events::Attributed;
+use attribution::attribute::events::Attributed;
 use model::sample::Sample;
 use serde_json::{Value, json};
 use std::io::Write;

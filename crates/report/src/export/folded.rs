@@ -6,8 +6,8 @@
 
 use super::{Exporter, Taken, name};
 use crate::Error;
-use analysis::attribute::events::Attributed;
-use analysis::attribute::section::SourceText;
+use attribution::attribute::events::Attributed;
+use attribution::attribute::section::SourceText;
 use model::sample::Sample;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -80,7 +80,7 @@ impl<W: Write> Exporter for Folded<W> {
 mod tests {
     use super::super::testing;
     use super::*;
-    use analysis::attribute::Confidence;
+    use attribution::attribute::Confidence;
     use std::cell::RefCell;
     use std::rc::Rc;
 

@@ -37,8 +37,8 @@ pub use perfetto::Perfetto;
 pub use table_parquet::{Column, Values, table_parquet};
 
 use crate::Error;
-use analysis::attribute::Confidence;
-use analysis::attribute::events::Attributed;
+use attribution::attribute::Confidence;
+use attribution::attribute::events::Attributed;
 use model::sample::{ProbeKind, Sample};
 
 /// What an exported file says of itself.
@@ -77,7 +77,7 @@ pub trait Exporter {
 
 /// All sources of an event in one line: `bash[812] on CPU 0 by do_sync_core (exact)`.
 fn sources(event: &Attributed) -> String {
-    let one = |(source, confidence): &(analysis::attribute::section::SourceText, Confidence)| {
+    let one = |(source, confidence): &(attribution::attribute::section::SourceText, Confidence)| {
         let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
         format!("{} on CPU {}{site} ({})", source.name(), source.cpu, confidence.word())
     };

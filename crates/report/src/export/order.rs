@@ -4,7 +4,7 @@
 //! spans want it before. This holds back a bounded number of spans and returns the earliest first.
 //! Only a span with more than [`HELD`] others inside comes late, which the formats here allow.
 
-use analysis::attribute::events::Attributed;
+use attribution::attribute::events::Attributed;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 

@@ -4,7 +4,7 @@
 
 use super::{Exporter, Origin, Taken};
 use crate::Error;
-use analysis::attribute::events::Attributed;
+use attribution::attribute::events::Attributed;
 use model::sample::Sample;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};

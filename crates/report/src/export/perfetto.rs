@@ -8,7 +8,7 @@ use super::protobuf::Message;
 use super::tracks::{Place, Track, Tracks};
 use super::{Exporter, Origin, Taken, name, sources};
 use crate::Error;
-use analysis::attribute::events::Attributed;
+use attribution::attribute::events::Attributed;
 use model::sample::Sample;
 use std::collections::BTreeSet;
 use std::io::Write;

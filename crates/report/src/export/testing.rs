@@ -1,9 +1,9 @@
 //! Made-up events for the tests of exporters.
 
 use super::Origin;
-use analysis::attribute::Confidence;
-use analysis::attribute::events::Attributed;
-use analysis::attribute::section::SourceText;
+use attribution::attribute::Confidence;
+use attribution::attribute::events::Attributed;
+use attribution::attribute::section::SourceText;
 use model::EventClass;
 
 pub(super) fn origin() -> Origin {

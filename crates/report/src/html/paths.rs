@@ -1,9 +1,9 @@
 //! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it passed.
 
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::{PathBox, PathSection, SamplePath};
-use analysis::attribute::section::SourceText;
-use analysis::attribute::step::Step;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
+use attribution::attribute::section::SourceText;
+use attribution::attribute::step::Step;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 

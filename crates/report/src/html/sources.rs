@@ -1,7 +1,7 @@
 //! Who did it: each source with what it caused, what is known against it, and what this kernel can show of sources at all.
 
-use analysis::attribute::Confidence;
-use analysis::attribute::section::{Attribution, SourceText};
+use attribution::attribute::Confidence;
+use attribution::attribute::section::{Attribution, SourceText};
 use minijinja::{Value, context};
 use model::EventClass;
 use model::events::EventCatalogue;
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(rows.len(), 3, "three sources on two CPUs");
         let counted: u64 = rows.iter().flat_map(|(_, row)| &row.counts).sum();
         let interference =
-            |row: &&analysis::attribute::section::AttributedRow| row.class != EventClass::SelfCaused;
+            |row: &&attribution::attribute::section::AttributedRow| row.class != EventClass::SelfCaused;
         let all =
             document.analysis.attribution.iter().flat_map(|window| window.rows.iter().filter(interference));
         let (count, net_ns) = all.fold((0, 0), |sum, row| (sum.0 + row.count, sum.1 + row.net_ns));

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixture;
-use analysis::attribute::path_section::TaskText;
-use analysis::attribute::step::Step;
+use attribution::attribute::path_section::TaskText;
+use attribution::attribute::step::Step;
 use model::EventClass;
 
 /// The fixture's document, in which the worst wake-up spent its time so.

@@ -2,11 +2,11 @@
 //! it up unseen, and what the machine's counters show. Never the task that happened to be current.
 
 use super::Known;
-use analysis::attribute::Confidence;
-use analysis::attribute::delay::Blocking;
-use analysis::attribute::path_section::PathBox;
-use analysis::attribute::step::Step;
 use analysis::distribution::Distribution;
+use attribution::attribute::Confidence;
+use attribution::attribute::delay::Blocking;
+use attribution::attribute::path_section::PathBox;
+use attribution::attribute::step::Step;
 use model::idle::IdleExits;
 use model::sample::ProbeKind;
 

@@ -83,13 +83,12 @@ pub(crate) fn run(args: &ExposureArgs, signals: &EndSignals) -> anyhow::Result<u
     let asking = cell::Asking { place: &place, args, signals };
     let facts = match cell::measure(&asking, &order, output) {
         Ok(facts) => facts,
-        Err(error) => match signals.arrived() {
-            Some(signal) => return Err(Interrupted(signal).into()),
-            None => {
-                let reason = failure::sentence(&error);
-                CellFacts::failed(&order.name, &order.cpus, &place.measured, reason)
+        Err(error) => {
+            if let Some(signal) = signals.arrived() {
+                return Err(Interrupted(signal).into());
             }
-        },
+            CellFacts::failed(&order.name, &order.cpus, &place.measured, failure::sentence(&error))
+        }
     };
     if args.json {
         let mut object = serde_json::to_value(&facts)?;

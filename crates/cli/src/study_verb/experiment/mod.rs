@@ -218,8 +218,8 @@ fn same_conditions(
         return Err(Error::invalid(out.display(), found, expected).into());
     }
     let here = ground.map(Under::of);
-    let under = results.iter().filter_map(|(_, result)| result.under.as_ref());
-    let differing = under.filter_map(|there| here.as_ref()?.differing(there)).next();
+    let mut under = results.iter().filter_map(|(_, result)| result.under.as_ref());
+    let differing = under.find_map(|there| here.as_ref()?.differing(there));
     match differing {
         Some(found) => Err(Error::invalid(out.display(), found, expected).into()),
         None => Ok(()),

@@ -91,17 +91,16 @@ fn facts((cell, result): &(Cell, CellResult), expected: &[Expectation]) -> anyho
     let fixed = |name: &str| is_control || [STRESSOR, KERNEL, PROFILE].contains(&name);
     let others = cell.factors.keys().filter(|name| !fixed(name));
     let name = others.fold(stressor.to_owned(), |name, factor| format!("{name} {factor}={}", level(factor)));
-    let facts = match &result.answer {
-        Some(answer) => serde_json::from_value(answer.clone())
-            .map_err(|error| Error::invalid(&cell.id, error, "an answer of measure exposure"))?,
-        None => {
-            let cpus = |of: fn(&Under) -> &String| {
-                let text = result.under.as_ref().map(of);
-                text.and_then(|text| text.parse::<Cpus>().ok()).unwrap_or_default()
-            };
-            let (measured, others) = (cpus(|under| &under.measured), cpus(|under| &under.housekeeping));
-            CellFacts::failed(stressor, &others, &measured, result.reason.clone().unwrap_or_default())
-        }
+    let facts = if let Some(answer) = &result.answer {
+        serde_json::from_value(answer.clone())
+            .map_err(|error| Error::invalid(&cell.id, error, "an answer of measure exposure"))?
+    } else {
+        let cpus = |of: fn(&Under) -> &String| {
+            let text = result.under.as_ref().map(of);
+            text.and_then(|text| text.parse::<Cpus>().ok()).unwrap_or_default()
+        };
+        let (measured, others) = (cpus(|under| &under.measured), cpus(|under| &under.housekeeping));
+        CellFacts::failed(stressor, &others, &measured, result.reason.clone().unwrap_or_default())
     };
     Ok(CellFacts { name, ..facts })
 }

@@ -107,12 +107,12 @@ pub struct PathSums {
 
 impl PathSums {
     /// Empty sums that will keep these samples.
-    pub(crate) fn keeping(keep: Keep) -> Self {
+    pub fn keeping(keep: Keep) -> Self {
         Self { keep, ..Self::default() }
     }
 
     /// Adds those of another stretch of the same window.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.samples += other.samples;
         self.total_ns += other.total_ns;
         for (key, more) in other.boxes {
@@ -249,7 +249,7 @@ fn give_path(each: &mut Option<Vec<(usize, Path)>>, place: usize, sums: &mut Pat
 
 /// The wake-up probes of one window.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub struct Paths {
     probes: Vec<Open>,
     /// Places in `probes` by CPU and by thread: one per CPU for a thread that moved.
     by_cpu: ByCpu<usize>,
@@ -275,7 +275,7 @@ impl Paths {
 
     /// Adds a probe's thread and its CPU; `place` is the caller's name for it. Only the first
     /// probe of a CPU is followed.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         place: usize,
         MeasuredCpu { cpu, tid }: MeasuredCpu,
@@ -312,7 +312,7 @@ impl Paths {
     }
 
     /// The next event of the merged stream.
-    pub(crate) fn event(&mut self, event: &KernelEvent) {
+    pub fn event(&mut self, event: &KernelEvent) {
         match event.what {
             What::Switch { prev, runnable, next } => {
                 self.switch(event.at(), Switch { prev, runnable, next });
@@ -419,7 +419,7 @@ impl Paths {
     }
 
     /// Events of a CPU are missing from here on: timers armed or expired meanwhile are unknown.
-    pub(crate) fn lost(&mut self, hole: Hole) {
+    pub fn lost(&mut self, hole: Hole) {
         self.probes.iter_mut().for_each(|probe| probe.builder.lost(hole));
         if let Some(at) = self.by_cpu.get(hole.cpu) {
             self.probes[*at].armed = None;
@@ -429,7 +429,7 @@ impl Paths {
 
     /// A span of a measured CPU.
     #[inline(always)]
-    pub(crate) fn span(&mut self, span: &Span) {
+    pub fn span(&mut self, span: &Span) {
         let at = self.by_cpu.get(span.cpu).copied();
         if let Some(probe) = at.and_then(|at| self.probes.get_mut(at)) {
             probe.builder.span(span);
@@ -455,7 +455,7 @@ impl Paths {
     }
 
     /// Ends the window; returns each probe's place and sums.
-    pub(crate) fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
+    pub fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
         self.probes.into_iter().map(|Open { place, builder, mut sums, .. }| {
             builder.finish(&mut |path| sums.add(path));
             (place, sums)

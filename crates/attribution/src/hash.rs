@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with this hasher.
-pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fast>>;
+pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fast>>;
 
 /// The state: one word.
 #[derive(Default)]
-pub(crate) struct Fast(u64);
+pub struct Fast(u64);
 
 impl Fast {
     #[inline]

@@ -6,12 +6,12 @@ use super::layers::Layers;
 use super::steps::{Rare, Step, Steps};
 use crate::attribute::paths::Keep;
 use crate::beside::Beside;
+use crate::damage::remarks;
 use crate::decode::{Decoder, Says};
 use crate::holes::Hole;
 use crate::labels::LabelId;
 use crate::records::Record;
 use crate::spans::Known;
-use crate::trace_pass::remarks;
 use crate::view::{At, KernelEvent};
 use ftrace::{Event, TraceFile};
 

@@ -20,9 +20,9 @@ pub(crate) use feed::Feed;
 
 use super::paths::Keep;
 use crate::Error;
+use crate::damage::damage;
 use crate::decode::Decoder;
 use crate::holes::Hole;
-use crate::trace_pass::damage;
 use ftrace::{Item, Reader, TraceFile};
 
 /// Reads some buffers of a trace within a window, both ends included, from the beginning.

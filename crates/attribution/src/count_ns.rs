@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-pub(crate) fn is_zero(count: &u64) -> bool {
+/// Whether it is 0, for serde.
+pub fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

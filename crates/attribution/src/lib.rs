@@ -1,0 +1,33 @@
+//! Kernel events → who did it. No run, no machine, no root.
+//!
+//! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`] says who
+//! ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so with a trace
+//! recorded by anybody, [`timerlat`] reads what the kernel's own tracers say.
+#![forbid(unsafe_code)]
+
+pub mod any_trace;
+pub mod attribute;
+mod beside;
+mod by_cpu;
+mod by_task;
+mod comms;
+pub mod count_ns;
+pub mod damage;
+pub mod decode;
+mod error;
+pub mod hash;
+pub mod holes;
+pub mod instants;
+pub mod labels;
+mod names;
+pub mod prio;
+mod records;
+mod some_tasks;
+pub mod spans;
+mod stacks;
+#[cfg(test)]
+mod testing;
+pub mod timerlat;
+pub mod view;
+
+pub use error::Error;
