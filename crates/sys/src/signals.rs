@@ -1,8 +1,11 @@
 //! Ctrl-C without a handler: the signals are blocked and read from a descriptor, so that they arrive where the code looks for them.
 
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
+use std::process::Child;
 
 /// The signals that ask stillcore to end, blocked until they are read.
 #[derive(Debug)]
@@ -38,6 +41,18 @@ impl EndSignals {
     /// The same signals, for another thread; each arrives once.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
+    }
+
+    /// Waits until a child has ended or, where signals are given, one of them has arrived. Nothing of
+    /// this process runs meanwhile, so that it disturbs no CPU that the child measures.
+    pub fn wait_with(child: &Child, signals: Option<&Self>) -> io::Result<()> {
+        let ended = rustix::process::pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        let mut watched = vec![PollFd::new(&ended, PollFlags::IN)];
+        watched.extend(signals.map(|signals| PollFd::new(&signals.file, PollFlags::IN)));
+        match rustix::event::poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The name of a signal that has arrived since the last call, if any.
@@ -113,5 +128,21 @@ pub fn end_by(signal: &str) {
             libc::raise(*number);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_child_is_waited_for_until_it_ends() {
+        let begun = Instant::now();
+        let mut child = Command::new("sleep").arg("0.2").spawn().unwrap();
+        EndSignals::wait_with(&child, None).unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().unwrap().success());
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct RunArgs {
     /// If the kernel has no events for senders of IPIs (before 6.4), find them with kprobes.
     #[arg(long)]
     pub(crate) kprobes: bool,
-    /// Run part I of N of the cells; every part includes the controls.
+    /// Run part I of N of the cells; `study merge` puts the parts together.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
     /// Experiments: only those of these cells whose IDs this file lists, one per line.

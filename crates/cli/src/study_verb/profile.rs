@@ -3,6 +3,7 @@
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Takes the lab's own isolation off the command line: a key without a value only removes.
 const PLAIN_BOOT: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
@@ -65,17 +66,28 @@ impl Profile {
     }
 }
 
-/// The ways of isolating of these names, and what they are.
-pub(crate) fn titles<'a>(names: impl IntoIterator<Item = &'a str> + Clone) -> Vec<(String, String)> {
-    let used = |profile: &&Profile| names.clone().into_iter().any(|name| name == profile.name());
-    let name_and_title = |profile: &Profile| (profile.name().to_owned(), profile.title().to_owned());
-    Profile::value_variants().iter().filter(used).map(name_and_title).collect()
+/// The ways of isolating of these names, and what they are; one that is no profile is last.
+pub(crate) fn titles<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<(String, String)> {
+    let names: BTreeSet<&str> = names.into_iter().collect();
+    let (known, others): (Vec<&str>, Vec<&str>) =
+        names.into_iter().partition(|name| Profile::from_str(name, false).is_ok());
+    let known = Profile::value_variants().iter().filter(|profile| known.contains(&profile.name()));
+    let known = known.map(|profile| (profile.name(), profile.title()));
+    let others = others.into_iter().map(|name| (name, "no factor says how CPUs are isolated"));
+    known.chain(others).map(|(name, title)| (name.to_owned(), title.to_owned())).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::Arch;
+
+    #[test]
+    fn profiles_have_titles_and_so_has_what_is_none() {
+        let names: Vec<String> =
+            titles(["as booted", "boot", "none", "boot"]).into_iter().map(|one| one.0).collect();
+        assert_eq!(names, ["none", "boot", "as booted"]);
+    }
 
     /// What the lab puts on the command line is there under `boot` and under nothing else.
     #[test]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use study::Cell;
 use study::experiment::{
     CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
@@ -30,9 +30,6 @@ pub(super) const HERE: &str = "this machine";
 const DUE: &str = "undo-due";
 /// Bytes of it, at most.
 const MOST_DUE: u64 = 1 << 16;
-
-/// Poll interval of a call.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Where cells are run.
 pub(super) struct Room {
@@ -298,7 +295,7 @@ fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::R
                 owner.interrupt();
             }
         }
-        std::thread::sleep(LOOK);
+        EndSignals::wait_with(&child, signals.filter(|_| signal.is_none()))?;
     };
     if let Some(name) = signal.or_else(|| signals.and_then(EndSignals::arrived)) {
         return Err(Interrupted(name).into());
