@@ -89,7 +89,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             attribution.push(attributed(record, tally, traced));
             paths.extend(one.paths.as_ref().and_then(|sums| {
                 sums.section(
-                    (&record.phase, record.probe),
+                    (&record.phase, record.probe()),
                     [record.cpu, record.thread],
                     traced.decoder.labels(),
                     &|pid| traced.comms.get(&pid).cloned(),
@@ -101,7 +101,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             }
             let whole = trace_whole(&section, record.cpu);
             events.push(window_events(&context, record, window, tally, whole));
-            let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
+            let touched = tally.intervals.overlaps(&record.phase, record.probe(), record.cpu);
             overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));
             if let Some(stolen) = &mut one.distribution.stolen {
                 // With events missing every gap would be unexplained, for no other reason.
@@ -127,7 +127,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     section.statements.extend(measured.iter().filter_map(unrecorded));
     section.statements.extend(measured.iter().filter(|_| run.trace.is_some()).filter_map(roaming));
     let is_wanted = |one: &&Measured<'_>| {
-        !asked.trace_only && one.record.phase != TRACED && section::applies(one.record.probe)
+        !asked.trace_only && one.record.phase != TRACED && section::applies(one.record.probe())
     };
     let time = measured.iter().filter(is_wanted);
     let whole = traced.as_ref().filter(|_| snapshots.is_none());
@@ -192,7 +192,7 @@ fn unrecorded(one: &Measured<'_>) -> Option<String> {
             "CPU {}, {} window of phase {}: {breaks} context switches are missing from the trace and were not counted as lost by \
              the kernel. They were inferred from the next event, so their start may be late",
             one.record.cpu,
-            one.record.probe.name(),
+            one.record.probe().name(),
             one.record.phase
         )
     })
@@ -204,7 +204,7 @@ fn roaming(one: &Measured<'_>) -> Option<String> {
     Some(format!(
         "thread {} of the {} probe could run on CPUs {cpus}: the trace is of CPUs, so that nobody is named for it",
         one.record.thread,
-        one.record.probe.name()
+        one.record.probe().name()
     ))
 }
 
@@ -221,7 +221,7 @@ fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attributi
     let [exact, by_order, unknown] = tally.sources.known();
     Attribution {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: record.thread,
         exact,
@@ -235,7 +235,8 @@ fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attributi
 /// The causes of a busy loop's lost time, if counters were read beside it.
 fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<NoiseCauses>, Error> {
     let record = one.record;
-    let (Some(noise), Some(file)) = (&record.noise, &record.counters_file) else { return Ok(None) };
+    let noise = record.noise().and_then(|noise| noise.noise.as_ref());
+    let (Some(noise), Some(file)) = (noise, &record.counters_file) else { return Ok(None) };
     let growths = match growth::read(&dir.join(file)) {
         Err(_) if !run.complete => Vec::new(),
         read => read?,
@@ -251,7 +252,7 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
     };
     Ok(Some(NoiseCauses {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         causes: noise_causes::causes(&evidence),
         counted: noise_causes::totals(&growths),
@@ -262,7 +263,7 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
 /// [`crate::sections`] separates samples of several kinds.
 fn apart(one: &Measured<'_>) -> bool {
     one.record.phase != TRACED
-        && !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads | ProbeKind::Clocks)
+        && !matches!(one.record.probe(), ProbeKind::Ipi | ProbeKind::Overheads | ProbeKind::Clocks)
 }
 
 fn read_samples<'r>(
@@ -290,7 +291,7 @@ fn read_samples<'r>(
         sections.add(record, &path, &samples)?;
         remarks.extend(accounts(record));
         // A gap's place on the clock is known as well as the counter was fitted to it.
-        let slack_ns = if record.probe == ProbeKind::Noise { record.clock_error_ns.unwrap_or(0) } else { 0 };
+        let slack_ns = record.noise().and_then(|noise| noise.clock_error_ns).unwrap_or(0);
         let intervals = Intervals::new(&samples, slack_ns);
         let over = over_ns.map_or(0, |limit| {
             samples.iter().filter(|sample| sample.counts() && sample.value_ns >= limit).count() as u64
@@ -299,7 +300,7 @@ fn read_samples<'r>(
         sections
             .tail
             .extend(asked.tail.as_ref().and_then(|levels| tail::of_window(record, &samples, levels)));
-        let watched = record.noise.is_some() && record.counters_file.is_some();
+        let watched = record.noise().is_some() && record.counters_file.is_some();
         let described: &[Sample] = if asked.trace_only { &[] } else { &samples };
         measured.push(Measured {
             record,
@@ -319,15 +320,15 @@ fn read_samples<'r>(
 
 /// Whether every release is accounted for.
 fn accounts(record: &ProbeRecord) -> Option<String> {
-    let accounted = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
-    (record.probe.has_releases() && accounted != record.released).then(|| {
+    let accounted = record.samples.saturating_add(record.missed()).saturating_add(record.ring_lost);
+    (record.probe().has_releases() && accounted != record.released()).then(|| {
         format!(
             "CPU {}, {} window of phase {}: {} releases were asked for, but served, missed and lost ones are {accounted}: the account \
              does not balance",
             record.cpu,
-            record.probe.name(),
+            record.probe().name(),
             record.phase,
-            record.released
+            record.released()
         )
     })
 }
@@ -335,7 +336,7 @@ fn accounts(record: &ProbeRecord) -> Option<String> {
 /// The window a probe ran in: phase and probe agree, and times overlap where two windows would do.
 fn window_of<'r>(run: &'r Run, record: &ProbeRecord) -> Option<&'r Window> {
     let mut named =
-        run.windows.iter().filter(|window| window.phase == record.phase && window.probe == record.probe);
+        run.windows.iter().filter(|window| window.phase == record.phase && window.probe == record.probe());
     let shared = |window: &&Window| window.t0_ns < record.t1_ns && record.t0_ns < window.t1_ns;
     named.clone().find(shared).or_else(|| named.next())
 }

@@ -104,7 +104,7 @@ pub fn clocks(
     columns: &[(String, Vec<i64>)],
 ) -> Result<Clocks, Error> {
     let missing = || model::Error::invalid(&record.file, "a record without clocks", "what was read");
-    let facts = record.clocks.as_ref().ok_or_else(missing)?;
+    let facts = record.clocks().ok_or_else(missing)?;
     let series = series(facts, record, samples, columns)?;
     let is_counter = |name: &str| COUNTERS.contains(&name);
     let times = || samples.iter().map(|sample| sample.t_ns);
@@ -206,6 +206,7 @@ fn limits(facts: &ClocksRecord, scheduler: &Scheduler) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::testing::record;
+    use model::probe::{ClocksDetail, ProbeDetail};
     use model::sample::ProbeKind;
 
     fn facts() -> ClocksRecord {
@@ -239,7 +240,8 @@ mod tests {
             |name: &str, of: &dyn Fn(&[i64; 3]) -> i64| (name.to_owned(), rows.iter().map(of).collect());
         let columns =
             [column("clock", &|row| row[1]), column("value", &|row| row[2]), column("error_ns", &|_| 20)];
-        clocks(&ProbeRecord { clocks: Some(facts), ..record(ProbeKind::Clocks) }, &samples, &columns)
+        let detail = ProbeDetail::Clocks(ClocksDetail { clocks: Some(facts) });
+        clocks(&ProbeRecord { detail, ..record(ProbeKind::Clocks) }, &samples, &columns)
     }
 
     #[test]

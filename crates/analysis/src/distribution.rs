@@ -107,7 +107,7 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
     let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
     let served: Vec<(i64, i64)> = counted.iter().map(|sample| (sample.t_ns, sample.value_ns)).collect();
     let window = [record.t0_ns, record.t1_ns];
-    let releases = record.probe.has_releases();
+    let releases = record.detail.releases().is_some();
     let charged = if releases { missed::of_probe(record, samples) } else { Vec::new() };
     let all = (!charged.is_empty()).then(|| {
         let mut all = served.clone();
@@ -127,13 +127,13 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
     };
     Distribution {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: record.thread,
         policy: record.policy_effective.clone(),
         n: sorted.len() as u64,
         excluded: (samples.len() - sorted.len()) as u64,
-        missed: record.missed,
+        missed: record.missed(),
         ring_lost: record.known_ring_lost(),
         duration_ns: duration_ns(record),
         early: sorted.partition_point(|&value| value < 0) as u64,
@@ -145,8 +145,11 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
         quantiles,
         corrected_quantiles,
         corrected_max_ns: releases.then(|| all.sorted().last().copied()).flatten(),
-        exceedances: all.exceedances(&thresholds(record.threshold_ns, limits_ns), duration_ns(record)),
-        stolen: (record.probe == ProbeKind::Noise).then(|| stolen(record, sorted)),
+        exceedances: all.exceedances(
+            &thresholds(record.noise().map(|noise| noise.threshold_ns), limits_ns),
+            duration_ns(record),
+        ),
+        stolen: record.noise().map(|noise| stolen(record, noise.threshold_ns, sorted)),
         histogram: histogram(sorted),
         by_us: by_us(sorted),
         timeline: timeline(&counted, record.t0_ns, record.t1_ns),
@@ -155,10 +158,10 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
 
 /// Length of the measurement: the window, or for noise the time the loop was running.
 pub fn duration_ns(record: &ProbeRecord) -> u64 {
-    match record.probe {
-        ProbeKind::Noise if record.spin_ns > 0 => record.spin_ns,
-        ProbeKind::Noise => stats::stretches::Stretches::new(record.slices.clone()).length_ns(),
-        _ => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
+    match record.noise() {
+        Some(noise) if noise.spin_ns > 0 => noise.spin_ns,
+        Some(_) => stats::stretches::Stretches::new(record.slices()).length_ns(),
+        None => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
     }
 }
 
@@ -172,11 +175,11 @@ fn thresholds(stored_from_ns: Option<u64>, limits_ns: &[i64]) -> Vec<i64> {
     all
 }
 
-fn stolen(record: &ProbeRecord, sorted: &[i64]) -> Stolen {
+fn stolen(record: &ProbeRecord, threshold_ns: u64, sorted: &[i64]) -> Stolen {
     let total_ns = sorted.iter().fold(0u64, |sum, &gap| sum.saturating_add(gap.max(0) as u64));
     let ran = duration_ns(record);
     let share = if ran == 0 { 0.0 } else { total_ns as f64 / ran as f64 };
-    Stolen { total_ns, share, threshold_ns: record.threshold_ns.unwrap_or(0), unexplained: None }
+    Stolen { total_ns, share, threshold_ns, unexplained: None }
 }
 
 /// Buckets without a hole from the first that holds a sample to the last. Everything below 1 ns, early samples above all,
@@ -231,7 +234,8 @@ fn timeline(counted: &[&Sample], t0_ns: i64, t1_ns: i64) -> Vec<[i64; 3]> {
 #[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
-    use crate::testing::record;
+    use crate::testing::{record, releases};
+    use model::probe::{NoiseDetail, ProbeDetail};
     use proptest::prelude::*;
 
     fn samples(values: &[i64]) -> Vec<Sample> {
@@ -286,7 +290,7 @@ mod tests {
             stall[41].missed = 50;
         }
         let stats = distribution(
-            &ProbeRecord { missed: 3_000, period_ns: Some(1000), ..record(ProbeKind::Wakeup) },
+            &ProbeRecord { detail: releases(1000, 0, 3_000), ..record(ProbeKind::Wakeup) },
             &all,
         );
         assert_eq!(stats.quantiles[1].value_ns, Some(10));
@@ -312,7 +316,8 @@ mod tests {
 
     #[test]
     fn noise_is_a_share_of_the_time_the_loop_ran() {
-        let noise = ProbeRecord { spin_ns: 1_000_000, threshold_ns: Some(5000), ..record(ProbeKind::Noise) };
+        let detail = NoiseDetail { spin_ns: 1_000_000, threshold_ns: 5000, ..NoiseDetail::default() };
+        let noise = ProbeRecord { detail: ProbeDetail::Noise(detail), ..record(ProbeKind::Noise) };
         let stats = distribution(&noise, &samples(&[6_000, 14_000]));
         assert_eq!(stats.duration_ns, 1_000_000);
         assert!((stats.stolen.clone().unwrap().share - 0.02).abs() < 1e-12);

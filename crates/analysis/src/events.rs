@@ -126,7 +126,7 @@ pub fn window_events(
     let by_event = context.names.iter().zip(&tally.by_event).filter(|(_, count)| **count > 0);
     WindowEvents {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: record.thread,
         duration_ns: tally.duration_ns(),

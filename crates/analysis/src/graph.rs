@@ -153,7 +153,7 @@ struct File {
 /// Reads the graph section of a run; `None` if it has none, or was cut off before writing it.
 pub(crate) fn read(dir: &Path, run: &Run) -> Result<Option<GraphSection>, Error> {
     let path = dir.join(FILE);
-    let measured = run.probes.iter().any(|record| record.probe == ProbeKind::Graph);
+    let measured = run.probes.iter().any(|record| record.probe() == ProbeKind::Graph);
     if !measured || !run.complete && !path.exists() {
         return Ok(None);
     }

@@ -37,7 +37,7 @@ pub struct WindowLatencies {
 pub fn latencies(run_dir: &Path) -> Result<Vec<WindowLatencies>, Error> {
     let run = model::run::stored::read_run(run_dir)?;
     let mut windows = Vec::new();
-    for record in run.probes.iter().filter(|record| record.probe == ProbeKind::Wakeup) {
+    for record in run.probes.iter().filter(|record| record.probe() == ProbeKind::Wakeup) {
         let path = run_dir.join(&record.file);
         let read =
             samples_file::read(&path).and_then(|(meta, samples)| belonging(record, &path, &meta, samples));

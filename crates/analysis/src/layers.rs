@@ -61,7 +61,7 @@ impl Layers {
                 |(t_ns, value_ns): &(i64, i64)| *t_ns >= t0_ns && t_ns.saturating_add(*value_ns) <= t1_ns;
             let samples = || tally.intervals.samples().filter(whole);
             let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
-            match record.probe {
+            match record.probe() {
                 ProbeKind::Wakeup | ProbeKind::Noise => {
                     paths.add(one, thread, measured.keep, known, samples());
                 }

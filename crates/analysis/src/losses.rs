@@ -81,13 +81,13 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     statements.extend(run.probes.iter().filter(|probe| probe.ring_lost > 0).map(|probe| {
         format!(
             "CPU {}{}, {} window of phase {}: {} samples found the ring full and are missing, so verdicts on its samples are withheld",
-            probe.cpu, thread(run, probe), probe.probe.name(), probe.phase, probe.ring_lost
+            probe.cpu, thread(run, probe), probe.probe().name(), probe.phase, probe.ring_lost
         )
     }));
-    statements.extend(run.probes.iter().filter(|probe| probe.missed > 0).map(|probe| {
+    statements.extend(run.probes.iter().filter(|probe| probe.missed() > 0).map(|probe| {
         format!(
             "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge them",
-            probe.cpu, thread(run, probe), probe.phase, probe.missed, probe.released
+            probe.cpu, thread(run, probe), probe.phase, probe.missed(), probe.released()
         )
     }));
     LossSection { totals: run.losses, trace, reconciled, statements }
@@ -130,7 +130,7 @@ fn snapshots(run: &Run) -> Vec<String> {
 /// Which thread of several in the window on the CPU.
 fn thread(run: &Run, probe: &ProbeRecord) -> String {
     let beside = |other: &ProbeRecord| {
-        (other.cpu, other.probe, &other.phase) == (probe.cpu, probe.probe, &probe.phase)
+        (other.cpu, other.probe(), &other.phase) == (probe.cpu, probe.probe(), &probe.phase)
             && other.thread != probe.thread
     };
     if run.probes.iter().any(beside) { format!(", thread {}", probe.thread) } else { String::new() }

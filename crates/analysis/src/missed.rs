@@ -24,16 +24,9 @@ pub struct Charged {
 /// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without releases.
 pub(crate) fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
     // The jobs of a task set wait for one another: a swallowed release is charged where the set is known.
-    match record.probe {
-        ProbeKind::Wakeup | ProbeKind::Periodic => {
-            charged(samples, record.period_ns.unwrap_or(0), record.missed)
-        }
-        ProbeKind::Noise
-        | ProbeKind::Ipi
-        | ProbeKind::Taskset
-        | ProbeKind::Overheads
-        | ProbeKind::Clocks
-        | ProbeKind::Graph => Vec::new(),
+    match record.detail.releases().filter(|_| record.probe() != ProbeKind::Taskset) {
+        Some(releases) => charged(samples, releases.period_ns, releases.served.missed),
+        None => Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Samples as statistics use them: less the shortest iteration of the busy loop, if requested.
 pub(crate) fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
-    let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns.min(i64::MAX as u64) as i64);
+    let bias_ns = record.bias_ns().min(i64::MAX as u64) as i64;
     samples
         .iter_mut()
         .for_each(|sample| sample.value_ns = (sample.value_ns - bias_ns).max(sample.value_ns.min(0)));
@@ -30,7 +30,7 @@ pub fn belongs(record: &ProbeRecord, path: &Path, meta: &SampleMeta, rows: u64) 
         format!("samples of the {} probe on CPU {cpu} in phase {phase}", probe.name())
     };
     let found = origin(meta.probe, meta.cpu, &meta.phase);
-    let wanted = origin(record.probe, record.cpu, &record.phase);
+    let wanted = origin(record.probe(), record.cpu, &record.phase);
     if found != wanted {
         return Err(model::Error::invalid(path.display(), found, wanted));
     }

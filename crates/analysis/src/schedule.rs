@@ -8,6 +8,7 @@
 use crate::taskset::{Job, jobs};
 use attribution::Error;
 use model::Sample;
+use model::probe::{ProbeDetail, TasksetDetail};
 use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,12 +110,14 @@ impl FirstJobs {
         samples: &[Sample],
         columns: &[(String, Vec<i64>)],
     ) -> Result<Option<Self>, Error> {
-        let (Some(task), Some(period_ns)) = (&record.task, record.period_ns) else { return Ok(None) };
+        let ProbeDetail::Taskset(TasksetDetail { releases, task: Some(task) }) = &record.detail else {
+            return Ok(None);
+        };
         let jobs = jobs(record, samples.len(), columns)?;
         Ok(Some(Self {
             name: task.name.clone(),
             priority: record.policy_asked.priority,
-            period_ns: i64::try_from(period_ns).unwrap_or(i64::MAX).max(1),
+            period_ns: i64::try_from(releases.period_ns).unwrap_or(i64::MAX).max(1),
             deadline_ns: i64::try_from(task.deadline_ns).unwrap_or(i64::MAX),
             common_ns: record.t0_ns,
             offset_ns: i64::try_from(task.offset_ns).unwrap_or(i64::MAX),

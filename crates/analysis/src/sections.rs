@@ -30,12 +30,12 @@ impl Sections {
     /// Adds the results of one samples file; nothing for a probe without columns of its own.
     pub(crate) fn add(&mut self, record: &ProbeRecord, path: &Path, samples: &[Sample]) -> Result<(), Error> {
         // The edges of a graph are in `graph.json`, with the accounts that no samples file has.
-        let plain = matches!(record.probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph);
+        let plain = matches!(record.probe(), ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph);
         if record.phase == TRACED || plain {
             return Ok(());
         }
         let columns = samples_file::read_columns(path)?;
-        match record.probe {
+        match record.probe() {
             ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph => {}
             ProbeKind::Ipi => self.ipi.extend(ways(record, samples, &columns)?),
             ProbeKind::Periodic => self.periodic.push(process(record, samples, &columns)?),

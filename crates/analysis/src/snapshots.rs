@@ -119,7 +119,7 @@ impl Around {
             rows.truncate(ROWS);
             ExplainedSample {
                 snapshot: one.snapshot,
-                probe: record.probe,
+                probe: record.probe(),
                 sample: one.sample,
                 rows,
                 known_ns,

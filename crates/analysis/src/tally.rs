@@ -14,7 +14,6 @@ use attribution::spans::Span;
 use attribution::view::{KernelEvent, What};
 use model::EventClass;
 use model::run::ProbeRecord;
-use model::sample::ProbeKind;
 use stats::stretches::Stretches;
 
 /// Length of the blocks in which events are counted for their dispersion, ns.
@@ -70,9 +69,9 @@ impl Tally {
         events: usize,
         recorded: Option<&[[i64; 2]]>,
     ) -> Self {
-        let counted = match record.probe {
-            ProbeKind::Noise => record.slices.clone(),
-            _ => vec![[record.t0_ns, record.t1_ns]],
+        let counted = match record.noise() {
+            Some(_) => record.slices(),
+            None => vec![[record.t0_ns, record.t1_ns]],
         };
         let counted = Stretches::new(counted);
         let mut counted = recorded.map_or(counted.clone(), |recorded| counted.within(recorded));
@@ -172,14 +171,15 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{self, record};
+    use crate::testing::{self, record, spun};
+    use model::sample::ProbeKind;
 
     fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
         testing::span(1, class, [t0_ns, t1_ns])
     }
 
     fn tally() -> Tally {
-        let noise = ProbeRecord { slices: vec![[100, 200], [300, 400]], ..record(ProbeKind::Noise) };
+        let noise = ProbeRecord { detail: spun(&[[100, 200], [300, 400]]), ..record(ProbeKind::Noise) };
         Tally::new(&noise, Intervals::default(), 1, None)
     }
 

@@ -10,7 +10,8 @@
 use crate::ipi::Columns;
 use attribution::Error;
 use model::Sample;
-use model::run::{ProbeRecord, TaskRecord};
+use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
+use model::run::ProbeRecord;
 use serde::{Deserialize, Serialize};
 
 /// What the paper's tables give of a quantity, ns.
@@ -101,9 +102,11 @@ pub fn measured(
     samples: &[Sample],
     columns: &[(String, Vec<i64>)],
 ) -> Result<Option<MeasuredTask>, Error> {
-    let Some(task) = &record.task else { return Ok(None) };
+    let ProbeDetail::Taskset(TasksetDetail { releases, task: Some(task) }) = &record.detail else {
+        return Ok(None);
+    };
     let jobs = jobs(record, samples.len(), columns)?;
-    let period_ns = record.period_ns.unwrap_or(0);
+    let period_ns = releases.period_ns;
     let asked = Asked {
         period_ns: period_ns as i64,
         deadline_ns: task.deadline_ns as i64,
@@ -114,10 +117,10 @@ pub fn measured(
         cpu: record.cpu,
         period_ns,
         priority: record.policy_asked.priority,
-        released: record.released,
+        released: releases.served.released,
         served: record.samples,
         ring_lost: record.known_ring_lost(),
-        figures: figures(samples, &jobs, asked, record.missed),
+        figures: figures(samples, &jobs, asked, releases.served.missed),
     }))
 }
 

@@ -7,6 +7,7 @@ use super::ring::{Packed, Record, Ring};
 use super::spec::LoopResult;
 use model::Sample;
 use model::sample::flag;
+use model::usage::Usage;
 use sys::clock;
 
 /// A column of the probe's own: stamp = its value, value = its index.
@@ -23,8 +24,8 @@ const FLAG_BITS: u32 = 32;
 pub struct Finished {
     /// As of every loop.
     pub result: LoopResult,
-    /// Page faults inside the measuring loops (minor, major); what lies between them may fault.
-    pub faults: [u64; 2],
+    /// What the measuring loops used: what lies between them may fault.
+    pub used: Usage,
     /// What it could not do, one sentence each.
     pub limits: Vec<String>,
 }

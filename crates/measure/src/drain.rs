@@ -4,6 +4,7 @@ use super::ring::{Packed, Record};
 use super::{noise, own, wakeup};
 use model::growth::Growth;
 use model::sample::{Sample, flag};
+use model::usage::Stretch;
 
 /// What a converter has counted so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,7 +93,7 @@ pub(crate) struct NoiseDrain {
     /// How the thread's own counters grew, since these were last taken away.
     pub growths: Vec<Growth>,
     /// The stretches so far, CLOCK_MONOTONIC ns.
-    pub slices: Vec<[i64; 2]>,
+    pub slices: Vec<Stretch>,
     /// What was counted.
     pub tally: Tally,
 }
@@ -174,7 +175,7 @@ impl NoiseDrain {
     /// Counts a stretch, or a part of one in which the loop should have run, if it is not of the preheat.
     fn ran(&mut self, t0_ns: i64, t1_ns: i64) {
         if !self.preheats(t0_ns) {
-            self.slices.push([t0_ns, t1_ns]);
+            self.slices.push(Stretch { t0_ns, t1_ns });
             self.tally.spin_ns += (t1_ns - t0_ns).max(0) as u64;
         }
     }
@@ -262,7 +263,8 @@ mod tests {
         // Two ticks a ns.
         let seen: Vec<_> = samples.iter().map(|sample| (sample.t_ns, sample.value_ns, sample.seq)).collect();
         assert_eq!(seen, [(501_000, 1_000, 0), (504_000, 500, 3), (520_000, 700, 5)]);
-        assert_eq!(drain.slices, [[500_000, 510_000], [520_000, 520_700]]);
+        let slices: Vec<[i64; 2]> = drain.slices.iter().map(|one| (*one).into()).collect();
+        assert_eq!(slices, [[500_000, 510_000], [520_000, 520_700]]);
         assert_eq!(drain.tally, Tally { missed: 0, spin_ns: 10_700, clock_error_ns: 40 });
     }
 }

@@ -362,9 +362,9 @@ impl ProbeDrain {
             Converter::Batch(_) | Converter::Taskset(_) => (Tally::default(), Vec::new()),
         };
         if let Some(taken_ns) = taken_ns {
-            slices.iter_mut().for_each(|slice| *slice = slice.map(|ns| ns.min(taken_ns)));
-            slices.retain(|slice| slice[0] < slice[1]);
-            tally.spin_ns = slices.iter().map(|slice| (slice[1] - slice[0]) as u64).sum();
+            slices.iter_mut().for_each(|slice| slice.t1_ns = slice.t1_ns.min(taken_ns));
+            slices.retain(|slice| slice.t0_ns < slice.t1_ns);
+            tally.spin_ns = slices.iter().map(|slice| (slice.t1_ns - slice.t0_ns) as u64).sum();
         }
         let mut record =
             record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);

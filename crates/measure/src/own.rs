@@ -8,6 +8,7 @@
 use super::ring::Ring;
 use super::smi::Smi;
 use model::growth::{Growth, ReadBy};
+use model::usage::Usage;
 use rustix::io::pread;
 use std::fs::File;
 use sys::clock;
@@ -40,8 +41,7 @@ pub(crate) struct Own {
 pub(crate) struct Reading {
     t_ns: i64,
     delay: Option<[u64; 2]>,
-    switches: [u64; 2],
-    faults: [u64; 2],
+    usage: Usage,
     cpu_ns: u64,
     smi: Option<u64>,
 }
@@ -54,14 +54,14 @@ impl Own {
 
     /// Reads all of it; a few system calls.
     pub(crate) fn read(&self) -> Reading {
-        let (faults, switches) = clock::thread_usage().unwrap_or_default();
+        let usage = clock::thread_usage().unwrap_or_default();
         let mut text = [0u8; 96];
         let delay = self.schedstat.as_ref().and_then(|file| {
             let bytes = pread(file, &mut text, 0).ok()?;
             run_delay(std::str::from_utf8(&text[..bytes]).ok()?)
         });
         let cpu_ns = clock::thread_cpu_ns() as u64;
-        Reading { t_ns: clock::now_ns(), delay, switches, faults, cpu_ns, smi: self.smi.read() }
+        Reading { t_ns: clock::now_ns(), delay, usage, cpu_ns, smi: self.smi.read() }
     }
 }
 
@@ -89,8 +89,9 @@ pub(crate) fn report(
     store(earlier.t_ns as u64, read_by as u64, BEGAN);
     store(later.t_ns as u64, smi, ENDED);
     store(delay_ns, arrivals, DELAY);
-    store(grown(|one| one.switches[0]), grown(|one| one.switches[1]), SWITCHES);
-    store(grown(|one| one.faults[0]), grown(|one| one.faults[1]), FAULTS);
+    let Usage { faults, switches } = later.usage - earlier.usage;
+    store(switches.voluntary, switches.involuntary, SWITCHES);
+    store(faults.minor, faults.major, FAULTS);
     store(grown(|one| one.cpu_ns), 0, CPU_TIME);
 }
 
@@ -134,6 +135,7 @@ impl Assembler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::usage::{Faults, Switches};
 
     #[test]
     fn what_is_stored_of_an_interval_is_put_together_again() {
@@ -141,8 +143,10 @@ mod tests {
         let later = Reading {
             t_ns: 900,
             delay: Some([55, 3]),
-            switches: [1, 2],
-            faults: [3, 0],
+            usage: Usage {
+                faults: Faults { minor: 3, major: 0 },
+                switches: Switches { voluntary: 1, involuntary: 2 },
+            },
             cpu_ns: 740,
             smi: Some(9),
         };

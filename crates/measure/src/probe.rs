@@ -14,6 +14,7 @@ use crate::batch::Finished;
 use crate::{ipi, overheads};
 use journal::enter;
 use model::run::NoiseRecord;
+use model::usage::Usage;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
 use sys::counter::Counter;
@@ -61,8 +62,7 @@ pub fn run(
         threshold_ns: gear.as_ref().map_or(0, |gear| gear.dial.threshold_ns()),
         limits: Vec::new(),
         result: LoopResult::default(),
-        faults: [0; 2],
-        switches: [0; 2],
+        used: Usage::default(),
         cpu_time_ns: 0,
         rss_kib: 0,
         jobs: kit.as_ref().map(Kit::record),
@@ -73,7 +73,7 @@ pub fn run(
     ring.set_state(State::Ready);
     report.t0_ns = wait_for_start(&ring)?;
 
-    let (faults, switches) = clock::thread_usage()?;
+    let before = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
     report.result = match &mut kit {
         Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns, releases.as_ref()),
@@ -86,16 +86,15 @@ pub fn run(
     if batch.is_some() {
         after = used()?;
     }
-    let ((faults_after, switches_after), cpu_time_after) = after;
+    let (used_after, cpu_time_after) = after;
     ring.set_state(State::Done);
     report.taken = sched::affinity()? != spec.cpus;
     report.jobs = kit.map(Kit::close).transpose()?;
     report.limits.extend(report.jobs.iter().flat_map(periodic::limits));
-    report.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
+    report.used = used_after - before;
     if let Some(batch) = batch {
-        (report.result, report.limits, report.faults) = (batch.result, batch.limits, batch.faults);
+        (report.result, report.limits, report.used.faults) = (batch.result, batch.limits, batch.used.faults);
     }
-    report.switches = std::array::from_fn(|kind| switches_after[kind] - switches[kind]);
     report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
     report.rss_kib = clock::peak_rss_kib();
     Ok(report)

@@ -2,10 +2,15 @@
 
 use super::budgets::budgets;
 use super::drain::Tally;
-use super::spec::{Burn, ProbeReport, ProbeSpec, Task, Wake};
+use super::spec::{Burn, ProbeReport, ProbeSpec, Task, TasksetSpec, Wake};
 use machine::Root;
-use model::run::{NoiseRecord, ProbeRecord, TaskRecord, WakeUpsRecord};
+use model::probe::{
+    IpiDetail, NoiseDetail, NoiseRecord, OverheadsDetail, PeriodicDetail, ProbeDetail, Releases, Served,
+    TaskRecord, TasksetDetail, WakeUpsRecord,
+};
+use model::run::ProbeRecord;
 use model::sample::{ProbeKind, SampleMeta};
+use model::usage::Stretch;
 use sys::clock::ClockId;
 
 pub(super) fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
@@ -45,10 +50,41 @@ pub(super) fn record(
     samples: u64,
     ring_lost: u64,
     tally: Tally,
-    slices: Vec<[i64; 2]>,
+    slices: Vec<Stretch>,
 ) -> ProbeRecord {
-    let releases = meta.probe.has_releases() || meta.probe == ProbeKind::Ipi;
+    let served = Served {
+        released: report.result.released,
+        // Releases that passed after the last sample are in no sample's `missed`, but they were
+        // requested.
+        missed: report.result.released.saturating_sub(samples + ring_lost),
+    };
+    let by_kernel = meta.clock == SCHEDULER_CLOCK && report.deadline_unread.is_none();
+    let releases = Releases {
+        period_ns: meta.period_ns.unwrap_or(0),
+        served,
+        release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
+        clock_error_ns: by_kernel.then_some(tally.clock_error_ns),
+    };
+    let detail = match &spec.task {
+        Task::Wakeup(_) => ProbeDetail::Wakeup(releases),
+        Task::Noise(_) => ProbeDetail::Noise(NoiseDetail {
+            threshold_ns: report.threshold_ns,
+            iterations: report.result.iterations,
+            spin_ns: tally.spin_ns,
+            clock_error_ns: Some(tally.clock_error_ns),
+            noise: report.noise.clone().map(|noise| with_budgets(noise, meta.cpu)),
+            slices,
+        }),
+        Task::Periodic(_) => ProbeDetail::Periodic(PeriodicDetail { releases, jobs: report.jobs.clone() }),
+        Task::Taskset(task) => ProbeDetail::Taskset(TasksetDetail { releases, task: Some(task_of(task)) }),
+        Task::Ipi(task) => {
+            let wake_ups = WakeUpsRecord { interval_ns: task.interval_ns as u64, busy: task.busy };
+            ProbeDetail::Ipi(IpiDetail { served, wake_ups: Some(wake_ups) })
+        }
+        Task::Overheads(_) => ProbeDetail::Overheads(OverheadsDetail {}),
+    };
     ProbeRecord {
+        detail,
         phase: meta.phase.clone(),
         thread: meta.thread,
         cpus: (spec.cpus.len() > 1).then(|| spec.cpus.clone()),
@@ -58,55 +94,31 @@ pub(super) fn record(
         t0_ns: report.t0_ns + report.noise.as_ref().map_or(0, |noise| noise.preheat_ns as i64),
         t1_ns: report.result.t1_ns,
         counter: meta.counter.clone(),
-        release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
         timer_slack_ns: report.timer_slack_ns,
         policy_effective: meta.policy_effective.clone(),
-        period_ns: meta.period_ns,
-        threshold_ns: meta.threshold_ns,
         samples,
-        released: report.result.released,
-        // Releases that passed after the last sample are in no sample's `missed`, but they were
-        // requested.
-        missed: if releases { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
         ring_lost,
-        iterations: report.result.iterations,
-        spin_ns: tally.spin_ns,
-        slices,
-        faults: report.faults,
-        switches: report.switches,
+        faults: report.used.faults,
+        switches: report.used.switches,
         cpu_time_ns: report.cpu_time_ns,
         rss_kib: report.rss_kib,
-        clock_error_ns: (meta.probe == ProbeKind::Noise
-            || meta.clock == SCHEDULER_CLOCK && report.deadline_unread.is_none())
-        .then_some(tally.clock_error_ns),
-        jobs: report.jobs.clone(),
-        task: task_of(&spec.task),
-        wake_ups: wake_ups_of(&spec.task),
-        noise: report.noise.clone().map(|noise| with_budgets(noise, meta.cpu)),
         ..ProbeRecord::of(meta.probe, meta.cpu, meta.policy_asked.clone())
     }
 }
 
 /// Which task of a set it was.
-fn task_of(task: &Task) -> Option<TaskRecord> {
-    let Task::Taskset(task) = task else { return None };
+fn task_of(task: &TasksetSpec) -> TaskRecord {
     let slot_ns = match task.burn {
         Burn::Slots { slot_ns } => Some(slot_ns as u64),
         Burn::CpuTime => None,
     };
-    Some(TaskRecord {
+    TaskRecord {
         name: task.name.clone(),
         deadline_ns: task.deadline_ns as u64,
         cost_ns: task.cost_ns as u64,
         offset_ns: task.offset_ns as u64,
         slot_ns,
-    })
-}
-
-/// How it was woken from other CPUs.
-fn wake_ups_of(task: &Task) -> Option<WakeUpsRecord> {
-    let Task::Ipi(task) = task else { return None };
-    Some(WakeUpsRecord { interval_ns: task.interval_ns as u64, busy: task.busy })
+    }
 }
 
 /// What else may take the CPU is read on this side: the probe has no memory to spare.

@@ -6,6 +6,7 @@ pub use crate::ipi::method::Method;
 use model::Cpus;
 use model::run::{JobRecord, NoiseRecord};
 use model::sample::{Policy, ProbeKind};
+use model::usage::Usage;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use sys::clock::ClockId;
@@ -241,10 +242,8 @@ pub struct ProbeReport {
     pub limits: Vec<String>,
     /// What the loop said at its end.
     pub result: LoopResult,
-    /// Page faults in the window: minor, major.
-    pub faults: [u64; 2],
-    /// Context switches in the window: voluntary, involuntary.
-    pub switches: [u64; 2],
+    /// Page faults and context switches in the window.
+    pub used: Usage,
     /// CPU time of the thread in the window, ns.
     pub cpu_time_ns: u64,
     /// Peak resident memory, KiB.

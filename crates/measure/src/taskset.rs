@@ -103,7 +103,7 @@ fn spin_until(t_ns: i64) {
 }
 
 fn involuntary_switches() -> u64 {
-    clock::thread_usage().map_or(0, |(_, [_, involuntary])| involuntary)
+    clock::thread_usage().map_or(0, |usage| usage.switches.involuntary)
 }
 
 /// Records of jobs → samples: response times from the release, with [`COLUMNS`].

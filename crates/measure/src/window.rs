@@ -144,7 +144,7 @@ fn taken(record: &ProbeRecord, t0_ns: i64) -> Option<String> {
     Some(format!(
         "the {} probe lost its place: CPU {} was taken from it while it measured, as happens to one that goes offline; its samples count \
          up to {after_s:.2} s after the window had opened",
-        record.probe.name(),
+        record.probe().name(),
         record.cpus.as_ref().map_or_else(|| record.cpu.to_string(), |cpus| format!("one of {cpus}")),
     ))
 }

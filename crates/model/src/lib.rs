@@ -28,6 +28,7 @@ pub mod machine;
 pub mod new_file;
 pub mod place;
 pub mod plan;
+pub mod probe;
 pub mod quantity;
 pub mod resource;
 pub mod run;
@@ -40,6 +41,7 @@ pub mod snapshots;
 pub mod store;
 pub mod stressor;
 pub mod syscalls;
+pub mod usage;
 pub mod user_frames;
 pub mod watch;
 

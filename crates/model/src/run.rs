@@ -8,15 +8,23 @@ use crate::Cpus;
 use crate::clocks::ClocksRecord;
 use crate::cpu_states::{FrequencyChanges, IdleStates};
 use crate::groups::TaskGroup;
-use crate::sample::{Policy, ProbeKind};
+pub use crate::probe::{
+    Budget, BusyFound, JobCounter, JobRecord, NoiseDetail, NoiseRecord, ProbeDetail, ProbeKind, Releases,
+    Served, TaskRecord, WakeUpsRecord,
+};
+use crate::sample::Policy;
 use crate::snapshots::{SnapshotRecord, SnapshotsRecord};
 use crate::stressor::StressorRecord;
+use crate::usage::{Faults, Switches};
 pub use ended::CUT_OFF;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Schema of `run.json`.
-pub const SCHEMA: &str = "stillcore.run/1";
+pub const SCHEMA: &str = "stillcore.run/2";
+/// The schema before. Each of its probe records has the keys of all probes, 0 or null where they say nothing, and arrays where there are
+/// objects now; it is read like the newer one.
+const EARLIER_SCHEMA: &str = "stillcore.run/1";
 
 /// Name of the phase whose only purpose is its trace: what its probes measure includes the
 /// recorder's cost, and statistics exclude it.
@@ -119,8 +127,9 @@ pub struct Window {
 /// What one probe on one CPU did in one window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRecord {
-    /// Which probe.
-    pub probe: ProbeKind,
+    /// Which probe, and what only that one says.
+    #[serde(flatten)]
+    pub detail: ProbeDetail,
     /// The phase.
     pub phase: String,
     /// The CPU it was pinned to, or the first of those it might run on.
@@ -143,9 +152,6 @@ pub struct ProbeRecord {
     pub t1_ns: i64,
     /// Clock or counter that the values were read from.
     pub counter: String,
-    /// Clock that the releases were set in, if another than CLOCK_MONOTONIC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release_clock: Option<String>,
     /// Timer slack in force, ns; it delays only policies that are not real-time.
     #[serde(default)]
     pub timer_slack_ns: u64,
@@ -153,49 +159,18 @@ pub struct ProbeRecord {
     pub policy_asked: Policy,
     /// Policy the kernel reported back.
     pub policy_effective: Policy,
-    /// Period of the releases (wake-up).
-    pub period_ns: Option<u64>,
-    /// Shortest gap stored (noise).
-    pub threshold_ns: Option<u64>,
     /// Samples in the file.
     pub samples: u64,
-    /// Requested releases over the window (wake-up): samples + missed + lost.
-    pub released: u64,
-    /// Releases that passed unserved.
-    pub missed: u64,
     /// Samples that found the ring full.
     pub ring_lost: u64,
-    /// Turns of the busy loop (noise).
-    pub iterations: u64,
-    /// ns that the busy loop was running, its own pauses excluded (noise).
-    pub spin_ns: u64,
-    /// The stretches during which the busy loop ran, CLOCK_MONOTONIC ns (noise).
-    pub slices: Vec<[i64; 2]>,
-    /// Page faults of the measuring thread inside the window: minor, major.
-    pub faults: [u64; 2],
-    /// Context switches of the measuring thread inside the window: voluntary, involuntary.
-    pub switches: [u64; 2],
+    /// Page faults of the measuring thread inside the window.
+    pub faults: Faults,
+    /// Context switches of the measuring thread inside the window.
+    pub switches: Switches,
     /// CPU time of the measuring thread inside the window, ns.
     pub cpu_time_ns: u64,
     /// Peak resident memory of the measuring process, KiB.
     pub rss_kib: u64,
-    /// Largest distance between counter and CLOCK_MONOTONIC after fitting, ns (probes that read a counter).
-    pub clock_error_ns: Option<u64>,
-    /// What the jobs were (periodic).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jobs: Option<JobRecord>,
-    /// Which task of a task set it was (taskset).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskRecord>,
-    /// How its wake-ups came (ipi).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wake_ups: Option<WakeUpsRecord>,
-    /// What was found out about the clocks besides their readings (clocks).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clocks: Option<ClocksRecord>,
-    /// What the busy loop was, and what could take its CPU (noise).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise: Option<NoiseRecord>,
     /// File with the growth of counters over its intervals, relative to the run, where they were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters_file: Option<String>,
@@ -215,7 +190,7 @@ impl ProbeRecord {
     /// A record of nothing yet: a probe on one CPU, every count 0, everything else absent.
     pub fn of(probe: ProbeKind, cpu: u32, policy: Policy) -> Self {
         Self {
-            probe,
+            detail: probe.detail(),
             phase: String::new(),
             cpu,
             thread: 0,
@@ -226,95 +201,71 @@ impl ProbeRecord {
             t0_ns: 0,
             t1_ns: 0,
             counter: String::new(),
-            release_clock: None,
             timer_slack_ns: 0,
             policy_asked: policy.clone(),
             policy_effective: policy,
-            period_ns: None,
-            threshold_ns: None,
             samples: 0,
-            released: 0,
-            missed: 0,
             ring_lost: 0,
-            iterations: 0,
-            spin_ns: 0,
-            slices: Vec::new(),
-            faults: [0; 2],
-            switches: [0; 2],
+            faults: Faults::default(),
+            switches: Switches::default(),
             cpu_time_ns: 0,
             rss_kib: 0,
-            clock_error_ns: None,
-            jobs: None,
-            task: None,
-            wake_ups: None,
-            clocks: None,
-            noise: None,
             counters_file: None,
             over_threshold: None,
             taken_ns: None,
             cut_off: false,
         }
     }
-}
 
-/// One task of a task set, as requested; its period and priority are those of the probe's record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskRecord {
-    /// Its name.
-    pub name: String,
-    /// Relative deadline, ns.
-    pub deadline_ns: u64,
-    /// Execution time, ns.
-    pub cost_ns: u64,
-    /// First release after the common one, ns.
-    pub offset_ns: u64,
-    /// Length of the slots of wall-clock time that it burnt, ns; none where it burnt CPU time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slot_ns: Option<u64>,
-}
+    /// Which probe.
+    pub fn probe(&self) -> ProbeKind {
+        self.detail.kind()
+    }
 
-/// How a thread was woken from other CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WakeUpsRecord {
-    /// Requested interval of wake-ups, ns.
-    pub interval_ns: u64,
-    /// Whether a SCHED_OTHER task kept the CPUs busy; else they were idle in between.
-    pub busy: bool,
-}
+    /// Releases requested over the window; 0 of a probe without.
+    pub fn released(&self) -> u64 {
+        self.detail.served().released
+    }
 
-/// What a busy loop was, and what could take its CPU.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct NoiseRecord {
-    /// Bytes copied in each iteration; 0 for none.
-    pub workload_bytes: u64,
-    /// How long the loop ran before the measurement, ns; the gaps of that time are stored, flagged as warm-up.
-    pub preheat_ns: u64,
-    /// Shortest iteration of the loop among 4,096 before the window, ns.
-    pub least_turn_ns: f64,
-    /// What statistics subtract from every gap, ns: the shortest iteration where requested, else 0.
-    /// Samples are stored as they were.
-    pub bias_ns: u64,
-    /// Cost of one read of each counter on the measured CPU, ns, by name. The cheapest that can be trusted was taken.
-    pub read_ns: BTreeMap<String, f64>,
-    /// Where system management interrupts were counted, or why they were not.
-    pub smi: String,
-    /// Whether SMIs were counted.
-    pub smi_counted: bool,
-    /// What throttling allows real-time threads of the CPU; `None` where it is off or the kernel does it otherwise.
-    pub throttling: Option<Budget>,
-    /// What the fair server may take from real-time threads of the CPU; `None` where there is none or it is off.
-    pub fair_server: Option<Budget>,
-}
+    /// Releases that passed unserved; 0 of a probe without.
+    pub fn missed(&self) -> u64 {
+        self.detail.served().missed
+    }
 
-/// CPU time that is given once a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
-    /// CPU time a period, ns.
-    pub runtime_ns: u64,
-    /// The period, ns.
-    pub period_ns: u64,
-    /// Whether both are the kernel's defaults because it did not show them.
-    pub assumed: bool,
+    /// Period of the releases, ns; none of a probe without.
+    pub fn period_ns(&self) -> Option<u64> {
+        self.detail.releases().map(|releases| releases.period_ns)
+    }
+
+    /// What a busy loop says; none of any other probe.
+    pub fn noise(&self) -> Option<&NoiseDetail> {
+        if let ProbeDetail::Noise(noise) = &self.detail { Some(noise) } else { None }
+    }
+
+    /// When a busy loop ran, CLOCK_MONOTONIC ns; empty of any other probe.
+    pub fn slices(&self) -> Vec<[i64; 2]> {
+        self.noise().map_or_else(Vec::new, |noise| noise.slices.iter().map(|one| (*one).into()).collect())
+    }
+
+    /// What every gap of a busy loop is to be less by, ns.
+    pub fn bias_ns(&self) -> u64 {
+        self.noise().and_then(|noise| noise.noise.as_ref()).map_or(0, |noise| noise.bias_ns)
+    }
+
+    /// What the jobs were, of a periodic probe.
+    pub fn jobs(&self) -> Option<&JobRecord> {
+        if let ProbeDetail::Periodic(detail) = &self.detail { detail.jobs.as_ref() } else { None }
+    }
+
+    /// What was found out about clocks, of a record of these.
+    pub fn clocks(&self) -> Option<&ClocksRecord> {
+        if let ProbeDetail::Clocks(detail) = &self.detail { detail.clocks.as_ref() } else { None }
+    }
+
+    /// How its wake-ups came, of the probe of these.
+    pub fn wake_ups(&self) -> Option<&WakeUpsRecord> {
+        if let ProbeDetail::Ipi(detail) = &self.detail { detail.wake_ups.as_ref() } else { None }
+    }
 }
 
 /// How many samples of a probe reached a threshold, and where their contexts are.
@@ -328,42 +279,6 @@ pub struct OverThreshold {
     pub not_kept: u64,
     /// File with the contexts, relative to the run; none where no sample reached the threshold.
     pub contexts_file: Option<String>,
-}
-
-/// What the jobs of a periodic probe were, and what came of their outputs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobRecord {
-    /// The computation: `attitude`, `array:BYTES`, `busy:NSns`, `empty`.
-    pub work: String,
-    /// Where inputs came from: `memory`, `file`, `pipe`.
-    pub input: String,
-    /// What began a job: `timer`, or `scheduler` (SCHED_DEADLINE's own clock).
-    pub wake: String,
-    /// Whether executable and files were inodes of its own.
-    pub own_files: bool,
-    /// The counters, in the order of their columns.
-    pub counters: Vec<JobCounter>,
-    /// How many of them were read without a system call.
-    pub counters_in_user_space: u64,
-    /// Outputs that were compared with the expected ones, rehearsal included.
-    pub outputs_compared: u64,
-    /// Those that were not as expected.
-    pub outputs_wrong: u64,
-    /// CPU time that busy work was to take, ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy_asked_ns: Option<u64>,
-    /// CPU time that it was found to take before the window, ns: smallest, median, largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy_found_ns: Option<[u64; 3]>,
-}
-
-/// One counter of a periodic probe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobCounter {
-    /// Its name, with `=rHEX` for a raw event.
-    pub name: String,
-    /// Where its values came from: `hardware`, `hardware, user space only`, `software`, `getrusage`.
-    pub source: String,
 }
 
 /// The recorded trace and its accounts.

@@ -1,5 +1,6 @@
 //! One measured sample, and what its file says about all of them.
 
+pub use crate::probe::ProbeKind;
 use serde::{Deserialize, Serialize};
 
 /// One row of `samples/<probe>-cpu<N>-<k>.parquet`.
@@ -37,49 +38,6 @@ impl Sample {
     /// Whether statistics include this sample.
     pub fn counts(&self) -> bool {
         self.flags & flag::NOT_COUNTED == 0
-    }
-}
-
-/// The probes of stillcore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProbeKind {
-    /// A periodic task that sleeps until its release: wake-up latency.
-    Wakeup,
-    /// A busy loop that looks for time stolen from it.
-    Noise,
-    /// Wake-ups of one core by another.
-    Ipi,
-    /// A periodic job that computes: execution time, response time and counters, a row a job.
-    Periodic,
-    /// The jobs of a task set on one core.
-    Taskset,
-    /// What the kernel's own work costs: timer interrupt, scheduler, context switch, cache.
-    Overheads,
-    /// The machine's clocks, read against one another.
-    Clocks,
-    /// The messages that an executor of a graph received.
-    Graph,
-}
-
-impl ProbeKind {
-    /// The name used in files and on screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wakeup => "wakeup",
-            Self::Noise => "noise",
-            Self::Ipi => "ipi",
-            Self::Periodic => "periodic",
-            Self::Taskset => "taskset",
-            Self::Overheads => "overheads",
-            Self::Clocks => "clocks",
-            Self::Graph => "graph",
-        }
-    }
-
-    /// Whether its samples are releases, each served or missed.
-    pub fn has_releases(self) -> bool {
-        matches!(self, Self::Wakeup | Self::Periodic | Self::Taskset)
     }
 }
 

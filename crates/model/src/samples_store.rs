@@ -6,10 +6,12 @@
 //! row groups. A tail is removed when its row group and the next tail are on the disk.
 
 use crate::Error;
+use crate::probe::ProbeDetail;
 use crate::sample::{Sample, SampleMeta};
 use crate::samples_file::SampleWriter;
 use crate::samples_tail::{self, Handover, Opening};
 use crate::store;
+use crate::usage::Stretch;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -62,7 +64,7 @@ impl SampleStore {
     }
 
     /// Adds a stretch in which a busy loop ran, CLOCK_MONOTONIC ns.
-    pub fn ran(&mut self, slice: [i64; 2]) {
+    pub fn ran(&mut self, slice: Stretch) {
         self.pending.slices.push(slice);
     }
 
@@ -130,7 +132,9 @@ impl Ours {
             for (at, row) in rows.rows.iter().enumerate() {
                 self.writer.push_with(*row, rows.more_of(at))?;
             }
-            self.opening.record.slices.extend_from_slice(&rows.slices);
+            if let ProbeDetail::Noise(noise) = &mut self.opening.record.detail {
+                noise.slices.extend_from_slice(&rows.slices);
+            }
             if self.writer.marked_at() == groups {
                 store::sync_data(&self.tail, &names[self.k])?;
             } else {

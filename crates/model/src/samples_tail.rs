@@ -9,6 +9,7 @@ use crate::Error;
 use crate::run::ProbeRecord;
 use crate::sample::{Sample, SampleMeta};
 use crate::store::read_whole;
+use crate::usage::Stretch;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -48,7 +49,7 @@ pub(crate) struct Handover {
     /// The columns of the probe's own, row by row.
     pub(crate) more: Vec<i64>,
     /// Stretches of a busy loop that have ended, CLOCK_MONOTONIC ns.
-    pub(crate) slices: Vec<[i64; 2]>,
+    pub(crate) slices: Vec<Stretch>,
 }
 
 impl Handover {
@@ -113,7 +114,7 @@ pub(crate) fn add(file: &mut File, add: &Handover) -> io::Result<()> {
     let mut payload = Vec::with_capacity(8 + bytes);
     payload.extend((add.slices.len() as u32).to_le_bytes());
     payload.extend((add.rows.len() as u32).to_le_bytes());
-    payload.extend(add.slices.iter().flatten().flat_map(|ns| ns.to_le_bytes()));
+    payload.extend(add.slices.iter().flat_map(|one| <[i64; 2]>::from(*one)).flat_map(i64::to_le_bytes));
     for (at, row) in add.rows.iter().enumerate() {
         payload.extend(row.t_ns.to_le_bytes());
         payload.extend(row.value_ns.to_le_bytes());
@@ -169,7 +170,7 @@ fn take(payload: &[u8], own: usize, rows: &mut Handover) -> Option<()> {
     let number = |bytes: &[u8], at: usize| Some(i64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let small = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     for slice in slices.chunks_exact(16) {
-        rows.slices.push([number(slice, 0)?, number(slice, 8)?]);
+        rows.slices.push(Stretch { t0_ns: number(slice, 0)?, t1_ns: number(slice, 8)? });
     }
     for row in rest.chunks_exact(ROW + 8 * own) {
         let (t_ns, value_ns, seq) = (number(row, 0)?, number(row, 8)?, number(row, 16)? as u64);

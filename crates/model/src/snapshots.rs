@@ -5,6 +5,7 @@
 //! reached the limit is in exactly one of the counts here, and so is every nanosecond of the
 //! window: recorded or paused.
 
+use crate::usage::Stretch;
 use serde::{Deserialize, Serialize};
 
 /// How a trace was cut down to snapshots, and what became of every sample that reached the limit.
@@ -44,8 +45,8 @@ pub struct SnapshotRecord {
     pub t0_ns: i64,
     /// Until when.
     pub t1_ns: i64,
-    /// While it was written nothing was recorded: CLOCK_MONOTONIC, ns.
-    pub pause: [i64; 2],
+    /// While it was written nothing was recorded.
+    pub pause: Stretch,
     /// Samples that reached the limit and lie in it.
     pub samples_over: u64,
     /// The largest of these, largest first; at most 20.

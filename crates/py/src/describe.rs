@@ -4,6 +4,7 @@
 use crate::error::{Answer, Wrong};
 use analysis::distribution::distribution;
 use model::Sample;
+use model::probe::ProbeDetail;
 use model::run::ProbeRecord;
 use model::sample::{Policy, ProbeKind};
 use numpy::PyReadonlyArray1;
@@ -12,18 +13,10 @@ use stats::bounds::share_upper;
 
 /// Every probe by its name.
 pub(crate) fn probe(name: &str) -> Answer<ProbeKind> {
-    let known = [
-        ProbeKind::Wakeup,
-        ProbeKind::Noise,
-        ProbeKind::Ipi,
-        ProbeKind::Periodic,
-        ProbeKind::Taskset,
-        ProbeKind::Overheads,
-        ProbeKind::Clocks,
-    ];
-    let names = known.map(ProbeKind::name).join(", ");
-    let found = known.into_iter().find(|probe| probe.name() == name);
-    found.ok_or_else(|| Wrong::new("probe", format!("{name:?}"), format!("one of {names}")))
+    let known = ProbeKind::ALL;
+    let found = known.iter().find(|probe| probe.name() == name).copied();
+    let names = || known.iter().map(|probe| probe.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| Wrong::new("probe", format!("{name:?}"), format!("one of {}", names())))
 }
 
 /// What is known of samples besides their values.
@@ -76,12 +69,19 @@ pub(crate) fn describe(
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
     let json = py.detach(|| {
         let times = || samples.iter().map(|sample| sample.t_ns);
+        let mut detail = kind.detail();
+        if let ProbeDetail::Noise(noise) = &mut detail {
+            noise.threshold_ns = about.threshold_ns.unwrap_or(0);
+            noise.spin_ns = about.spin_ns.unwrap_or(0);
+        } else if let Some(releases) = detail.releases_mut() {
+            releases.period_ns = about.period_ns.unwrap_or(0);
+        }
+        if let Some(served) = detail.served_mut() {
+            served.missed = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+        }
         let record = ProbeRecord {
-            period_ns: about.period_ns,
-            threshold_ns: about.threshold_ns,
-            spin_ns: about.spin_ns.unwrap_or(0),
+            detail,
             samples: samples.len() as u64,
-            missed: samples.iter().map(|sample| u64::from(sample.missed)).sum(),
             t0_ns: times().min().unwrap_or(0),
             t1_ns: times().max().map_or(0, |last| last.saturating_add(step)),
             ..ProbeRecord::of(kind, 0, Policy::other())

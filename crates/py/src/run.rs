@@ -5,6 +5,7 @@ use crate::events;
 use crate::samples::{self, Wanted};
 use crate::table::Table;
 use model::events::EventCatalogue;
+use model::run::SCHEMA;
 use model::store;
 use pyo3::prelude::*;
 use report::{Document, TextOptions};
@@ -15,8 +16,13 @@ use std::path::{Path, PathBuf};
 pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let read = || -> Answer<String> {
         model::run::stored::read_run(&path)?;
-        // As it stands: in its order, and with what a newer program may have added.
         let file = path.join(store::RUN);
+        let mut stored: model::Run = store::read_json(&file)?;
+        if stored.schema != SCHEMA {
+            SCHEMA.clone_into(&mut stored.schema);
+            return serde_json::to_string(&stored).map_err(Wrong::sentence);
+        }
+        // As it stands: in its order, and with what a newer program may have added.
         Ok(std::fs::read_to_string(&file).map_err(|source| model::Error::io("read", &file, source))?)
     };
     Ok(py.detach(read)?)

@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     fn holds(&self, record: &ProbeRecord) -> bool {
-        self.probe.as_ref().is_none_or(|probe| probe == record.probe.name())
+        self.probe.as_ref().is_none_or(|probe| probe == record.probe().name())
             && self.phase.as_ref().is_none_or(|phase| *phase == record.phase)
             && self.cpu.is_none_or(|cpu| cpu == record.cpu)
     }
@@ -73,7 +73,7 @@ fn none(dir: &Path, run: &Run, wanted: &Wanted) -> Wrong {
     let mut known: Vec<String> = run
         .probes
         .iter()
-        .map(|record| format!("{} of phase {} on CPU {}", record.probe.name(), record.phase, record.cpu))
+        .map(|record| format!("{} of phase {} on CPU {}", record.probe().name(), record.phase, record.cpu))
         .collect();
     known.dedup();
     let asked = [
@@ -123,7 +123,7 @@ fn schema(run: &Run, files: &[(&ProbeRecord, SampleColumns)], own: &[String], mi
         "files": files.iter().map(|(_, columns)| &columns.meta).collect::<Vec<_>>(),
         "complete": run.complete,
         "missing": missing,
-        "missed_releases": files.iter().map(|(record, _)| record.missed).sum::<u64>(),
+        "missed_releases": files.iter().map(|(record, _)| record.missed()).sum::<u64>(),
         "lost_samples": files.iter().map(|(record, _)| record.known_ring_lost()).sum::<Option<u64>>(),
     });
     Schema::new_with_metadata(fields, HashMap::from([("stillcore".to_owned(), about.to_string())]))
@@ -156,7 +156,7 @@ fn batch(
     let rows = columns.t_ns.len();
     let mut more: BTreeMap<String, Vec<i64>> = columns.more.into_iter().collect();
     let mut all: Vec<ArrayRef> = vec![
-        Arc::new(word(record.probe.name(), rows)?),
+        Arc::new(word(record.probe().name(), rows)?),
         Arc::new(word(&record.phase, rows)?),
         Arc::new(UInt32Array::from(vec![record.cpu; rows])),
         Arc::new(UInt32Array::from(vec![record.thread; rows])),

@@ -226,7 +226,7 @@ def test_damaged_words_name_line_and_column(copy: Path) -> None:
     (copy / "run.json").write_text('{\n "schema": oops')
     assert wrong(copy).where == f"{copy / 'run.json'}:2:12"
     (copy / "run.json").write_text((ROOT / "fixtures/runs/small/run.json").read_text().replace("run/1", "run/9"))
-    assert wrong(copy).expected == "stillcore.run/1"
+    assert wrong(copy).expected == "stillcore.run/2"
 
 
 def test_samples_that_are_cut_or_of_another_file(copy: Path) -> None:

@@ -9,6 +9,7 @@ use super::buffer::{Buffer, Drained};
 use super::ring::{Pages, Ring, Taken};
 use model::run::TraceCpu;
 use model::snapshots::{SnapshotRecord, SnapshotSample, SnapshotsRecord};
+use model::usage::Stretch;
 use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ pub(super) struct Snapshots {
     on_ns: i64,
     on: bool,
     /// Times inside the window without recording.
-    pauses: Vec<[i64; 2]>,
+    pauses: Vec<Stretch>,
     record: SnapshotsRecord,
     /// Why they ended early.
     broken: Option<Error>,
@@ -137,7 +138,7 @@ impl Snapshots {
     /// Whether a part of a sample's time was not recorded.
     fn paused(&self, sample: &SnapshotSample) -> bool {
         let [from_ns, to_ns] = span(sample);
-        self.pauses.iter().rev().any(|pause| from_ns < pause[1] && pause[0] < to_ns)
+        self.pauses.iter().rev().any(|pause| from_ns < pause.t1_ns && pause.t0_ns < to_ns)
     }
 
     /// Takes one for these samples, largest first, recording being off since `off_ns`.
@@ -169,7 +170,13 @@ impl Snapshots {
         let samples =
             named.map(|sample| SnapshotSample { whole: t0_ns <= span(sample)[0], ..*sample }).collect();
         let (t1_ns, samples_over) = (wanted[1], seen.len() as u64);
-        let record = SnapshotRecord { t0_ns, t1_ns, pause: [off_ns; 2], samples_over, samples };
+        let record = SnapshotRecord {
+            t0_ns,
+            t1_ns,
+            pause: Stretch { t0_ns: off_ns, t1_ns: off_ns },
+            samples_over,
+            samples,
+        };
         self.kept.push(Kept { number, record, parts });
         self.give_up()
     }
@@ -199,9 +206,10 @@ impl Snapshots {
     /// Recording is on again since `on_ns`, after a snapshot for which it was off since `off_ns`.
     pub(super) fn resumed(&mut self, off_ns: i64, on_ns: i64) {
         self.record.paused_ns += (on_ns - off_ns).max(0) as u64;
-        self.pauses.push([off_ns, on_ns]);
-        let last = self.kept.iter_mut().filter(|kept| kept.record.pause == [off_ns; 2]);
-        last.for_each(|kept| kept.record.pause[1] = on_ns);
+        self.pauses.push(Stretch { t0_ns: off_ns, t1_ns: on_ns });
+        let open = Stretch { t0_ns: off_ns, t1_ns: off_ns };
+        let last = self.kept.iter_mut().filter(|kept| kept.record.pause == open);
+        last.for_each(|kept| kept.record.pause.t1_ns = on_ns);
     }
 
     /// Notes why there can be no more.

@@ -69,14 +69,14 @@ fn by(document: &Document) -> String {
 fn samples(document: &Document) -> Vec<String> {
     let probes = &document.run.probes;
     // What was measured for the trace alone comes last, and apart.
-    let key = |record: &ProbeRecord| (record.phase == TRACED, record.probe);
+    let key = |record: &ProbeRecord| (record.phase == TRACED, record.probe());
     let kinds: BTreeSet<_> = probes.iter().map(key).collect();
     let line = |(traced, kind)| {
         let ours = probes.iter().filter(|one| key(one) == (traced, kind));
         let sum = |of: fn(&ProbeRecord) -> u64| ours.clone().map(of).fold(0, u64::saturating_add);
         let (n, lost) = (format::count(sum(|one| one.samples)), format::count(sum(|one| one.ring_lost)));
         let (released, missed) =
-            (format::count(sum(|one| one.released)), format::count(sum(|one| one.missed)));
+            (format::count(sum(ProbeRecord::released)), format::count(sum(ProbeRecord::missed)));
         let known = document.run.has_ended();
         let accounts = match kind {
             kind if !known && kind.has_releases() => {
@@ -85,7 +85,7 @@ fn samples(document: &Document) -> Vec<String> {
             _ if !known => format!("{n} stored; how many were lost is not known"),
             model::sample::ProbeKind::Ipi => format!("sent {released} = received {n} + lost {missed}"),
             model::sample::ProbeKind::Graph => {
-                let lost = format::count(sum(|one| one.missed.saturating_add(one.ring_lost)));
+                let lost = format::count(sum(|one| one.missed().saturating_add(one.ring_lost)));
                 format!("sent {released} = received {n} + lost {lost}")
             }
             kind if kind.has_releases() => {
@@ -129,9 +129,9 @@ fn idle_states(run: &Run) -> String {
 
 fn clocks(probes: &[ProbeRecord]) -> BTreeSet<String> {
     let line = |record: &ProbeRecord| {
-        let releases = record.release_clock.as_ref();
+        let releases = record.detail.releases().and_then(|releases| releases.release_clock.as_ref());
         let releases = releases.map_or_else(String::new, |clock| format!(", releases by {clock}"));
-        let error = record.clock_error_ns;
+        let error = record.detail.clock_error_ns();
         let error = error.map_or_else(String::new, |ns| format!(", known to {}", format::ns(ns as i64)));
         (record.counter.clone() + &releases, error)
     };
@@ -140,7 +140,8 @@ fn clocks(probes: &[ProbeRecord]) -> BTreeSet<String> {
         let (clock, error) = line(record);
         let kept = lines.entry(clock).or_default();
         // The vaguest of several: by the number, since texts of ns and us do not compare.
-        let worst = probes.iter().filter_map(|one| one.clock_error_ns).max() == record.clock_error_ns;
+        let worst = probes.iter().filter_map(|one| one.detail.clock_error_ns()).max()
+            == record.detail.clock_error_ns();
         if kept.is_empty() || worst {
             *kept = error;
         }

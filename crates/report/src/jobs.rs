@@ -12,7 +12,7 @@ pub(crate) fn processes<'a>(
     processes: &'a [Process],
 ) -> impl Iterator<Item = (&'a ProbeRecord, &'a Process)> {
     let record = |process: &'a Process| {
-        run.probes.iter().find(|record| record.jobs.is_some() && record.thread == process.thread)
+        run.probes.iter().find(|record| record.jobs().is_some() && record.thread == process.thread)
     };
     processes.iter().filter_map(move |process| Some((record(process)?, process)))
 }
@@ -38,7 +38,7 @@ pub(crate) fn quantities(record: &ProbeRecord, jobs: &Jobs) -> Vec<Quantity> {
     ];
     let times =
         times.map(|(name, figure)| Quantity { name: name.to_owned(), source: None, figure, time: true });
-    let known = record.jobs.iter().flat_map(|job| &job.counters);
+    let known = record.jobs().into_iter().flat_map(|job| &job.counters);
     let source = |name: &str| {
         let named = |one: &&model::run::JobCounter| one.name.split('=').next() == Some(name);
         known.clone().find(named).map(|one| one.source.clone())
@@ -54,14 +54,14 @@ pub(crate) fn quantities(record: &ProbeRecord, jobs: &Jobs) -> Vec<Quantity> {
 
 /// `attitude every 125.0 ms, input from pipe, begun by the timer, alone`.
 pub(crate) fn what(run: &Run, record: &ProbeRecord) -> String {
-    let all = run.probes.iter().filter(|one| one.jobs.is_some()).count();
-    let job = record.jobs.as_ref();
+    let all = run.probes.iter().filter(|one| one.jobs().is_some()).count();
+    let job = record.jobs();
     let files = if job.is_some_and(|job| job.own_files) { "own" } else { "same" };
     let copies =
         if all == 1 { "alone".to_owned() } else { format!("the first of {all} at once, {files} files") };
     let (work, input, wake) =
         job.map_or(("", "", ""), |job| (job.work.as_str(), job.input.as_str(), job.wake.as_str()));
-    let every = format::ns(record.period_ns.unwrap_or(0) as i64);
+    let every = format::ns(record.period_ns().unwrap_or(0) as i64);
     format!("{work} every {every}, input from {input}, begun by the {wake}, {copies}")
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn place(record: &ProbeRecord) -> String {
 pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<String> {
     let mut sentences = vec![format!(
         "releases {}: served {}, missed {}, lost {}; it ended on another CPU than the job before {} times",
-        format::count(record.released),
+        format::count(record.released()),
         format::count(record.samples),
-        format::count(record.missed),
+        format::count(record.missed()),
         if run.has_ended() { format::count(record.ring_lost) } else { "not known".to_owned() },
         format::count(jobs.moved)
     )];
-    sentences.extend(record.jobs.iter().flat_map(|job| outputs(run, job)));
+    sentences.extend(record.jobs().into_iter().flat_map(|job| outputs(run, job)));
     sentences.extend(jobs.drift.iter().map(drift));
     sentences.push(peaks(&jobs.peaks));
     let refused: u64 = jobs.counters.iter().map(|(_, figure)| figure.refused).fold(0, u64::saturating_add);
@@ -100,7 +100,7 @@ pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<Strin
 }
 
 fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
-    let all = run.probes.iter().filter_map(|record| record.jobs.as_ref());
+    let all = run.probes.iter().filter_map(ProbeRecord::jobs);
     let (compared, wrong) = all
         .fold((0, 0), |(compared, wrong), job| (compared + job.outputs_compared, wrong + job.outputs_wrong));
     let mut sentences = vec![format!(
@@ -110,7 +110,7 @@ fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
     )];
     if let (Some(asked), Some(found)) = (job.busy_asked_ns, job.busy_found_ns) {
         let time = |ns: u64| format::ns(ns as i64);
-        let [least, median, most] = found.map(time);
+        let [least, median, most] = [found.min, found.median, found.max].map(time);
         sentences.push(format!(
             "busy work of {} verified before the window: {least}, {median}, {most} (min, median, max of CPU time)",
             time(asked)

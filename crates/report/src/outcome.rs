@@ -76,7 +76,7 @@ pub(crate) fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Gua
 pub(crate) fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
     let late = analysis.taskset.iter().flat_map(|one| [one.figures.late, one.figures.missed]);
     let late = late.fold(0, u64::saturating_add);
-    let outputs = run.probes.iter().filter_map(|record| record.jobs.as_ref());
+    let outputs = run.probes.iter().filter_map(model::run::ProbeRecord::jobs);
     let wrong = outputs.map(|jobs| jobs.outputs_wrong).fold(0, u64::saturating_add);
     let mut reasons = Vec::new();
     if late > 0 {

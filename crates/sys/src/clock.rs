@@ -1,5 +1,6 @@
 //! CLOCK_MONOTONIC, and the other clocks a task can sleep by: reading them, and sleeping until a point of them.
 
+use model::usage::{Faults, Switches, Usage};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -106,15 +107,18 @@ pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Page faults (minor, major) and context switches (voluntary, involuntary) of the calling thread so far.
-pub fn thread_usage() -> io::Result<([u64; 2], [u64; 2])> {
+/// Page faults and context switches of the calling thread so far.
+pub fn thread_usage() -> io::Result<Usage> {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is valid for writing.
     if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(([usage.ru_minflt as u64, usage.ru_majflt as u64], [usage.ru_nvcsw as u64, usage.ru_nivcsw as u64]))
+    Ok(Usage {
+        faults: Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
+        switches: Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 },
+    })
 }
 
 /// Peak resident memory of the calling process, KiB.

@@ -6,6 +6,7 @@
 //! the time between two reads was multiplexed: its difference is refused, because a scaled one is a guess that no single job supports.
 
 use super::clock;
+use model::usage::Usage;
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware, Raw, Software};
 use perf_event::{Builder, Counter, ReadFormat, Sampler};
 use rustix::fd::BorrowedFd;
@@ -293,10 +294,11 @@ impl Meters {
         if self.usage.iter().any(Option::is_some) {
             let usage = clock::thread_usage();
             let failed = usage.is_err();
-            let (faults, switches) = usage.unwrap_or_default();
-            for (position, both) in self.usage.iter().zip([switches, faults]) {
+            let Usage { faults, switches } = usage.unwrap_or_default();
+            let counts = [switches.voluntary + switches.involuntary, faults.minor + faults.major];
+            for (position, count) in self.usage.iter().zip(counts) {
                 if let Some(position) = position {
-                    into.values[*position] = Value { count: both[0] + both[1], failed, ..Value::default() };
+                    into.values[*position] = Value { count, failed, ..Value::default() };
                 }
             }
         }

@@ -8,6 +8,8 @@ const PAGE: &str = "docs/run-directory.md";
 /// The sources whose public fields are what the files hold.
 const SHAPES: &[&str] = &[
     "crates/model/src/run.rs",
+    "crates/model/src/probe.rs",
+    "crates/model/src/usage.rs",
     "crates/model/src/machine.rs",
     "crates/model/src/stressor.rs",
     "crates/model/src/watch.rs",
@@ -48,18 +50,20 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// `(line, name)` of each public field of a struct that is serialised.
+/// `(line, name)` of each public field of a struct that is serialised. What is flattened has no key of its own.
 fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut derived = false;
-    let mut serialised = false;
+    let (mut serialised, mut flattened) = (false, false);
     text.lines().enumerate().filter_map(move |(at, line)| {
         if line.starts_with("#[derive(") {
             derived = line.contains("Serialize");
         } else if line.starts_with("pub struct ") || line.starts_with("struct ") {
             serialised = std::mem::take(&mut derived);
         }
+        flattened |= line == "    #[serde(flatten)]";
         let (name, _) = line.strip_prefix("    pub ")?.split_once(':')?;
-        let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        let keyed = !std::mem::take(&mut flattened);
+        let plain = keyed && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         (serialised && plain).then_some((at + 1, name))
     })
 }

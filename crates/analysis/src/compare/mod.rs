@@ -101,7 +101,7 @@ pub fn compare(
             phases.0.map(|phase| {
                 let of_phase = |window: &&WindowData<'_>| {
                     window.record.cpu == cpu
-                        && window.record.probe == probe
+                        && window.record.probe() == probe
                         && Some(window.record.phase.as_str()) == phase
                 };
                 windows.iter().find(of_phase).copied()
@@ -221,12 +221,12 @@ impl Figures<'_> {
     }
 
     fn missed(&mut self, windows: Windows<'_>) {
-        if windows.iter().flatten().all(|window| window.record.missed == 0) {
+        if windows.iter().flatten().all(|window| window.record.missed() == 0) {
             return;
         }
         let rates = windows.map(|window| {
             window.map(|w| Rate {
-                count: w.record.missed,
+                count: w.record.missed(),
                 seconds: w.record.t1_ns.saturating_sub(w.record.t0_ns).max(0) as f64 / 1e9,
                 // One late sample swallows several releases: they have one reason, so as many as the longest row of them
                 // could have had count as one.
@@ -348,10 +348,10 @@ fn obstacle(figure: &str, windows: &Windows<'_>) -> Option<String> {
 
 /// The longest row of releases that one late sample swallowed; at least 1.
 fn longest_row(window: &WindowData<'_>) -> f64 {
-    let period = window.record.period_ns.unwrap_or(0).max(1);
+    let period = window.record.period_ns().unwrap_or(0).max(1);
     let longest =
         window.intervals.samples().map(|(_, value)| value.max(0) as u64 / period).max().unwrap_or(0);
-    longest.clamp(1, window.record.missed.max(1)) as f64
+    longest.clamp(1, window.record.missed().max(1)) as f64
 }
 
 /// A noise window in blocks of time.
@@ -367,7 +367,7 @@ impl NoiseBlocks {
         let length = t1_ns.saturating_sub(t0_ns).max(1);
         let count = resample::block_count(length);
         let edge = |block: usize| t0_ns + (i128::from(length) * block as i128 / count as i128) as i64;
-        let mut ran = Stretches::new(window.record.slices.clone());
+        let mut ran = Stretches::new(window.record.slices());
         let ran_s =
             (0..count).map(|block| ran.overlap_ns(edge(block), edge(block + 1)) as f64 / 1e9).collect();
         let (mut stolen_s, mut gaps) = (vec![0.0; count], vec![0.0; count]);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::compare::Verdict;
 use crate::missed::{Charged, of_probe};
-use crate::testing::{self, record};
+use crate::testing::{self, record, releases, spun};
 use attribution::spans::Span;
 use model::run::{Losses, ObserverCost, Phase};
 use model::{Cpus, Sample};
@@ -126,7 +126,7 @@ fn stalled(
     }
     samples.iter_mut().enumerate().for_each(|(seq, sample)| sample.seq = seq as u64);
     let missed = n as u64 - samples.len() as u64;
-    (ProbeRecord { missed, released: n as u64, ..wakeup_record(phase, n) }, samples)
+    (ProbeRecord { detail: releases(1_000_000, n as u64, missed), ..wakeup_record(phase, n) }, samples)
 }
 
 /// Noise windows of `seconds` with bursts of `burst` gaps at `per_s` bursts a second.
@@ -138,10 +138,9 @@ fn noise(
 ) -> [(ProbeRecord, Vec<Sample>); 3] {
     [0, 1, 2].map(|at| {
         let length = seconds * SECOND;
-        let slices = (0..seconds).map(|s| [s * SECOND, s * SECOND + 900_000_000]).collect();
-        let spin_ns = seconds as u64 * 900_000_000;
+        let slices: Vec<_> = (0..seconds).map(|s| [s * SECOND, s * SECOND + 900_000_000]).collect();
         let phase = PHASES[at].to_owned();
-        let record = ProbeRecord { phase, t1_ns: length, slices, spin_ns, ..record(ProbeKind::Noise) };
+        let record = ProbeRecord { phase, t1_ns: length, detail: spun(&slices), ..record(ProbeKind::Noise) };
         let mut samples = Vec::new();
         let mut t = 0.0;
         loop {
@@ -331,7 +330,8 @@ fn missed_releases_are_rates_too() {
         .iter()
         .zip([0, 60, 1])
         .map(|(phase, missed)| {
-            let record = ProbeRecord { missed, ..wakeup_record(phase, 2_000) };
+            let record =
+                ProbeRecord { detail: releases(1_000_000, 2_000, missed), ..wakeup_record(phase, 2_000) };
             (record, latencies(&mut random, 2_000, 0.0, 1.0))
         })
         .collect();

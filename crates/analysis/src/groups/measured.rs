@@ -205,13 +205,13 @@ pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
     }
     let mut kinds: Vec<(ProbeKind, &str)> = Vec::new();
     for record in run.probes.iter().filter(|record| compared(record)) {
-        let kind = (record.probe, record.phase.as_str());
+        let kind = (record.probe(), record.phase.as_str());
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
     if kinds.is_empty() {
-        let mut probes: Vec<_> = run.probes.iter().map(|record| record.probe.name()).collect();
+        let mut probes: Vec<_> = run.probes.iter().map(|record| record.probe().name()).collect();
         probes.dedup();
         let what = format!(
             "samples of {} only",
@@ -238,11 +238,11 @@ pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
 
 fn compared(record: &ProbeRecord) -> bool {
     record.phase != TRACED
-        && matches!(record.probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Periodic)
+        && matches!(record.probe(), ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Periodic)
 }
 
 fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<MeasuredWindow, Error> {
-    let mine = |record: &&ProbeRecord| record.probe == probe && record.phase == phase;
+    let mine = |record: &&ProbeRecord| record.probe() == probe && record.phase == phase;
     let records: Vec<&ProbeRecord> = run.probes.iter().filter(mine).collect();
     let t0_ns = records.iter().map(|record| record.t0_ns).min().unwrap_or(0);
     let t1_ns = records.iter().map(|record| record.t1_ns).max().unwrap_or(0);
@@ -280,12 +280,12 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         disturbed: run.phases.iter().any(|one| one.name == phase && one.disturbed),
         cpus: records.iter().map(|record| record.cpu).collect(),
         threads: records.len(),
-        period_ns: first.and_then(|record| record.period_ns),
-        threshold_ns: first.and_then(|record| record.threshold_ns),
+        period_ns: first.and_then(|record| record.period_ns()),
+        threshold_ns: first.and_then(|record| Some(record.noise()?.threshold_ns)),
         policy: Some(policies.join(", ")),
         duration_ns: Some(duration),
         lost: [
-            records.iter().map(|record| record.missed).sum(),
+            records.iter().map(|record| record.missed()).sum(),
             records.iter().map(|record| record.ring_lost).sum(),
         ],
         samples: Samples::Blocked {

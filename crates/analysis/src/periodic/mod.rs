@@ -43,7 +43,7 @@ pub fn process(
     samples: &[Sample],
     columns: &[(String, Vec<i64>)],
 ) -> Result<Process, Error> {
-    let period_ns = record.period_ns.unwrap_or(0);
+    let period_ns = record.period_ns().unwrap_or(0);
     let rows = rows(samples, columns);
     let missing =
         || model::Error::invalid(&record.file, "its columns", "those of a periodic probe, all of one length");
@@ -196,6 +196,7 @@ fn wake_ups(rows: &[Row]) -> Vec<(i64, i64)> {
 mod tests {
     use super::*;
     use crate::testing::record;
+    use model::probe::{PeriodicDetail, ProbeDetail, Releases};
     use model::sample::{ProbeKind, flag};
     use proptest::prelude::*;
 
@@ -226,7 +227,9 @@ mod tests {
             column("cpu", [0, 1, 1, 2]),
             column("counter_faults", [99, 3, REFUSED, 5]),
         ];
-        let record = ProbeRecord { period_ns: Some(1000), ..record(ProbeKind::Periodic) };
+        let releases = Releases { period_ns: 1000, ..Releases::default() };
+        let detail = ProbeDetail::Periodic(PeriodicDetail { releases, jobs: None });
+        let record = ProbeRecord { detail, ..record(ProbeKind::Periodic) };
         let result = process(&record, &samples, &columns).unwrap();
         let jobs = result.jobs;
         assert_eq!((jobs.n, jobs.moved), (3, 1));

@@ -107,8 +107,7 @@ impl<'r> Reading<'r> {
         self.rows[0] += batch.values.len() as u64;
         let [read, all] = self.rows;
         let ends = read == batch.values.len() as u64 || read >= all;
-        let biased =
-            self.record.is_some_and(|record| record.noise.as_ref().is_some_and(|noise| noise.bias_ns > 0));
+        let biased = self.record.is_some_and(|record| record.bias_ns() > 0);
         let plain = batch.flags.iter().all(|flags| *flags as u32 & (flag::NOT_COUNTED | flag::RING_GAP) == 0)
             && batch.missed.iter().all(|missed| *missed == 0);
         let largest = batch.values.iter().copied().max().unwrap_or(i64::MIN);
@@ -167,7 +166,7 @@ impl<'r> Reading<'r> {
     /// What passed behind the last sample.
     fn end(&mut self) {
         let (Some(record), Last::Row(last)) = (self.record, self.last) else { return };
-        let left = record.missed.saturating_sub(self.swallowed);
+        let left = record.missed().saturating_sub(self.swallowed);
         if !self.charges || left == 0 {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::{LARGEST, of_file, of_run};
 use crate::distribution::distribution;
-use crate::testing::record;
+use crate::testing::{record, releases};
 use fixture::Ar1;
 use model::run::ProbeRecord;
 use model::sample::{ProbeKind, Sample, SampleMeta, flag};
@@ -11,10 +11,11 @@ use std::path::Path;
 
 fn write(path: &Path, samples: &[Sample]) {
     let of = record(ProbeKind::Wakeup);
+    let period_ns = of.period_ns();
     let mut writer = SampleWriter::create(path).unwrap();
     samples.iter().for_each(|&sample| writer.push(sample).unwrap());
     let meta = SampleMeta {
-        probe: of.probe,
+        probe: of.probe(),
         cpu: of.cpu,
         thread: 0,
         phase: of.phase,
@@ -23,7 +24,7 @@ fn write(path: &Path, samples: &[Sample]) {
         counter: "CLOCK_MONOTONIC".into(),
         policy_asked: of.policy_asked,
         policy_effective: of.policy_effective,
-        period_ns: of.period_ns,
+        period_ns,
         threshold_ns: None,
     };
     writer.finish(&meta).unwrap();
@@ -54,7 +55,8 @@ fn a_stream_says_what_the_whole_says() {
     let summary = of_file(&path, &[2_000_000]).unwrap();
     let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
     let end = samples.last().unwrap().t_ns + 1_000_000;
-    let whole = ProbeRecord { missed, t1_ns: end, ..record(ProbeKind::Wakeup) };
+    let whole =
+        ProbeRecord { detail: releases(1_000_000, 0, missed), t1_ns: end, ..record(ProbeKind::Wakeup) };
     let whole = distribution(&whole, &samples);
     assert_eq!((summary.n, summary.excluded, summary.missed), (199_999, 1, missed));
     let levels = |list: &[stats::sampled::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
@@ -108,7 +110,8 @@ fn what_passed_behind_the_last_sample_counts() {
     samples[49].value_ns = 4_200_000;
     write(&dir.path().join("samples/s.parquet"), &samples);
     let mut run = crate::testing::run();
-    let of = ProbeRecord { file: "samples/s.parquet".into(), missed: 4, ..record(ProbeKind::Wakeup) };
+    let (file, detail) = ("samples/s.parquet".into(), releases(1_000_000, 54, 4));
+    let of = ProbeRecord { file, detail, ..record(ProbeKind::Wakeup) };
     run.probes = vec![of];
     model::store::write_json(&dir.path().join(model::store::RUN), &run).unwrap();
     let summary = &of_run(dir.path(), &[]).unwrap()[0];

@@ -26,7 +26,7 @@ const POINTS: usize = 200;
 /// The tail of one window of a probe with releases, missed ones charged; none for other probes, whose short values are not stored, and for
 /// jobs of a task set, of which each is another task.
 pub fn of_window(record: &ProbeRecord, samples: &[Sample], asked: &[f64]) -> Option<Tail> {
-    if record.phase == TRACED || !matches!(record.probe, ProbeKind::Wakeup | ProbeKind::Periodic) {
+    if record.phase == TRACED || !matches!(record.probe(), ProbeKind::Wakeup | ProbeKind::Periodic) {
         return None;
     }
     let counted = samples.iter().filter(|sample| sample.counts());
@@ -45,7 +45,7 @@ pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) ->
     let n = values.len();
     let mut tail = Tail {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: record.thread,
         n: n as u64,

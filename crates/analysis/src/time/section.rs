@@ -36,10 +36,10 @@ pub(crate) fn applies(probe: ProbeKind) -> bool {
 /// Analyses the samples of one window over time, (start, value) by time, and which source has the
 /// periods found.
 pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[Source]) -> TimeSection {
-    let noise = record.probe == ProbeKind::Noise;
+    let noise = record.probe() == ProbeKind::Noise;
     let span_ns = [record.t0_ns, record.t1_ns];
     let seed = u64::from(record.cpu) << 32 | u64::from(record.thread);
-    let step_ns = record.period_ns.filter(|step| !noise && *step > 0);
+    let step_ns = record.period_ns().filter(|step| *step > 0);
     let from_ns = threshold(samples, noise);
     let apart_ns = step_ns.map_or(APART_NS, |step| (step.min(i64::MAX as u64 / 8) as i64) * APART_STEPS);
     let found = spikes(samples, from_ns, apart_ns);
@@ -81,7 +81,7 @@ pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[S
     let parts = windows(samples, span_ns);
     TimeSection {
         phase: record.phase.clone(),
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: record.thread,
         span_ns,
@@ -131,9 +131,9 @@ struct Window<'a> {
 impl Window<'_> {
     /// Whether the watching comes and goes with a frequency: what is seen only then seems to come back with it.
     fn watches_with(&self, frequency: f64) -> bool {
-        let slices = Stretches::new(self.record.slices.clone());
+        let slices = Stretches::new(self.record.slices());
         let whole = slices.length_ns() as f64;
-        if whole == 0.0 || self.record.probe != ProbeKind::Noise {
+        if whole == 0.0 || self.record.probe() != ProbeKind::Noise {
             return false;
         }
         // Where it begins anew with a period, its first turns have more to say than later ones, however short its pauses.
@@ -275,7 +275,7 @@ impl Window<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::record;
+    use crate::testing::{record, spun};
     use fixture::noise::{normal, uniform};
 
     const MS: i64 = 1_000_000;
@@ -328,12 +328,12 @@ mod tests {
             .map(|t| (t, 20_000))
             .collect();
         gaps.sort_unstable();
-        let record = ProbeRecord { t1_ns: 60_000 * MS, slices, period_ns: None, ..record(ProbeKind::Noise) };
+        let record = ProbeRecord { t1_ns: 60_000 * MS, detail: spun(&slices), ..record(ProbeKind::Noise) };
         let section = section(&record, &gaps, &[]);
         assert!(section.periods.is_empty(), "{:?}", section.periods);
-        let window = |slices| {
+        let window = |slices: &[[i64; 2]]| {
             Window {
-                record: &ProbeRecord { slices, ..record.clone() },
+                record: &ProbeRecord { detail: spun(slices), ..record.clone() },
                 samples: &gaps,
                 span_ns: [0, 60_000 * MS],
                 step_ns: None,
@@ -341,7 +341,7 @@ mod tests {
             }
             .watches_with(4.0)
         };
-        assert!(window(record.slices.clone()) && !window(vec![[0, 60_000 * MS]]));
+        assert!(window(&slices) && !window(&[[0, 60_000 * MS]]));
     }
 
     #[test]

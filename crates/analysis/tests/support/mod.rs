@@ -4,9 +4,11 @@
 //! Linux 6.1 on x86-64, common fields first.
 
 use ftrace::{TraceInput, write_v6};
+use model::probe::{NoiseDetail, ProbeDetail, Releases};
 use model::run::{Losses, ObserverCost, Phase, ProbeRecord, Run, TraceCpu, TraceRecord, Window};
 use model::sample::{Policy, ProbeKind, SampleMeta};
 use model::samples_file::SampleWriter;
+use model::usage::Stretch;
 use model::{Cpus, Sample, store};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -330,7 +332,18 @@ pub(crate) fn window_start(phase: usize, half: usize, length_ns: i64) -> i64 {
 
 fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) -> ProbeRecord {
     let noise = probe == ProbeKind::Noise;
+    let detail = if noise {
+        ProbeDetail::Noise(NoiseDetail {
+            threshold_ns: 1_000,
+            spin_ns: length_ns as u64,
+            slices: vec![Stretch { t0_ns, t1_ns: t0_ns + length_ns }],
+            ..NoiseDetail::default()
+        })
+    } else {
+        ProbeDetail::Wakeup(Releases { period_ns: 1_000_000, ..Releases::default() })
+    };
     ProbeRecord {
+        detail,
         phase: phase.into(),
         pid: TID,
         tid: TID,
@@ -339,10 +352,6 @@ fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) 
         t1_ns: t0_ns + length_ns,
         counter: "CLOCK_MONOTONIC".into(),
         timer_slack_ns: 50_000,
-        period_ns: (!noise).then_some(1_000_000),
-        threshold_ns: noise.then_some(1_000),
-        spin_ns: if noise { length_ns as u64 } else { 0 },
-        slices: if noise { vec![[t0_ns, t0_ns + length_ns]] } else { Vec::new() },
         ..ProbeRecord::of(probe, CPU, Policy::fifo(80))
     }
 }
@@ -352,7 +361,7 @@ pub(crate) fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i6
     let path = dir.join(&record.file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let meta = SampleMeta {
-        probe: record.probe,
+        probe: record.probe(),
         cpu: record.cpu,
         thread: 0,
         phase: record.phase.clone(),
@@ -361,8 +370,8 @@ pub(crate) fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i6
         counter: record.counter.clone(),
         policy_asked: record.policy_asked.clone(),
         policy_effective: record.policy_effective.clone(),
-        period_ns: record.period_ns,
-        threshold_ns: record.threshold_ns,
+        period_ns: record.period_ns(),
+        threshold_ns: record.noise().map(|noise| noise.threshold_ns),
     };
     let mut writer = SampleWriter::create(&path).unwrap();
     for (seq, &(t_ns, value_ns)) in samples.iter().enumerate() {
@@ -370,5 +379,7 @@ pub(crate) fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i6
     }
     writer.finish(&meta).unwrap();
     record.samples = samples.len() as u64;
-    record.released = samples.len() as u64;
+    if let Some(releases) = record.detail.releases_mut() {
+        releases.served.released = samples.len() as u64;
+    }
 }

@@ -33,7 +33,7 @@ fn a_probe_s_wake_ups_are_its_samples_without_knowing_the_probe() {
     let dir = fixture("runs/small");
     let run = model::run::stored::read_run(&dir).unwrap();
     let (mut compared, mut interrupted) = (0, 0);
-    for probe in run.probes.iter().filter(|probe| probe.probe == ProbeKind::Wakeup) {
+    for probe in run.probes.iter().filter(|probe| probe.probe() == ProbeKind::Wakeup) {
         let found = read_trace(&dir.join("trace.dat"), &wanted(Threads::Numbers(vec![probe.tid])));
         assert_eq!(found.threads.paths.len(), 1);
         let [ours] = &found.threads.paths[..] else { panic!() };

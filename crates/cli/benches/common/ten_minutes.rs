@@ -1,6 +1,7 @@
 //! A stored run of ten minutes on four cores, as long as the budget of the report means it: made up from a counted stream of numbers, around
 //! what a real run says of its machine. Shared by the bench that times the report and the test of its size.
 
+use model::probe::{ProbeDetail, Releases, Served};
 use model::run::{Losses, Phase, ProbeRecord, Run, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::samples_file::SampleWriter;
@@ -16,7 +17,7 @@ const LENGTH_NS: i64 = 600_000_000_000;
 pub(crate) fn write(from: &Path, dir: &Path, period_ns: i64) -> Result<(), Box<dyn std::error::Error>> {
     let mut run: Run = model::run::stored::read_run(from)?;
     let record =
-        run.probes.iter().find(|one| one.probe == ProbeKind::Wakeup).ok_or("no wake-ups there")?.clone();
+        run.probes.iter().find(|one| one.probe() == ProbeKind::Wakeup).ok_or("no wake-ups there")?.clone();
     std::fs::create_dir_all(dir.join(store::SAMPLES))?;
     for name in [store::MACHINE_BEFORE, store::MACHINE_AFTER, store::FINDINGS] {
         std::fs::copy(from.join(name), dir.join(name))?;
@@ -66,14 +67,14 @@ fn probe(dir: &Path, like: &ProbeRecord, cpu: u32, period_ns: i64) -> Result<Pro
         threshold_ns: None,
     })?;
     let count = count as u64;
+    let served = Served { released: count, missed: 0 };
+    let releases = Releases { period_ns: period_ns as u64, served, ..Releases::default() };
     Ok(ProbeRecord {
+        detail: ProbeDetail::Wakeup(releases),
         cpu,
         file,
         t1_ns: like.t0_ns + LENGTH_NS,
-        period_ns: u64::try_from(period_ns).ok(),
         samples: count,
-        released: count,
-        missed: 0,
         ring_lost: 0,
         ..like.clone()
     })

@@ -125,8 +125,8 @@ fn probe(plan: &Plan, directory: &Path) -> Result<Value, Failed> {
         "in_window": record.cpu_time_ns / n,
         "drain_per_sample": storing_ns / n,
         "rss_kib": record.rss_kib,
-        "faults": record.faults[0] + record.faults[1],
-        "missed": record.missed,
+        "faults": record.faults.minor + record.faults.major,
+        "missed": record.missed(),
         "lost": record.ring_lost,
     }))
 }

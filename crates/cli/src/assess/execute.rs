@@ -83,12 +83,13 @@ fn measure(
 
 /// What the probes' own records say about their cost.
 fn add_probe_cost(cost: &mut ObserverCost, probes: &[ProbeRecord]) {
-    let of = |kind| probes.iter().filter(move |probe| probe.probe == kind);
+    let of = |kind| probes.iter().filter(move |probe| probe.probe() == kind);
     let per = |ns: u64, n: u64| (n > 0).then(|| ns as f64 / n as f64);
     let sum = |kind, field: fn(&ProbeRecord) -> u64| of(kind).map(field).sum::<u64>();
     cost.wakeup_sample_ns =
         per(sum(ProbeKind::Wakeup, |p| p.cpu_time_ns), sum(ProbeKind::Wakeup, |p| p.samples));
-    cost.noise_turn_ns = per(sum(ProbeKind::Noise, |p| p.spin_ns), sum(ProbeKind::Noise, |p| p.iterations));
+    let noise = || probes.iter().filter_map(ProbeRecord::noise);
+    cost.noise_turn_ns = per(noise().map(|one| one.spin_ns).sum(), noise().map(|one| one.iterations).sum());
     cost.drain_rss_kib = Some(clock::peak_rss_kib());
 }
 

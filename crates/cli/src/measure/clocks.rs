@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use measure::clocks::{self, Reading};
 use model::clocks::ClocksRecord;
+use model::probe::{ClocksDetail, ProbeDetail};
 use model::quantity::duration;
 use model::run::{Phase, ProbeRecord};
 use model::sample::{ProbeKind, SampleMeta};
@@ -145,6 +146,7 @@ fn record(
     };
     let samples = clocks::store(reading, &dir.join(&file), &meta)?;
     Ok(ProbeRecord {
+        detail: ProbeDetail::Clocks(ClocksDetail { clocks: Some(facts(step_ns, reading)) }),
         phase: meta.phase,
         pid: i32::try_from(std::process::id()).unwrap_or(0),
         tid: sched::tid(),
@@ -153,10 +155,8 @@ fn record(
         t1_ns,
         counter: meta.counter,
         timer_slack_ns: sched::timer_slack(),
-        period_ns: Some(step_ns),
         samples,
         rss_kib: clock::peak_rss_kib(),
-        clocks: Some(facts(step_ns, reading)),
         ..ProbeRecord::of(ProbeKind::Clocks, cpu, policy)
     })
 }
@@ -185,9 +185,9 @@ fn facts(step_ns: u64, reading: &Reading) -> ClocksRecord {
 fn object(outcome: &Outcome) -> anyhow::Result<Value> {
     let run = &outcome.document.run;
     let analysis = outcome.document.analysis.clocks.as_ref().context("no clock was read")?;
-    let record = run.probes.iter().find(|record| record.clocks.is_some());
+    let record = run.probes.iter().find(|record| record.clocks().is_some());
     let record = record.context("the run has no clocks")?;
-    let facts = record.clocks.as_ref();
+    let facts = record.clocks();
     let limits: Vec<&String> = run.limits.iter().chain(&analysis.limits).collect();
     let clocks = analysis.rates.iter().map(|rate| json!({ "clock": rate.clock, "drift": rate.drift }));
     Ok(json!({
@@ -196,7 +196,7 @@ fn object(outcome: &Outcome) -> anyhow::Result<Value> {
         "complete": run.complete,
         "against": "CLOCK_MONOTONIC",
         "duration_ns": analysis.span_ns,
-        "step_ns": record.period_ns,
+        "step_ns": facts.map(|facts| facts.step_ns),
         "cpu": record.cpu,
         "file": record.file,
         "interrupted": outcome.interrupted,

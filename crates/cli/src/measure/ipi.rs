@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use measure::ipi::Method;
 use measure::spec::{IpiSpec, ProbeSpec, Task};
 use model::quantity::duration;
-use model::run::Run;
+use model::run::{ProbeRecord, Run};
 use model::{Cpus, Error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let outcome = carry_out(&place, &args.common, probes, Tracing::default(), signals)?;
     let run = &outcome.document.run;
     if args.common.json {
-        let mut value = json(&outcome, "stillcore.measure-ipi/1");
+        let mut value = json(&outcome, "stillcore.measure-ipi/2");
         value["threads"] = serde_json::to_value(&run.probes)?;
         value["pairs"] = serde_json::to_value(&outcome.document.analysis.ipi)?;
         let [sent, received, lost] = accounts(run);
@@ -207,8 +207,8 @@ fn turn_ns(senders: usize, methods: usize, count: u32, interval_ns: i64) -> i64 
 
 /// Wake-ups sent, received, lost.
 fn accounts(run: &Run) -> [u64; 3] {
-    let sum = |of: fn(&model::run::ProbeRecord) -> u64| run.probes.iter().map(of).sum();
-    [sum(|probe| probe.released), sum(|probe| probe.samples), sum(|probe| probe.missed + probe.ring_lost)]
+    let sum = |of: fn(&ProbeRecord) -> u64| run.probes.iter().map(of).sum();
+    [sum(ProbeRecord::released), sum(|probe| probe.samples), sum(|probe| probe.missed() + probe.ring_lost)]
 }
 
 #[cfg(test)]

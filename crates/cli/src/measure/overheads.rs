@@ -125,7 +125,7 @@ pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<
     let section = outcome.document.analysis.overheads.first().context("the probe left no samples")?;
     let given = accounting(section, args.take.take());
     if args.common.json {
-        let mut value = json(&outcome, "stillcore.measure-overheads/1");
+        let mut value = json(&outcome, "stillcore.measure-overheads/2");
         value["threads"] = json!([record]);
         value["cpu"] = cpu.into();
         value["partner"] = partner.into();

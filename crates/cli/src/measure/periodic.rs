@@ -70,14 +70,14 @@ fn code(measured: &[Measured]) -> u8 {
     let wrong = measured
         .iter()
         .flat_map(|one| &one.outcome.document.run.probes)
-        .filter_map(|record| record.jobs.as_ref())
+        .filter_map(model::run::ProbeRecord::jobs)
         .any(|jobs| jobs.outputs_wrong > 0);
     if measured.iter().any(|one| one.outcome.status() != 0) { 1 } else { 2 * u8::from(wrong) }
 }
 
 /// One measurement's object; of two, both under the names of their files.
 fn object(measured: &[Measured]) -> serde_json::Value {
-    const SCHEMA: &str = "stillcore.measure-periodic/1";
+    const SCHEMA: &str = "stillcore.measure-periodic/2";
     let one = |measured: &Measured| {
         let mut value = json(&measured.outcome, SCHEMA);
         for (index, process) in measured.outcome.document.analysis.periodic.iter().enumerate() {

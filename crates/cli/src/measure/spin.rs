@@ -136,14 +136,13 @@ fn buckets(args: &SpinArgs, outcome: &Outcome) -> Result<Vec<Buckets>, Error> {
     let count = args.buckets.unwrap_or(32) as usize;
     let one = |record: &ProbeRecord| {
         let (_, samples) = samples_file::read(&outcome.dir.join(&record.file))?;
-        let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns);
-        Ok(analysis::buckets::buckets(&samples, bias_ns, width_ns, count))
+        Ok(analysis::buckets::buckets(&samples, record.bias_ns(), width_ns, count))
     };
     outcome.document.run.probes.iter().map(one).collect()
 }
 
 fn object(outcome: &Outcome, buckets: &[Buckets]) -> Value {
-    let mut value = json(outcome, "stillcore.measure-spin/1");
+    let mut value = json(outcome, "stillcore.measure-spin/2");
     value["over_threshold"] = contexts::over(outcome).into();
     let threads = value["threads"].as_array_mut().into_iter().flatten();
     for (at, thread) in threads.enumerate() {

@@ -13,10 +13,11 @@ use std::fmt::Write;
 pub(super) fn text(outcome: &Outcome, buckets: &[Buckets]) -> String {
     let rows = threads(outcome).map(|(record, figures)| {
         let stolen = figures.stolen.as_ref();
-        let turn = record.spin_ns as f64 / record.iterations.max(1) as f64;
+        let (iterations, spin_ns) = record.noise().map_or((0, 0), |noise| (noise.iterations, noise.spin_ns));
+        let turn = spin_ns as f64 / iterations.max(1) as f64;
         vec![
             record.cpu.to_string(),
-            format::count(record.iterations),
+            format::count(iterations),
             format!("{turn:.1} ns"),
             format::count(figures.n),
             stolen.map_or_else(String::new, |stolen| format::share(stolen.share)),
@@ -38,11 +39,11 @@ pub(super) fn text(outcome: &Outcome, buckets: &[Buckets]) -> String {
 fn header(record: &ProbeRecord) -> String {
     let mut text = format!(
         "noise: gaps of a busy loop of {} and longer; {} {}\n",
-        time(record.threshold_ns.map(|ns| ns as i64)),
+        time(record.noise().map(|noise| noise.threshold_ns as i64)),
         record.policy_effective.name,
         record.policy_effective.priority,
     );
-    let Some(noise) = &record.noise else { return text };
+    let Some(noise) = record.noise().and_then(|noise| noise.noise.as_ref()) else { return text };
     let cost = |name: &str| noise.read_ns.get(name).map_or_else(|| "-".to_owned(), |ns| format::ns_f(*ns));
     let others = noise.read_ns.keys().filter(|name| **name != record.counter);
     let others: Vec<_> = others.map(|name| format!("{name} {}", cost(name))).collect();
@@ -69,7 +70,7 @@ fn causes(outcome: &Outcome) -> String {
         text += &table(&["CPU", "cause", "times", "together", "longest", "how sure"], rows);
     }
     for (one, record) in
-        all.iter().zip(outcome.document.run.probes.iter().filter(|record| record.noise.is_some()))
+        all.iter().zip(outcome.document.run.probes.iter().filter(|record| record.noise().is_some()))
     {
         let _ = writeln!(text, "CPU {}: {}", one.cpu, of_thread(&one.counted));
         let _ = writeln!(text, "  {}", of_cpu(&one.counted));
@@ -118,7 +119,7 @@ fn count(count: Option<u64>) -> String {
 
 /// What may take the CPU by design, and whether SMIs were counted.
 fn by_design(record: &ProbeRecord) -> String {
-    let Some(noise) = &record.noise else { return String::new() };
+    let Some(noise) = record.noise().and_then(|noise| noise.noise.as_ref()) else { return String::new() };
     let budget = |budget: Option<Budget>| match budget {
         None => "off".to_owned(),
         Some(budget) => format!(

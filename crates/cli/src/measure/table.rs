@@ -62,7 +62,7 @@ pub(super) fn ending(outcome: &Outcome) -> String {
             record.name
         );
     }
-    let faults: u64 = run.probes.iter().flat_map(|probe| probe.faults).sum();
+    let faults: u64 = run.probes.iter().map(|probe| probe.faults.minor + probe.faults.major).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
     let _ = writeln!(
         text,

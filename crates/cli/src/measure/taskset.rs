@@ -77,7 +77,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
     let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
     let outcome = carry_out(&place, &args.common, probes, args.tracing, signals)?;
     let measured = &outcome.document.analysis.taskset;
-    let mut answer = json(&outcome, "stillcore.measure-taskset/1");
+    let mut answer = json(&outcome, "stillcore.measure-taskset/2");
     answer["tasks"] = measured.iter().zip(&bounds).map(|(one, bound)| row(one, *bound)).collect();
     answer["schedule"] = serde_json::to_value(&outcome.document.analysis.schedule)?;
     answer["burn"] = if args.burn == BurnName::Slots { "slots" } else { "cputime" }.into();

@@ -131,7 +131,7 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let outcome = carry_out_kept(&place, &args.common, probes, watch, args.tracing, signals)?;
     let over = contexts::over(&outcome);
     if args.common.json {
-        let mut value = json(&outcome, "stillcore.measure-wakeup/1");
+        let mut value = json(&outcome, "stillcore.measure-wakeup/2");
         value["over_threshold"] = over.into();
         println!("{value}");
     } else {
@@ -211,7 +211,7 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
             record.thread.to_string(),
             record.cpus.as_ref().map_or_else(|| record.cpu.to_string(), ToString::to_string),
             format::count(figures.n),
-            format::count(record.missed),
+            format::count(record.missed()),
             format::count(figures.early),
             time(figures.min_ns),
             time(quantile(&figures.quantiles, 0.5)),

@@ -184,7 +184,7 @@ fn losses(run: &Run) -> Losses {
     let ring = run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_some());
     let unread = |cpu: &TraceCpu| if ring { 0 } else { cpu.left + cpu.overrun };
     Losses {
-        missed_releases: run.probes.iter().map(|probe| probe.missed).sum(),
+        missed_releases: run.probes.iter().map(model::run::ProbeRecord::missed).sum(),
         ring_samples: run.probes.iter().map(|probe| probe.ring_lost).sum(),
         trace_events: trace.map(|cpu| unread(cpu) + cpu.commit_overrun + cpu.dropped).sum(),
         failed_operations: run.stressors.iter().flat_map(|stressor| stressor.ops_failed.values()).sum(),

@@ -75,7 +75,7 @@ fn wakeups(analysis: &Analysis, args: &TraceExplainArgs) -> anyhow::Result<Vec<W
     let mut wakeups = Vec::new();
     for path in paths {
         let key = (path.probe, &path.phase, path.cpu, path.thread);
-        let of = |probe: &&ProbeRecord| (probe.probe, &probe.phase, probe.cpu, probe.thread) == key;
+        let of = |probe: &&ProbeRecord| (probe.probe(), &probe.phase, probe.cpu, probe.thread) == key;
         let Some(probe) = run.probes.iter().find(of) else { continue };
         let steal_ns = trace_answer::steal_most_ns(&run, &path);
         wakeups.extend(trace_answer::wakeups(&path, &Thread::of_probe(probe), steal_ns));

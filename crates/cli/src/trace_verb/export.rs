@@ -257,7 +257,7 @@ fn samples(
             }
             Err(error) => return Err(error.into()),
         };
-        let taken = Taken { probe: probe.probe, cpu: probe.cpu, phase: &probe.phase };
+        let taken = Taken { probe: probe.probe(), cpu: probe.cpu, phase: &probe.phase };
         for sample in &samples {
             each(exporters, |exporter| exporter.sample(taken, sample))?;
         }

@@ -149,7 +149,7 @@ type Latencies = Vec<(i64, i64)>;
 
 /// The wake-up probes of a run with their windows, and the samples that statistics count.
 fn wakeups<'r>(run: &'r Run, dir: &Path) -> Vec<(&'r ProbeRecord, MeasuredWindow, Latencies)> {
-    let probes = run.probes.iter().filter(|probe| probe.probe == ProbeKind::Wakeup);
+    let probes = run.probes.iter().filter(|probe| probe.probe() == ProbeKind::Wakeup);
     probes
         .map(|probe| {
             let inside =

@@ -58,8 +58,8 @@ fn taken(root: &Path, probe: &str) {
     let counted = samples.iter().filter(|sample| sample.counts()).count() as u64;
     assert_eq!(figures["n"].as_u64(), Some(counted));
     assert!(counted > 0, "{name}: a second was measured before the CPU went away");
-    let slices: Vec<[i64; 2]> = serde_json::from_value(record["slices"].clone()).unwrap();
-    assert!(slices.iter().all(|slice| slice[0] < slice[1] && slice[1] <= sure), "{slices:?}");
+    let slices: Vec<model::usage::Stretch> = serde_json::from_value(record["slices"].clone()).unwrap();
+    assert!(slices.iter().all(|slice| slice.t0_ns < slice.t1_ns && slice.t1_ns <= sure), "{slices:?}");
     assert!(root.join(name).join("PARTIAL").exists());
 }
 

@@ -1,6 +1,7 @@
 //! `stillcore compare` from the command line: verdicts, the gate's exit status, what is refused.
 
 use crate::support::{Place, assert_refused, stillcore};
+use model::probe::{ProbeDetail, Releases, Served};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind, SampleMeta};
 use model::{Cpus, Sample, samples_file::SampleWriter, store};
@@ -45,13 +46,13 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         threshold_ns: None,
     };
     writer.finish(&meta).unwrap();
+    let served = Served { released: SAMPLES, missed: 0 };
     let record = ProbeRecord {
+        detail: ProbeDetail::Wakeup(Releases { period_ns, served, ..Releases::default() }),
         phase: "measured".into(),
         file,
         t1_ns: (SAMPLES * period_ns) as i64,
-        period_ns: Some(period_ns),
         samples: SAMPLES,
-        released: SAMPLES,
         ..ProbeRecord::of(ProbeKind::Wakeup, 2, policy)
     };
     let run = Run {

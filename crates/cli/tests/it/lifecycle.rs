@@ -244,9 +244,9 @@ fn a_hog_is_noise_whenever_it_comes() {
         // A second of hog meets at least 0.6 s of stretches (0.8 s of every second); what else is stolen here only adds.
         let stolen: i64 = samples.iter().map(|sample| sample.value_ns).sum();
         assert!(stolen > 600_000_000, "hog after {delay} s: {stolen} ns stolen of {}", noise["spin_ns"]);
-        let slices: Vec<[i64; 2]> = serde_json::from_value(noise["slices"].clone()).unwrap();
+        let slices: Vec<model::usage::Stretch> = serde_json::from_value(noise["slices"].clone()).unwrap();
         assert!(
-            slices.windows(2).all(|pair| pair[0][1] <= pair[1][0]),
+            slices.windows(2).all(|pair| pair[0].t1_ns <= pair[1].t0_ns),
             "no time is counted twice: {slices:?}"
         );
     }

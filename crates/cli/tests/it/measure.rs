@@ -5,6 +5,7 @@ use crate::support::{
 };
 use model::growth::ReadBy;
 use model::sample::{Policy, flag};
+use model::usage::Stretch;
 use model::{Cpus, Sample, samples_file};
 use serde_json::Value;
 use std::time::Duration;
@@ -16,7 +17,7 @@ fn accounts_balance(place: &Place, answer: &Value) {
     for thread in answer["threads"].as_array().unwrap() {
         let record = &thread["record"];
         releases_balance(&place.path("run"), record);
-        let [minor, major] = [0, 1].map(|at| record["faults"][at].as_u64().unwrap());
+        let [minor, major] = ["minor", "major"].map(|kind| record["faults"][kind].as_u64().unwrap());
         assert!(
             major == 0 && (minor == 0 || place.pages_were_moved()),
             "page faults in the window: {record}"
@@ -211,10 +212,10 @@ fn the_causes_of_noise_are_those_of_its_gaps() {
     let looks: Vec<_> = of(ReadBy::Drain).collect();
     assert!(looks.windows(2).all(|pair| pair[0].t1_ns == pair[1].t0_ns), "looks leave no time out");
     assert!(of(ReadBy::Stretch).count() >= 1 && of(ReadBy::Pause).count() >= 1);
-    let slices: Vec<[i64; 2]> = serde_json::from_value(record["slices"].clone()).unwrap();
+    let slices: Vec<Stretch> = serde_json::from_value(record["slices"].clone()).unwrap();
     let framed =
-        |slice: &[i64; 2]| of(ReadBy::Stretch).any(|one| one.t0_ns <= slice[0] && slice[1] <= one.t1_ns);
-    assert!(slices.iter().filter(|slice| slice[1] - slice[0] > 100_000_000).all(framed));
+        |slice: &Stretch| of(ReadBy::Stretch).any(|one| one.t0_ns <= slice.t0_ns && slice.t1_ns <= one.t1_ns);
+    assert!(slices.iter().filter(|slice| slice.t1_ns - slice.t0_ns > 100_000_000).all(framed));
 }
 
 /// A stopped loop has a gap of that length and reports the stop: no other task had its CPU for so

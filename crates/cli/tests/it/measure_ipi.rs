@@ -40,7 +40,7 @@ fn every_wake_up_of_every_method_is_accounted_for() {
     let place = Place::alone();
     let pairs = format!("{one}:{other},{other}:{one}");
     let answer = answer(measure(&place, "ipi", &["-n", "40", "--pairs"]).arg(pairs), 0);
-    assert_eq!(answer["schema"], "stillcore.measure-ipi/1");
+    assert_eq!(answer["schema"], "stillcore.measure-ipi/2");
     assert!(every_wake_up_is_accounted_for(&place, &answer) > 0);
     let ways: Vec<_> = answer["pairs"]
         .as_array()
@@ -88,7 +88,7 @@ fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     let place = Place::alone();
     let order = ["-n", "60", "--cache-count", "25", "--sizes", "4K,16K", "--take", "median", "--cpus"];
     let answer = answer(measure(&place, "overheads", &order).arg(cpu.to_string()), 0);
-    assert_eq!(answer["schema"], "stillcore.measure-overheads/1");
+    assert_eq!(answer["schema"], "stillcore.measure-overheads/2");
     let record = &answer["threads"][0];
     assert_eq!(record["samples"], record["released"], "{record}");
     let terms = answer["terms"].as_array().unwrap();

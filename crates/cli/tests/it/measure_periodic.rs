@@ -52,7 +52,7 @@ fn no_files_left(place: &Place) {
 fn jobs_at_pipes_are_served_compared_and_cleared_away() {
     let place = Place::alone();
     let answer = answer(&mut periodic(&place, &["-D", "1s", "--rate", "100", "--copies", "2"]), 0);
-    assert_eq!(answer["schema"], "stillcore.measure-periodic/1");
+    assert_eq!(answer["schema"], "stillcore.measure-periodic/2");
     assert_eq!(answer["threads"].as_array().unwrap().len(), 2);
     accounts_balance(&place.path("run"), &answer);
     let victim = &answer["threads"][0];

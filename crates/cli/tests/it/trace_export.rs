@@ -5,7 +5,6 @@ use crate::support::{assert_refused, stillcore};
 use attribution::attribute::events::Attributed;
 use attribution::attribute::windows::{attributed_in, windows_of};
 use ftrace::TraceFile;
-use model::sample::ProbeKind;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,12 +140,12 @@ fn classes_count_what_the_analysis_counts() {
     let spans = spans();
     for window in &analysis.events {
         let same = |probe: &&model::run::ProbeRecord| {
-            (probe.probe, probe.cpu, &probe.phase) == (window.probe, window.cpu, &window.phase)
+            (probe.probe(), probe.cpu, &probe.phase) == (window.probe, window.cpu, &window.phase)
         };
         let probe = run.probes.iter().find(same).unwrap();
-        let stretches = match probe.probe {
-            ProbeKind::Noise => probe.slices.clone(),
-            _ => vec![[probe.t0_ns, probe.t1_ns]],
+        let stretches = match probe.noise() {
+            Some(_) => probe.slices(),
+            None => vec![[probe.t0_ns, probe.t1_ns]],
         };
         let inside = |span: &&Attributed| {
             let touches = |[t0, t1]: &[i64; 2]| span.t0_ns < *t1 && (*t0 <= span.t0_ns || *t0 < span.t1_ns);

@@ -3,9 +3,10 @@
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, bundle, bytes, fixture, in_scratch, words};
 use model::run::ProbeRecord;
-use model::sample::{ProbeKind, Sample};
+use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::samples_store::SampleStore;
 use model::samples_tail::Opening;
+use model::usage::Stretch;
 use model::{samples_file, store};
 use std::fs;
 use std::path::Path;
@@ -22,9 +23,10 @@ pub(crate) fn reader() -> Reader {
 fn opening(columns: &[&str]) -> Opening {
     let small = super::repository("fixtures/runs/small");
     let run: model::Run = store::read_json(&small.join(store::RUN)).unwrap();
-    let old = run.probes.into_iter().find(|probe| probe.probe == ProbeKind::Wakeup).unwrap();
+    let old = run.probes.into_iter().find(|probe| probe.probe() == ProbeKind::Wakeup).unwrap();
     let (meta, _) = samples_file::read(&small.join(&old.file)).unwrap();
-    let record = ProbeRecord { samples: 0, missed: 0, released: 0, ring_lost: 0, slices: Vec::new(), ..old };
+    let meta = SampleMeta { probe: ProbeKind::Noise, ..meta };
+    let record = ProbeRecord { detail: ProbeKind::Noise.detail(), samples: 0, ring_lost: 0, ..old };
     let columns = columns.iter().map(|name| (*name).to_owned()).collect();
     Opening { meta, record, columns, last: 0, rows: 0 }
 }
@@ -41,7 +43,7 @@ fn seed(columns: &[&str]) -> Vec<u8> {
         let sample = Sample { t_ns: seq as i64 * 1000, value_ns: 5, seq, ..Sample::default() };
         store.push_with(sample, &[seq as i64, -(seq as i64)]);
         if seq % 20 == 0 {
-            store.ran([seq as i64, seq as i64 + 9]);
+            store.ran(Stretch { t0_ns: seq as i64, t1_ns: seq as i64 + 9 });
         }
     }
     drop(store);

@@ -46,8 +46,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 }
 
 fn minor_faults() -> Result<u64, Error> {
-    let ([minor, _], _) = thread_usage().map_err(Error::refused("read the resource usage"))?;
-    Ok(minor)
+    Ok(thread_usage().map_err(Error::refused("read the resource usage"))?.faults.minor)
 }
 
 fn map_touch_unmap() -> rustix::io::Result<()> {
@@ -71,9 +70,9 @@ mod tests {
 
     #[test]
     fn every_page_faults_once() {
-        let ([before, _], _) = thread_usage().unwrap();
+        let before = thread_usage().unwrap().faults.minor;
         map_touch_unmap().unwrap();
-        let ([after, _], _) = thread_usage().unwrap();
+        let after = thread_usage().unwrap().faults.minor;
         assert!(after - before >= (BYTES / page_size()) as u64, "{before} to {after}");
     }
 }

@@ -5,6 +5,7 @@ use super::order::TimerReport;
 use crate::Error;
 use crate::results::accounts::Account;
 use crate::transport::Link;
+use model::probe::{ProbeDetail, Served};
 use model::run::{ProbeRecord, Window};
 use model::sample::ProbeKind;
 use std::collections::BTreeMap;
@@ -100,7 +101,9 @@ impl Running<'_> {
         let here = plan.edges.iter().zip(edges);
         here.filter(|(edge, _)| plan.graph.nodes[edge.to.node].executor == at)
             .for_each(|(_, edge)| account += edge.account);
+        let served = Served { released: account.sent, missed: account.lost() - account.unstored };
         let mut record = ProbeRecord {
+            detail: ProbeDetail::Graph(served),
             phase: window.phase.clone(),
             thread: at as u32,
             cpus: (cpus.len() > 1).then(|| cpus.clone()),
@@ -111,15 +114,13 @@ impl Running<'_> {
             counter: "CLOCK_MONOTONIC".to_owned(),
             policy_effective: effective,
             samples,
-            released: account.sent,
-            missed: account.lost() - account.unstored,
             ring_lost: account.unstored,
             ..ProbeRecord::of(ProbeKind::Graph, cpu, policy)
         };
         if let Some((rss_kib, own)) = report {
             record.tid = own.tids.first().copied().unwrap_or(0);
             record.timer_slack_ns = own.timer_slack_ns;
-            (record.faults, record.switches) = (own.faults, own.switches);
+            (record.faults, record.switches) = (own.used.faults, own.used.switches);
             (record.cpu_time_ns, record.rss_kib) = (own.cpu_time_ns, rss_kib);
         }
         Ok(record)

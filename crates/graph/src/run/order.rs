@@ -5,6 +5,7 @@ use measure::job::Work;
 use measure::job::files::Pair;
 use model::Cpus;
 use model::sample::Policy;
+use model::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// The order for one process.
@@ -152,10 +153,8 @@ pub struct ExecutorReport {
     pub policy_refused: Option<String>,
     /// Timer slack in force, ns.
     pub(super) timer_slack_ns: u64,
-    /// Page faults inside the run: minor, major.
-    pub faults: [u64; 2],
-    /// Context switches inside the run: voluntary, involuntary.
-    pub switches: [u64; 2],
+    /// Page faults and context switches inside the run.
+    pub used: Usage,
     /// CPU time inside the run, ns.
     pub cpu_time_ns: u64,
     /// Its timers.

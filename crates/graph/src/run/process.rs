@@ -10,6 +10,7 @@ use crate::transport::{Doorbell, Parcel, Receiver, Sender};
 use journal::enter;
 use measure::ring::{Ring, State};
 use model::sample::Policy;
+use model::usage::Usage;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -110,8 +111,7 @@ struct Thread {
     policy_effective: Policy,
     policy_refused: Option<String>,
     timer_slack_ns: u64,
-    faults: [u64; 2],
-    switches: [u64; 2],
+    used: Usage,
     cpu_time_ns: u64,
 }
 
@@ -137,8 +137,7 @@ fn report(order: &ExecutorOrder, threads: Vec<Thread>, executor: Executor) -> Ex
         policy_effective: last.map_or_else(Policy::other, |thread| thread.policy_effective.clone()),
         policy_refused: threads.iter().find_map(|thread| thread.policy_refused.clone()),
         timer_slack_ns: last.map_or(0, |thread| thread.timer_slack_ns),
-        faults: [sum(|thread| thread.faults[0]), sum(|thread| thread.faults[1])],
-        switches: [sum(|thread| thread.switches[0]), sum(|thread| thread.switches[1])],
+        used: threads.iter().fold(Usage::default(), |sum, thread| sum + thread.used),
         cpu_time_ns: sum(|thread| thread.cpu_time_ns),
         timers: Vec::new(),
         outputs_compared: 0,
@@ -188,14 +187,12 @@ fn thread_of(
     clock::sleep_until(start_ns);
     executor.serve(start_ns + duration_ns, signal.as_ref())?;
     let (after, cpu_after) = (used()?, clock::thread_cpu_ns());
-    let grown = |after: [u64; 2], before: [u64; 2]| std::array::from_fn(|kind| after[kind] - before[kind]);
     Ok(Thread {
         tid: sched::tid(),
         policy_effective,
         policy_refused,
         timer_slack_ns: sched::timer_slack(),
-        faults: grown(after.0, before.0),
-        switches: grown(after.1, before.1),
+        used: after - before,
         cpu_time_ns: (cpu_after - cpu_before) as u64,
     })
 }

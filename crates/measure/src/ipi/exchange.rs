@@ -5,6 +5,7 @@
 
 use super::method::Channel;
 use crate::offset::stamp;
+use model::usage::Usage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{hint, io};
 use sys::clock;
@@ -41,8 +42,8 @@ pub(super) struct Heard {
     pub(super) stamps: Stamps,
     /// Whether it had gone to sleep before each.
     pub(super) slept: Vec<bool>,
-    /// Page faults (minor, major) in the loop.
-    pub(super) faults: [u64; 2],
+    /// What the loop used.
+    pub(super) used: Usage,
 }
 
 /// What the sender says of itself.
@@ -50,8 +51,8 @@ pub(super) struct Heard {
 pub(super) struct Said {
     /// Sent and returned.
     pub(super) stamps: Stamps,
-    /// Page faults (minor, major) in the loop.
-    pub(super) faults: [u64; 2],
+    /// What the loop used.
+    pub(super) used: Usage,
 }
 
 /// Memory for stamps, touched: zeroes would be pages that nobody has given yet.
@@ -69,7 +70,7 @@ pub(super) fn send(
     stopped: &dyn Fn() -> bool,
 ) -> io::Result<Said> {
     let mut stamps = room(pace.count);
-    let (faults, _) = clock::thread_usage()?;
+    let before = clock::thread_usage()?;
     let mut next_ns = clock::now_ns();
     let mut number = 0;
     while number < pace.count && !stopped() {
@@ -85,10 +86,10 @@ pub(super) fn send(
         let returned = stamp(counter);
         stamps.push([sent, returned]);
     }
-    let (faults_after, _) = clock::thread_usage()?;
+    let used = clock::thread_usage()? - before;
     line.over.store(true, Ordering::Release);
     line.there.wake(number + 1)?;
-    Ok(Said { stamps, faults: std::array::from_fn(|kind| faults_after[kind] - faults[kind]) })
+    Ok(Said { stamps, used })
 }
 
 fn pause(until_ns: i64, sleeps: bool) {
@@ -105,7 +106,8 @@ pub(super) fn answer(line: &Line, counter: Counter, count: u32) -> io::Result<He
     let mut stamps = room(count);
     let mut slept = vec![true; count as usize];
     slept.clear();
-    let (faults, mut switches) = clock::thread_usage()?;
+    let before = clock::thread_usage()?;
+    let mut switches = before.switches.voluntary;
     for number in 1.. {
         line.there.wait(number)?;
         let received = stamp(counter);
@@ -115,10 +117,9 @@ pub(super) fn answer(line: &Line, counter: Counter, count: u32) -> io::Result<He
         let answered = stamp(counter);
         line.back.wake(number)?;
         stamps.push([received, answered]);
-        let (_, now) = clock::thread_usage()?;
-        slept.push(now[0] > switches[0]);
+        let now = clock::thread_usage()?.switches.voluntary;
+        slept.push(now > switches);
         switches = now;
     }
-    let (faults_after, _) = clock::thread_usage()?;
-    Ok(Heard { stamps, slept, faults: std::array::from_fn(|kind| faults_after[kind] - faults[kind]) })
+    Ok(Heard { stamps, slept, used: clock::thread_usage()? - before })
 }

@@ -171,9 +171,7 @@ fn store(
         batch::push(ring, begin.mono_ns + ns(since), ns(value), flags, 0, &own);
     }
     finished.result.released += said.stamps.len() as u64;
-    for (kind, faults) in finished.faults.iter_mut().enumerate() {
-        *faults += said.faults[kind] + heard.faults[kind];
-    }
+    finished.used = finished.used + said.used + heard.used;
 }
 
 /// SCHED_OTHER tasks that do nothing but run, one a CPU; they end when this is dropped.

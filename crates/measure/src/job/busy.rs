@@ -4,6 +4,7 @@
 //! shares the core, the calibration itself was preempted. So the loop's real time is measured anew
 //! once everything is set up, and stored beside the requested one.
 
+use model::probe::BusyFound;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use sys::clock;
@@ -19,8 +20,8 @@ pub(super) struct Busy {
 pub struct Verified {
     /// Requested.
     pub asked_ns: u64,
-    /// Smallest, median and largest of the trials.
-    pub found_ns: [u64; 3],
+    /// What the trials took.
+    pub found_ns: BusyFound,
 }
 
 /// Turns that calibration times: some hundred µs.
@@ -50,7 +51,8 @@ impl Busy {
             found.push(cpu_time_ns(|| self.burn()));
         }
         found.sort_unstable();
-        let found_ns = [found[0], found[found.len() / 2], found[found.len() - 1]];
+        let (min, median, max) = (found[0], found[found.len() / 2], found[found.len() - 1]);
+        let found_ns = BusyFound { min, median, max };
         Verified { asked_ns: self.asked_ns, found_ns }
     }
 }
@@ -58,7 +60,7 @@ impl Busy {
 impl Verified {
     /// Whether the median is more than a twentieth off.
     pub fn is_off(&self) -> bool {
-        self.found_ns[1].abs_diff(self.asked_ns) > self.asked_ns / 20
+        self.found_ns.median.abs_diff(self.asked_ns) > self.asked_ns / 20
     }
 }
 
@@ -87,13 +89,15 @@ mod tests {
         let busy = Busy { asked_ns: 1_000, turns: 10 };
         let found = busy.verify();
         assert_eq!(found.asked_ns, 1_000);
-        assert!(found.found_ns[0] <= found.found_ns[1] && found.found_ns[1] <= found.found_ns[2]);
+        let BusyFound { min, median, max } = found.found_ns;
+        assert!(min <= median && median <= max);
         assert!(Busy::calibrate(2_000_000).turns > Busy::calibrate(20_000).turns);
     }
 
     #[test]
     fn a_loop_that_is_off_is_reported() {
-        assert!(!Verified { asked_ns: 1000, found_ns: [900, 1050, 9000] }.is_off());
-        assert!(Verified { asked_ns: 1000, found_ns: [1000, 1051, 1051] }.is_off());
+        let off =
+            |min, median, max| Verified { asked_ns: 1000, found_ns: BusyFound { min, median, max } }.is_off();
+        assert!(!off(900, 1050, 9000) && off(1000, 1051, 1051));
     }
 }

@@ -103,7 +103,7 @@ pub fn run(ring: &mut Ring, spec: &OverheadsSpec, order: &ProbeSpec, start_ns: i
         rested_ns: begin.mono_ns,
         sets,
     };
-    let (faults, _) = clock::thread_usage()?;
+    let before = clock::thread_usage()?;
     let terms: [Named; 7] = [
         ("release", interrupt::release),
         ("sched", |bench| {
@@ -131,8 +131,7 @@ pub fn run(ring: &mut Ring, spec: &OverheadsSpec, order: &ProbeSpec, start_ns: i
             bench.finished.limits.push(format!("{name} was not measured: {error}"));
         }
     }
-    let (faults_after, _) = clock::thread_usage()?;
-    bench.finished.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
+    bench.finished.used = clock::thread_usage()? - before;
     bench.finished.result.t1_ns = clock::now_ns();
     Ok(bench.finished)
 }

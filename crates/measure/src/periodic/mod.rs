@@ -148,7 +148,7 @@ pub(crate) fn limits(jobs: &JobRecord) -> Vec<String> {
     let off = jobs.busy_asked_ns.zip(jobs.busy_found_ns).and_then(|(asked_ns, found_ns)| {
         let verified = Verified { asked_ns, found_ns };
         verified.is_off().then(|| {
-            let median_ns = found_ns[1];
+            let median_ns = found_ns.median;
             format!("busy work that was calibrated to {asked_ns} ns took {median_ns} ns when it was verified")
         })
     });

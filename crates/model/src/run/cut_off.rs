@@ -1,6 +1,6 @@
 //! What an interrupted run has measured anyway: samples files that no record of the run names.
 
-use super::{Phase, ProbeRecord, Run};
+use super::{Phase, ProbeDetail, ProbeRecord, Run, Served};
 use crate::samples_stream::SampleStream;
 use crate::store::SAMPLES;
 use crate::{Error, samples_tail};
@@ -35,7 +35,7 @@ pub(crate) fn add_records(dir: &Path, run: &mut Run) {
                 run.limits.push(format!(
                     "the {} window on CPU {} was cut off: the {} samples that had reached {file} were read; those behind them, and \
                      how many were lost, are not known",
-                    record.probe.name(),
+                    record.probe().name(),
                     record.cpu,
                     record.samples
                 ));
@@ -60,18 +60,27 @@ fn record(dir: &Path, file: &str) -> Result<ProbeRecord, Error> {
     let mut record = known.unwrap_or_else(|| {
         let mut record = ProbeRecord::of(meta.probe, meta.cpu, meta.policy_asked.clone());
         record.policy_effective = meta.policy_effective.clone();
-        (record.period_ns, record.threshold_ns) = (meta.period_ns, meta.threshold_ns);
         (record.thread, record.counter) = (meta.thread, meta.counter.clone());
+        match &mut record.detail {
+            ProbeDetail::Noise(noise) => noise.threshold_ns = meta.threshold_ns.unwrap_or(0),
+            detail => {
+                if let Some(releases) = detail.releases_mut() {
+                    releases.period_ns = meta.period_ns.unwrap_or(0);
+                }
+            }
+        }
         record
     });
     (record.file, record.phase, record.cut_off) = (file.to_owned(), meta.phase.clone(), true);
     // A foreign tail names no other files.
     (record.counters_file, record.over_threshold) = (None, None);
-    record.clock_error_ns = None;
-    record.slices.extend(tail.into_iter().flat_map(|tail| tail.rows.slices));
-    // Of a tail that somebody has made the sum may be any.
-    let lengths = record.slices.iter().map(|[t0, t1]| t1.saturating_sub(*t0).max(0) as u64);
-    record.spin_ns = lengths.fold(0, u64::saturating_add);
+    if let ProbeDetail::Noise(noise) = &mut record.detail {
+        noise.clock_error_ns = None;
+        noise.slices.extend(tail.into_iter().flat_map(|tail| tail.rows.slices));
+        // Of a tail that somebody has made the sum may be any.
+        let lengths = noise.slices.iter().map(|one| one.t1_ns.saturating_sub(one.t0_ns).max(0) as u64);
+        noise.spin_ns = lengths.fold(0, u64::saturating_add);
+    }
     let (mut missed, mut next, mut from, mut to) = (0u64, 0, i64::MAX, i64::MIN);
     stream.batches(|batch| -> Result<(), Error> {
         for sample in batch.samples()? {
@@ -81,8 +90,8 @@ fn record(dir: &Path, file: &str) -> Result<ProbeRecord, Error> {
         }
         Ok(())
     })?;
-    for [t0, t1] in &record.slices {
-        (from, to) = (from.min(*t0), to.max(*t1));
+    for [t0, t1] in record.slices() {
+        (from, to) = (from.min(t0), to.max(t1));
     }
     if from <= to {
         (record.t0_ns, record.t1_ns) = (from, to);
@@ -90,9 +99,9 @@ fn record(dir: &Path, file: &str) -> Result<ProbeRecord, Error> {
     record.samples = stream.rows();
     // A lost sample leaves a hole in the numbers of the others.
     record.ring_lost = next.saturating_sub(record.samples);
-    if record.probe.has_releases() {
-        record.missed = missed;
-        record.released = record.samples.saturating_add(missed).saturating_add(record.ring_lost);
+    if let Some(releases) = record.detail.releases_mut() {
+        let released = record.samples.saturating_add(missed).saturating_add(record.ring_lost);
+        (releases.served, releases.clock_error_ns) = (Served { released, missed }, None);
     }
     Ok(record)
 }
@@ -116,14 +125,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
         let mut run: Run = store::read_json(&from.join(RUN)).unwrap();
-        let old = run.probes.iter().find(|probe| probe.probe == ProbeKind::Wakeup).unwrap().clone();
+        let old = run.probes.iter().find(|probe| probe.probe() == ProbeKind::Wakeup).unwrap().clone();
         let (meta, _) = crate::samples_file::read(&from.join(&old.file)).unwrap();
         (run.complete, run.incomplete_reason) = (false, Some(crate::run::CUT_OFF.to_owned()));
         (run.probes, run.phases) = (Vec::new(), Vec::new());
         store::write_json(&dir.path().join(RUN), &run).unwrap();
         fs::create_dir(dir.path().join(SAMPLES)).unwrap();
-        let mut record = ProbeRecord { samples: 0, missed: 0, released: 0, ring_lost: 0, ..old };
-        record.slices = Vec::new();
+        let record = ProbeRecord { detail: ProbeKind::Wakeup.detail(), samples: 0, ring_lost: 0, ..old };
         let opening = Opening { meta, record, columns: Vec::new(), last: 0, rows: 0 };
         let path = dir.path().join(SAMPLES).join("wakeup-cpu1-0.parquet");
         let mut store = SampleStore::create(&path, opening).unwrap();
@@ -140,8 +148,8 @@ mod tests {
         let run = crate::run::stored::read_run(dir.path()).unwrap();
         let [record] = &run.probes[..] else { panic!("{:?}", run.probes) };
         assert!(record.cut_off && !run.has_ended());
-        assert_eq!((record.samples, record.missed, record.ring_lost), (50_000, 50, 2));
-        assert_eq!((record.released, record.t0_ns, record.t1_ns), (50_052, 0, 50_006));
+        assert_eq!((record.samples, record.missed(), record.ring_lost), (50_000, 50, 2));
+        assert_eq!((record.released(), record.t0_ns, record.t1_ns), (50_052, 0, 50_006));
         assert_eq!((run.phases.len(), &run.phases[0].name), (1, &record.phase));
         assert!(run.limits.iter().any(|limit| limit.contains("50000 samples")), "{:?}", run.limits);
         // A reason that could be written does not make its losses known.
@@ -160,7 +168,7 @@ mod tests {
         let run = crate::run::stored::read_run(dir.path()).unwrap();
         assert!(run.probes.is_empty() && run.limits.iter().any(|limit| limit.contains("are missing")));
         let mut run: Run = store::read_json(&dir.path().join(RUN)).unwrap();
-        run.complete = true;
+        (run.complete, run.schema) = (true, crate::run::SCHEMA.to_owned());
         store::write_json(&dir.path().join(RUN), &run).unwrap();
         assert_eq!(crate::run::stored::read_run(dir.path()).unwrap(), run);
     }

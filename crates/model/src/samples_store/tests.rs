@@ -72,15 +72,16 @@ fn whatever_was_handed_over_is_read_before_the_file_has_its_end() {
 
 #[test]
 fn a_store_that_is_given_up_has_kept_all() {
+    let record = ProbeRecord::of(ProbeKind::Noise, 3, Policy::fifo(80));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.parquet");
-    let mut store = SampleStore::create(&path, opening()).unwrap();
+    let mut store = SampleStore::create(&path, Opening { record, ..opening() }).unwrap();
     (0..40_000).for_each(|seq| store.push_with(row(seq), &[]));
-    store.ran([5, 9]);
+    store.ran(Stretch { t0_ns: 5, t1_ns: 9 });
     drop(store);
     assert_eq!(read(&path).unwrap().1, (0..40_000).map(row).collect::<Vec<_>>());
     let tail = samples_tail::read(&path).unwrap();
-    assert_eq!(tail.opening.record.slices, [[5, 9]]);
+    assert_eq!(tail.opening.record.slices(), [[5, 9]]);
     // Cut anywhere in the file itself, less is read or an error is: never a wrong row.
     let bytes = fs::read(&path).unwrap();
     for length in (0..bytes.len()).step_by(bytes.len() / 97) {

@@ -28,7 +28,7 @@ fn opening() -> Opening {
 
 fn rows(from: u64, to: u64) -> Handover {
     let row = |seq| Sample { t_ns: seq as i64 * 10, value_ns: -(seq as i64), seq, missed: 1, flags: 2 };
-    let slices = vec![[from as i64, to as i64]];
+    let slices = vec![Stretch { t0_ns: from as i64, t1_ns: to as i64 }];
     Handover { rows: (from..to).map(row).collect(), more: (from..to).map(|seq| seq as i64).collect(), slices }
 }
 
@@ -71,7 +71,8 @@ fn a_tail_is_read_up_to_the_last_frame_that_is_whole() {
         }
     }
     let whole = parse(&bytes).unwrap();
-    assert_eq!((whole.opening, whole.rows.slices), (opening(), vec![[0, 3], [3, 8], [8, 9]]));
+    let slices: Vec<[i64; 2]> = whole.rows.slices.into_iter().map(Into::into).collect();
+    assert_eq!((whole.opening, slices), (opening(), vec![[0, 3], [3, 8], [8, 9]]));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use analysis::clocks::Rate;
 use minijinja::{Value, context};
+use model::run::ProbeRecord;
 
 use super::{chart, value};
 use crate::svg::{Course, Upright, course};
 use crate::{Document, clocks};
 
 pub(super) fn figures(document: &Document) -> Value {
-    let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
+    let facts = document.run.probes.iter().find_map(ProbeRecord::clocks);
     let (Some(clock_analysis), Some(facts)) = (&document.analysis.clocks, facts) else {
         return Value::from(());
     };

@@ -2,6 +2,7 @@
 
 use analysis::ipi::{METHODS, Way};
 use minijinja::{Value, context};
+use model::run::ProbeRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{chart, value};
@@ -15,11 +16,9 @@ const ROWS: usize = 120;
 
 pub(super) fn figures(document: &Document) -> Value {
     let ways = &document.analysis.ipi;
-    let how = document.run.probes.iter().find_map(|record| record.wake_ups.as_ref());
+    let how = document.run.probes.iter().find_map(ProbeRecord::wake_ups);
     let (drawn, undrawn) = slowest(ways);
-    let sum = |of: fn(&model::run::ProbeRecord) -> u64| {
-        document.run.probes.iter().map(of).fold(0, u64::saturating_add)
-    };
+    let sum = |of: fn(&ProbeRecord) -> u64| document.run.probes.iter().map(of).fold(0, u64::saturating_add);
     let mut rows: Vec<&Way> = ways.iter().collect();
     rows.sort_by_key(|way| std::cmp::Reverse(median(way)));
     let left_out = rows.len().saturating_sub(ROWS);
@@ -35,9 +34,9 @@ pub(super) fn figures(document: &Document) -> Value {
         bound_ns => ways.iter().map(|way| way.bound_ns).max(),
         offset_ns => ways.iter().map(|way| way.offset_ns.abs()).max(),
         known => document.run.has_ended(),
-        sent => sum(|probe| probe.released),
+        sent => sum(ProbeRecord::released),
         received => sum(|probe| probe.samples),
-        lost => sum(|probe| probe.missed.saturating_add(probe.ring_lost)),
+        lost => sum(|probe| probe.missed().saturating_add(probe.ring_lost)),
         rows => rows.into_iter().map(row).collect::<Vec<_>>(),
         left_out => left_out,
     }

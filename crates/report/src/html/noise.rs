@@ -31,7 +31,7 @@ pub(super) fn figures(document: &Document) -> Value {
         quantiles => names.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
         unlisted => list(&unlisted),
         undrawn => list(&undrawn),
-        threshold_ns => document.run.probes.iter().find_map(|record| record.threshold_ns),
+        threshold_ns => document.run.probes.iter().find_map(|record| Some(record.noise()?.threshold_ns)),
         steal_ns => steal_ns,
         causes => causes(document),
         charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu, whole.contains(&cpu))).collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let copies = all.iter().take(LISTED).map(|(record, process)| copy(record, process));
     context! {
         what => all.first().map(|(record, _)| jobs::what(&document.run, record)),
-        empty => all.first().is_some_and(|(record, _)| record.jobs.as_ref().is_some_and(|job| job.work == "empty")),
+        empty => all.first().is_some_and(|(record, _)| record.jobs().is_some_and(|job| job.work == "empty")),
         processes => all.iter().take(CHARTS).map(|(record, process)| drawn(document, record, process)).collect::<Vec<_>>(),
         several => all.len() > 1,
         copies => copies.collect::<Vec<_>>(),
@@ -109,11 +109,11 @@ fn row(quantity: &Quantity) -> Value {
 fn copy(record: &ProbeRecord, process: &Process) -> Value {
     let jobs = &process.jobs;
     context! {
-        name => name(process), place => jobs::place(record), n => jobs.n, missed => record.missed,
+        name => name(process), place => jobs::place(record), n => jobs.n, missed => record.missed(),
         execution_ns => jobs.execution_ns.mean, execution_max_ns => jobs.execution_ns.observed_max,
         cpu_ns => jobs.cpu_ns.mean, off_cpu_max_ns => jobs.off_cpu_ns.observed_max,
         response_max_ns => jobs.response_ns.observed_max, wake_up_max_ns => jobs.wake_up_ns.observed_max,
-        moved => jobs.moved, wrong => record.jobs.as_ref().map(|job| job.outputs_wrong),
+        moved => jobs.moved, wrong => record.jobs().map(|job| job.outputs_wrong),
         drift => jobs.drift.as_ref().map(|drift| format!("{:+.3} µs/min", drift.us_per_min)),
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let (whole, _) = worst_cpus(&windows, HISTOGRAMS);
     let shown: Vec<&Distribution> = windows.iter().copied().filter(|d| listed.contains(&d.cpu)).collect();
     let names = known_quantiles(&windows);
-    let period_ns = document.run.probes.iter().find_map(|record| record.period_ns);
+    let period_ns = document.run.probes.iter().find_map(model::run::ProbeRecord::period_ns);
     context! {
         rows => value(&rows(document, &shown, &names)),
         shared => shared(&windows),

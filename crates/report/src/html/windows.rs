@@ -105,7 +105,7 @@ pub(super) fn rows<'a>(document: &'a Document, windows: &[&'a Distribution], nam
 fn row<'a>(document: &'a Document, d: &'a Distribution, names: &[f64]) -> Row<'a> {
     let probes = &document.run.probes;
     let ours = |r: &&model::run::ProbeRecord| {
-        (r.probe, r.cpu, r.thread, &r.phase) == (d.probe, d.cpu, d.thread, &d.phase)
+        (r.probe(), r.cpu, r.thread, &r.phase) == (d.probe, d.cpu, d.thread, &d.phase)
     };
     let record = probes.iter().find(ours);
     Row {

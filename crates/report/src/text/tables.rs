@@ -176,7 +176,7 @@ fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
 
 /// `SCHED_FIFO 95, period 1.000 ms, 10.0 s a window`, from the probes' own records.
 fn conditions(document: &Document, probe: ProbeKind) -> String {
-    let records = document.run.probes.iter().filter(|record| record.probe == probe);
+    let records = document.run.probes.iter().filter(|record| record.probe() == probe);
     let mut policies: Vec<String> =
         records.clone().map(|r| crate::guarantee::policy(&r.policy_effective)).collect();
     policies.sort();
@@ -184,10 +184,12 @@ fn conditions(document: &Document, probe: ProbeKind) -> String {
     let mut parts = vec![policies.join(" / ")];
     let first = records.clone().next();
     parts.extend(
-        first.and_then(|r| r.period_ns).map(|period| format!("period {}", format::ns(period as i64))),
+        first.and_then(|r| r.period_ns()).map(|period| format!("period {}", format::ns(period as i64))),
     );
     parts.extend(
-        first.and_then(|r| r.threshold_ns).map(|least| format!("gaps from {}", format::ns(least as i64))),
+        first
+            .and_then(|r| r.noise())
+            .map(|noise| format!("gaps from {}", format::ns(noise.threshold_ns as i64))),
     );
     parts.extend(first.map(|r| format!("clock {}", r.counter)));
     parts.retain(|part| !part.is_empty());

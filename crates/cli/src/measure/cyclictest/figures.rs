@@ -124,7 +124,7 @@ fn one(record: &ProbeRecord, samples: &[Sample], rules: Rules, end_ns: Option<i6
         values: kept.iter().map(|sample| sample.value_ns / rules.unit_ns).collect(),
         times_us: kept.iter().map(|sample| woke_ns(sample) / 1000).collect(),
         // Releases that passed behind the last sample are in no sample.
-        missed: if kept.len() == samples.len() { record.missed } else { swallowed },
+        missed: if kept.len() == samples.len() { record.missed() } else { swallowed },
         lost: record.ring_lost,
         early: kept.iter().filter(|sample| sample.value_ns < 0).count() as u64,
     }
@@ -137,18 +137,20 @@ fn woke_ns(sample: &Sample) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::probe::{ProbeDetail, Releases, Served};
     use model::sample::{Policy, ProbeKind};
 
     const RULES: Rules = Rules { unit_ns: 1000, loops: 0, limit: 0 };
 
     fn record(tid: i32, samples: &[Sample]) -> ProbeRecord {
         let swallowed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+        // Two more passed behind the last sample.
+        let served = Served { missed: swallowed + 2, ..Served::default() };
         ProbeRecord {
+            detail: ProbeDetail::Wakeup(Releases { served, ..Releases::default() }),
             pid: tid,
             tid,
             samples: samples.len() as u64,
-            // Two more passed behind the last sample.
-            missed: swallowed + 2,
             ..ProbeRecord::of(ProbeKind::Wakeup, 0, Policy::fifo(80))
         }
     }

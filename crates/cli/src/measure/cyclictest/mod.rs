@@ -116,7 +116,7 @@ fn measure(call: &Call<'_>, place: Place, common: &Common, signals: &EndSignals)
     let outcome = follow(&place, common, course, signals)?;
     outcome.document.run.limits.iter().skip(place.limits.len()).for_each(|limit| eprintln!("WARN: {limit}"));
     if common.json {
-        return said(put(&format!("{}\n", table::json(&outcome, "stillcore.measure-wakeup/1"))));
+        return said(put(&format!("{}\n", table::json(&outcome, "stillcore.measure-wakeup/2"))));
     }
     print_results(call, &place.machine, &outcome, started, shown.then_some(&screen))
 }

@@ -4,9 +4,10 @@ use crate::text::layout::Page;
 use crate::{Document, clocks, format};
 use analysis::clocks::Rate;
 use analysis::drift::Drift;
+use model::run::ProbeRecord;
 
 pub(super) fn section(page: &mut Page, document: &Document) {
-    let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
+    let facts = document.run.probes.iter().find_map(ProbeRecord::clocks);
     let (Some(clock_analysis), Some(facts)) = (&document.analysis.clocks, facts) else { return };
     let (over, step) = (format::span(clock_analysis.span_ns as u64), format::ns(facts.step_ns as i64));
     page.heading(&format!("CLOCKS AGAINST CLOCK_MONOTONIC   over {over}, a reading every {step}"));

@@ -4,6 +4,7 @@ use super::{quantile, time};
 use crate::text::layout::Page;
 use crate::{Document, format};
 use analysis::ipi::{METHODS, Way};
+use model::run::ProbeRecord;
 use std::collections::BTreeSet;
 
 /// Targets that fit a page.
@@ -16,7 +17,7 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     if ways.is_empty() {
         return;
     }
-    let how = document.run.probes.iter().find_map(|record| record.wake_ups.as_ref());
+    let how = document.run.probes.iter().find_map(ProbeRecord::wake_ups);
     let how = how.map_or_else(String::new, |how| {
         let target = if how.busy { "busy" } else { "idle" };
         format!("; {target} CPUs, one every {}", format::ns(how.interval_ns as i64))
@@ -46,13 +47,11 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     let asked: u64 =
         ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).fold(0, u64::saturating_add);
     let slept: u64 = ways.iter().map(|way| way.slept).fold(0, u64::saturating_add);
-    let sum = |of: fn(&model::run::ProbeRecord) -> u64| {
-        document.run.probes.iter().map(of).fold(0, u64::saturating_add)
-    };
+    let sum = |of: fn(&ProbeRecord) -> u64| document.run.probes.iter().map(of).fold(0, u64::saturating_add);
     let received = sum(|probe| probe.samples);
     let account = if document.run.has_ended() {
         let (sent, lost) =
-            (sum(|probe| probe.released), sum(|probe| probe.missed.saturating_add(probe.ring_lost)));
+            (sum(ProbeRecord::released), sum(|probe| probe.missed().saturating_add(probe.ring_lost)));
         format!("sent {sent} = received {received} + lost {lost}")
     } else {
         format!("received {received}; how many were sent and lost is not known")

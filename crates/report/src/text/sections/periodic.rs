@@ -29,7 +29,7 @@ pub(super) fn section(page: &mut Page, document: &Document) {
             process.thread.to_string(),
             jobs::place(record),
             format::count(jobs.n),
-            format::count(record.missed),
+            format::count(record.missed()),
             whole(jobs.execution_ns.mean),
             time(jobs.execution_ns.observed_max),
             whole(jobs.cpu_ns.mean),
