@@ -3,11 +3,11 @@
 //!
 //! The unit tests of this crate run on an allocator that counts for each thread.
 
-use super::noise::{self, Dial, Gear};
-use super::own::Own;
+use super::kind::{Place, Probe};
 use super::ring::{BYTES, Ring};
-use super::spec::{LoopResult, NoiseSpec, WakeupSpec};
-use super::wakeup;
+use super::spec::{NoiseSpec, WakeupSpec};
+use model::Cpus;
+use model::sample::Policy;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use sys::clock::{ClockId, now_ns};
@@ -51,11 +51,15 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// How often a loop called the allocator; it must have stored something.
-fn calls_of(run: impl Fn(&mut Ring, i64) -> LoopResult) -> u64 {
+fn calls_of(probe: &dyn Probe) -> u64 {
     let file = shared_file("allocations-test", BYTES).unwrap();
     let mut ring = Ring::map(&file).unwrap();
+    let place = Place { cpus: Cpus::one(0), policy: Policy::other(), duration_ns: WINDOW_NS };
+    let mut measuring = probe.prepare(place).unwrap();
+    measuring.rehearse(&mut ring, None);
+    ring.rewind();
     let before = COUNT.get();
-    run(&mut ring, now_ns());
+    measuring.run(&mut ring, now_ns(), None).unwrap();
     let calls = COUNT.get() - before;
     assert!(ring.filled() > 0);
     calls
@@ -72,7 +76,7 @@ fn the_counter_counts() {
 fn the_wake_up_loop_allocates_nothing() {
     for clock in [ClockId::Monotonic, ClockId::Realtime] {
         let spec = WakeupSpec { period_ns: 500_000, offset_ns: 0, warm_up: 2, clock, loops: 0 };
-        assert_eq!(calls_of(|ring, start_ns| wakeup::run(ring, &spec, start_ns, WINDOW_NS)), 0);
+        assert_eq!(calls_of(&spec), 0);
     }
 }
 
@@ -86,6 +90,5 @@ fn the_noise_loop_allocates_nothing() {
         preheat_ns: 1_000_000,
         bias: false,
     };
-    let gear = Gear { dial: Dial::calibrate(&spec), own: Own::open(0) };
-    assert_eq!(calls_of(|ring, start_ns| noise::run(ring, &spec, &gear, start_ns, WINDOW_NS)), 0);
+    assert_eq!(calls_of(&spec), 0);
 }

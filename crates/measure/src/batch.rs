@@ -3,12 +3,16 @@
 //! Probes that stamp on two CPUs know a sample only when the exchange is over and the counters are compared. Their loops keep raw
 //! stamps in memory of their own; a row is several records, and since nothing is being measured any more the producer waits for room.
 
+use super::kind::{Drain, Drained, Loop, LoopResult, ProbeReport};
+use super::releases::Releases;
 use super::ring::{Packed, Record, Ring};
-use super::spec::LoopResult;
 use model::Sample;
+use model::probe::ProbeDetail;
 use model::sample::flag;
 use model::usage::Usage;
+use std::io;
 use sys::clock;
+use sys::counter::Counter;
 
 /// A column of the probe's own: stamp = its value, value = its index.
 const COLUMN: u8 = 0;
@@ -19,15 +23,55 @@ const END: u8 = 2;
 /// Where the flags of a row end and the missed ones begin; 12 bits of a record's value are left for those.
 const FLAG_BITS: u32 = 32;
 
-/// What such a probe says to the skeleton.
+/// What the loop of such a probe has found.
 #[derive(Debug, Clone, Default)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// As of every loop.
-    pub result: LoopResult,
+    pub(crate) result: LoopResult,
     /// What the measuring loops used: what lies between them may fault.
-    pub used: Usage,
+    pub(crate) used: Usage,
     /// What it could not do, one sentence each.
-    pub limits: Vec<String>,
+    pub(crate) limits: Vec<String>,
+}
+
+/// The measuring side of such a probe: `measure` is its loop, which gets the ring and the start of the window, ns.
+pub(crate) struct Batch<M> {
+    pub(crate) detail: ProbeDetail,
+    pub(crate) measure: M,
+    pub(crate) finished: Finished,
+}
+
+impl<M: FnMut(&mut Ring, i64) -> io::Result<Finished>> Batch<M> {
+    /// For a probe that says this of itself.
+    pub(crate) fn new(detail: ProbeDetail, measure: M) -> Self {
+        Self { detail, measure, finished: Finished::default() }
+    }
+}
+
+impl<M: FnMut(&mut Ring, i64) -> io::Result<Finished>> Loop for Batch<M> {
+    fn run(
+        &mut self,
+        ring: &mut Ring,
+        start_ns: i64,
+        _releases: Option<&Releases>,
+    ) -> io::Result<LoopResult> {
+        self.finished = (self.measure)(ring, start_ns)?;
+        Ok(self.finished.result)
+    }
+
+    fn counter(&self) -> Counter {
+        Counter::choose()
+    }
+
+    fn detail(&self) -> ProbeDetail {
+        self.detail.clone()
+    }
+
+    fn close(self: Box<Self>, report: &mut ProbeReport) -> io::Result<()> {
+        report.used.faults = self.finished.used.faults;
+        report.limits = self.finished.limits;
+        Ok(())
+    }
 }
 
 /// Sleeps until a time, or until asked to stop.
@@ -63,9 +107,8 @@ pub(crate) struct BatchDrain {
     seq: u64,
 }
 
-impl BatchDrain {
-    /// The row that a record completes, with the columns of the probe's own.
-    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, &[i64])> {
+impl Drain for BatchDrain {
+    fn convert(&mut self, record: Record, out: &mut Drained) {
         let Packed { value, kind, .. } = Packed::from_word(record.packed);
         match kind {
             BEGIN => {
@@ -75,16 +118,11 @@ impl BatchDrain {
                 let flags = value as u32 | first;
                 self.row = Sample { t_ns: record.stamp as i64, value_ns: 0, seq: self.seq, missed, flags };
                 self.own.clear();
-                None
             }
-            COLUMN => {
-                self.own.push(record.stamp as i64);
-                None
-            }
+            COLUMN => self.own.push(record.stamp as i64),
             _ => {
                 self.seq += 1;
-                let row = Sample { value_ns: record.stamp as i64, ..self.row };
-                Some((row, &self.own))
+                out.push(Sample { value_ns: record.stamp as i64, ..self.row }, &self.own);
             }
         }
     }
@@ -109,15 +147,15 @@ mod tests {
             let mut seq = 0;
             for (number, (t_ns, value_ns, flags, missed, own)) in rows.into_iter().enumerate() {
                 prop_assert!(push(&mut producer, t_ns, value_ns, flags, missed, &own));
-                let mut seen = None;
+                let mut seen = Drained::default();
                 while let Some(record) = consumer.pop() {
-                    prop_assert!(seen.is_none(), "a row ends with its last record");
-                    seen = drain.convert(record).map(|(sample, own)| (sample, own.to_vec()));
+                    prop_assert!(seen.samples.is_empty(), "a row ends with its last record");
+                    drain.convert(record, &mut seen);
                 }
                 seq += missed;
                 let flags = flags | if number == 0 { flag::FIRST } else { 0 };
                 let sample = Sample { t_ns, value_ns, seq, missed: missed as u32, flags };
-                prop_assert_eq!(seen, Some((sample, own)));
+                prop_assert_eq!((seen.samples, seen.own), (vec![sample], own));
                 seq += 1;
             }
         }

@@ -1,20 +1,15 @@
 //! The draining side of a probe: start the measuring process, store what it measures, take its report.
 
-use super::batch::BatchDrain;
-use super::drain::{NoiseDrain, Tally, WakeupDrain};
-use super::drain_deadline::DeadlineDrain;
 use super::hold::Hold;
+use super::kind::{Drain, Drained, ProbeReport};
 use super::live::Live;
 use super::look::Looks;
-use super::periodic::{self, PeriodicDrain};
-use super::probe_record::{limits, meta, record};
+use super::probe_record::{count, limits, meta, record};
 use super::ring::{BYTES, Ring, State};
-use super::spec::{ProbeReport, ProbeSpec, Task};
-use super::taskset::{self, TasksetDrain};
+use super::spec::ProbeSpec;
 use super::watch::{Watch, Watching};
-use super::{ipi, overheads};
 use model::run::ProbeRecord;
-use model::sample::{ProbeKind, Sample};
+use model::sample::Sample;
 use model::samples_store::SampleStore;
 use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
@@ -52,7 +47,7 @@ impl ProbeHandle {
         let file = memory::shared_file("stillcore-ring", BYTES).map_err(failed)?;
         let ring = Ring::map(&file).map_err(failed)?;
         let order = serde_json::to_string(spec).map_err(|error| failed(error.into()))?;
-        let mut command = Command::new(spec.program().unwrap_or(program));
+        let mut command = Command::new(spec.task.probe().program().unwrap_or(program));
         command.args(["internal", "probe", &order]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         spawn::die_with_parent(&mut command);
@@ -85,19 +80,10 @@ impl ProbeHandle {
         let mut free = names.filter(|name| !run.join(name).exists());
         let file = free.next().unwrap_or_default();
         let watching = watch.map(|watch| Watching::create(run, &file, watch)).transpose()?;
-        let columns: &[&str] = match &self.spec.task {
-            Task::Taskset(_) => &taskset::COLUMNS,
-            Task::Ipi(_) => &ipi::COLUMNS,
-            Task::Overheads(_) => &overheads::COLUMNS,
-            Task::Wakeup(_) | Task::Noise(_) | Task::Periodic(_) => &[],
-        };
-        let columns: Vec<String> = match &self.spec.task {
-            Task::Periodic(task) => periodic::columns(task),
-            _ => columns.iter().map(|&name| name.to_owned()).collect(),
-        };
         let known = self.said()?;
         let meta = meta(&self.spec, &known, phase);
-        let record = record(&self.spec, &meta, &known, file.clone(), 0, 0, Tally::default(), Vec::new());
+        let record = record(&self.spec, &meta, &known, file.clone());
+        let columns = self.spec.task.probe().columns();
         let opening = Opening { meta, record, columns, last: 0, rows: 0 };
         let store = SampleStore::create(&run.join(&file), opening)?;
         Ok(StoredProbe { handle: self, file, store, watching })
@@ -146,29 +132,14 @@ impl StoredProbe {
     /// Sets the start of the measurement, and returns the drain that stores its samples.
     pub fn start(self, start_ns: i64) -> ProbeDrain {
         let Self { handle, file, store, watching } = self;
-        let converter = match &handle.spec.task {
-            Task::Wakeup(task) => {
-                let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
-                if handle.spec.policy.is_deadline() {
-                    Converter::Deadline(DeadlineDrain::new(plain, task.period_ns))
-                } else {
-                    Converter::Wakeup(plain)
-                }
-            }
-            Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),
-            Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
-            Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
-            Task::Taskset(task) => {
-                Converter::Taskset(TasksetDrain::new(start_ns + task.offset_ns, task.period_ns))
-            }
-        };
+        let drain = handle.spec.task.probe().drain(&handle.spec.policy, start_ns);
         handle.ring.start_at(start_ns);
         ProbeDrain {
             handle,
             file,
             store,
-            converter,
-            slices: 0,
+            drain,
+            drained: Drained::default(),
             live: Live::default(),
             hold: Hold::new(start_ns),
             watching,
@@ -184,23 +155,13 @@ impl StoredProbe {
     }
 }
 
-enum Converter {
-    Wakeup(WakeupDrain),
-    Deadline(DeadlineDrain),
-    Noise(NoiseDrain),
-    Batch(BatchDrain),
-    Periodic(PeriodicDrain),
-    Taskset(TasksetDrain),
-}
-
 /// A running probe whose samples are being stored.
 pub struct ProbeDrain {
     handle: ProbeHandle,
     file: String,
     store: SampleStore,
-    converter: Converter,
-    /// Stretches of a busy loop that the store has.
-    slices: usize,
+    drain: Box<dyn Drain>,
+    drained: Drained,
     live: Live,
     hold: Hold,
     watching: Option<Watching>,
@@ -215,16 +176,26 @@ pub struct ProbeDrain {
 impl ProbeDrain {
     /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
     pub fn poll(&mut self) -> Result<(), Error> {
-        let Self { handle, store, converter, slices, live, hold, watching, over_ns, over, .. } = self;
+        let Self { handle, drain, drained, hold, .. } = self;
         let now_ns = clock::now_ns();
         // Records that are in the ring now were made before the look at the affinity that follows.
         let filled = handle.ring.filled();
-        // The last two move about by themselves, and say at their end whether they could go back.
-        let stays = !matches!(handle.spec.kind(), ProbeKind::Ipi | ProbeKind::Overheads);
+        let stays = handle.spec.task.probe().stays();
         if stays && !hold.look(handle.child.id() as i32, &handle.spec.cpus, now_ns) {
             handle.ring.stop();
         }
-        let mut push_with = |sample: Sample, own: &[i64]| {
+        for record in (0..filled).map_while(|_| handle.ring.pop()) {
+            drain.convert(record, drained);
+        }
+        self.store_drained();
+        Ok(self.store.keep()?)
+    }
+
+    fn store_drained(&mut self) {
+        let Self { handle, store, drained, live, hold, watching, over_ns, over, .. } = self;
+        let Drained { samples, own, stretches, .. } = drained;
+        let columns = own.len() / samples.len().max(1);
+        for (row, sample) in samples.drain(..).enumerate() {
             let sample = hold.flagged(sample);
             live.add(&sample);
             if let Some(watching) = watching {
@@ -233,32 +204,10 @@ impl ProbeDrain {
             if sample.counts() && over_ns.is_some_and(|over_ns| sample.value_ns >= over_ns) {
                 over.push(large(&handle.spec, sample));
             }
-            store.push_with(sample, own);
-            Ok::<_, Error>(())
-        };
-        for record in (0..filled).map_while(|_| handle.ring.pop()) {
-            match converter {
-                Converter::Wakeup(drain) => {
-                    drain.convert(record).map_or(Ok(()), |sample| push_with(sample, &[]))?;
-                }
-                Converter::Deadline(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
-                Converter::Noise(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
-                Converter::Batch(drain) => {
-                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, own))?;
-                }
-                Converter::Periodic(drain) => {
-                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
-                }
-                Converter::Taskset(drain) => {
-                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
-                }
-            }
+            store.push_with(sample, &own[row * columns..][..columns]);
         }
-        if let Converter::Noise(drain) = converter {
-            drain.slices[*slices..].iter().for_each(|slice| store.ran(*slice));
-            *slices = drain.slices.len();
-        }
-        Ok(store.keep()?)
+        own.clear();
+        stretches.drain(..).for_each(|stretch| store.ran(stretch));
     }
 
     /// From now on, collects samples at or above this value, ns.
@@ -278,11 +227,10 @@ impl ProbeDrain {
 
     /// Stores how counters have grown until the last look, and the probe's own.
     pub fn looked(&mut self, looks: &Looks) -> Result<(), Error> {
-        let Self { handle, converter, watching, .. } = self;
+        let Self { handle, drained, watching, .. } = self;
+        let growths = drained.growths.drain(..);
         let Some(watching) = watching else { return Ok(()) };
-        if let Converter::Noise(drain) = converter {
-            drain.growths.drain(..).try_for_each(|growth| watching.store(growth))?;
-        }
+        growths.into_iter().try_for_each(|growth| watching.store(growth))?;
         watching.looked(looks, &handle.spec.cpus, handle.child.id())
     }
 
@@ -308,8 +256,7 @@ impl ProbeDrain {
 
     /// Ends the sleep of a probe whose clock was set back, and which would sleep on until that has caught up.
     pub fn wake(&mut self) {
-        let by_another_clock =
-            matches!(&self.handle.spec.task, Task::Wakeup(task) if task.clock != ClockId::Monotonic);
+        let by_another_clock = self.handle.spec.task.probe().clock() != ClockId::Monotonic;
         if by_another_clock && !self.done() {
             self.stop();
             signals::send_wake(self.handle.child.id());
@@ -334,45 +281,19 @@ impl ProbeDrain {
         if report.taken {
             self.hold.lost();
         }
-        let Self { store, live, converter, hold, .. } = &mut self;
-        if let Converter::Deadline(drain) = converter {
-            drain.flush(|sample| {
-                let sample = hold.flagged(sample);
-                live.add(&sample);
-                store.push_with(sample, &[]);
-                Ok::<_, Error>(())
-            })?;
-        }
-        let postponed = match converter {
-            Converter::Deadline(drain) => drain.postponed,
-            Converter::Periodic(drain) => drain.postponed,
-            _ => 0,
-        };
-        let ring_lost = self.handle.ring.lost();
+        self.drain.flush(&mut self.drained);
+        self.store_drained();
         let meta = meta(&self.handle.spec, &report, phase);
-        let samples = self.store.finish(&meta)?;
-        let (taken_ns, woken) = (self.hold.taken_ns, self.woken);
-        let (mut tally, mut slices) = match self.converter {
-            Converter::Wakeup(drain) => (drain.tally, Vec::new()),
-            Converter::Deadline(drain) => (drain.tally, Vec::new()),
-            Converter::Noise(drain) => (drain.tally, drain.slices),
-            Converter::Periodic(drain) => {
-                (Tally { clock_error_ns: drain.error_ns, ..Tally::default() }, Vec::new())
-            }
-            Converter::Batch(_) | Converter::Taskset(_) => (Tally::default(), Vec::new()),
-        };
-        if let Some(taken_ns) = taken_ns {
-            slices.iter_mut().for_each(|slice| slice.t1_ns = slice.t1_ns.min(taken_ns));
-            slices.retain(|slice| slice.t0_ns < slice.t1_ns);
-            tally.spin_ns = slices.iter().map(|slice| (slice.t1_ns - slice.t0_ns) as u64).sum();
-        }
-        let mut record =
-            record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
-        record.taken_ns = taken_ns;
+        let mut record = record(&self.handle.spec, &meta, &report, self.file);
+        record.ring_lost = self.handle.ring.lost();
+        record.samples = self.store.finish(&meta)?;
+        record.taken_ns = self.hold.taken_ns;
+        count(&mut record, &report, &*self.drain);
         if let Some(watching) = self.watching {
             (record.counters_file, record.over_threshold) = watching.finish()?;
         }
-        let set_back = woken.then(|| {
+        let postponed = self.drain.postponed();
+        let set_back = self.woken.then(|| {
             format!(
                 "the {} of the probe on CPU {} was set back: it still slept when its time was over, and the releases behind were not \
                  asked for",

@@ -5,25 +5,36 @@
 //! framed by pairs of counter and CLOCK_MONOTONIC, between which gaps are placed in time, and by readings of what the kernel counts for
 //! the thread (`own`).
 
+mod drain;
+
+use super::budgets::budgets;
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, SHORT_NS};
 use super::own::{self, Own, Reading};
+use super::releases::Releases;
 use super::ring::Ring;
-use super::spec::{LoopResult, NoiseSpec};
+use drain::NoiseDrain;
+use machine::Root;
 use model::growth::ReadBy;
+use model::probe::{NoiseDetail, NoiseRecord, ProbeDetail};
+use model::run::ProbeRecord;
+use model::sample::Policy;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 use sys::clock;
 use sys::counter::{self, Counter, Pair};
 
 /// Stamp = start of a gap in ticks, value = its length in ticks.
-pub(crate) const GAP: u8 = 0;
+const GAP: u8 = 0;
 /// Opens a stretch: stamp = ticks, value = error in ns; the [`CLOCK`] record follows.
-pub(crate) const OPEN: u8 = 1;
+const OPEN: u8 = 1;
 /// Closes a stretch; like [`OPEN`].
-pub(crate) const CLOSE: u8 = 2;
+const CLOSE: u8 = 2;
 /// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
-pub(crate) const CLOCK: u8 = 3;
+const CLOCK: u8 = 3;
 /// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns at which it began, value = its length
 /// in ns. It is a gap, and belongs to the stretch.
-pub(crate) const LATE: u8 = 4;
+const LATE: u8 = 4;
 
 /// How long before a stretch the probe wakes up, to spin until it begins: so long may its own wake-up take without being taken for
 /// noise.
@@ -32,32 +43,124 @@ const LEAD_NS: i64 = 2_000_000;
 /// Turns of the loop that calibration times.
 const CALIBRATION_TURNS: usize = 4096;
 
+/// The noise probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoiseSpec {
+    /// Shortest gap stored, ns; 0 lets the probe choose (five turns of its loop, at least 500 ns).
+    pub threshold_ns: u64,
+    /// How long the loop runs at a stretch, ns.
+    pub spin_ns: i64,
+    /// How long it pauses between, ns.
+    pub pause_ns: i64,
+    /// Bytes copied each turn, as oslat's `memmove` workload does; 0 for none.
+    pub memmove_bytes: u64,
+    /// How long the loop runs before what it finds counts, ns; a part of the duration.
+    pub preheat_ns: u64,
+    /// Whether to subtract the smallest turn from every gap, as oslat's `--bias` does.
+    pub bias: bool,
+}
+
+impl Probe for NoiseSpec {
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        // The loop is rehearsed, and its dial calibrated, under the policy.
+        let dial = Dial {
+            counter: Counter::Monotonic,
+            ticks_per_ns: 1.0,
+            threshold_ticks: u64::MAX,
+            least_turn_ticks: 0,
+        };
+        let gear = Gear { dial, own: Own::open(place.cpu()) };
+        Ok(Box::new(Noise { spec: self.clone(), duration_ns: place.duration_ns, gear }))
+    }
+
+    fn drain(&self, _policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
+        Box::new(NoiseDrain::new(start_ns + self.preheat_ns as i64))
+    }
+
+    fn complete(&self, record: &mut ProbeRecord) {
+        record.t0_ns += self.preheat_ns as i64;
+        if let ProbeDetail::Noise(NoiseDetail { noise: Some(noise), .. }) = &mut record.detail {
+            (noise.throttling, noise.fair_server) = budgets(&Root::live(), record.cpu);
+        }
+    }
+}
+
+/// The measuring side.
+struct Noise {
+    spec: NoiseSpec,
+    duration_ns: i64,
+    gear: Gear,
+}
+
+impl Loop for Noise {
+    fn rehearse(&mut self, ring: &mut Ring, _releases: Option<&Releases>) {
+        let dial = Dial::calibrate(&self.spec);
+        // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
+        self.gear.dial = Dial { threshold_ticks: u64::MAX, ..dial };
+        let short = NoiseSpec { preheat_ns: 0, ..self.spec.clone() };
+        run(ring, &short, &self.gear, clock::now_ns(), SHORT_NS);
+        self.gear.dial = dial;
+        store(ring, 0, 0);
+    }
+
+    fn run(
+        &mut self,
+        ring: &mut Ring,
+        start_ns: i64,
+        _releases: Option<&Releases>,
+    ) -> io::Result<LoopResult> {
+        Ok(run(ring, &self.spec, &self.gear, start_ns, self.duration_ns))
+    }
+
+    fn counter(&self) -> Counter {
+        self.gear.dial.counter
+    }
+
+    /// What else may take its CPU is for the other side to read.
+    fn detail(&self) -> ProbeDetail {
+        let Gear { dial, own } = &self.gear;
+        let least_turn_ns = dial.least_turn_ns();
+        let noise = NoiseRecord {
+            workload_bytes: self.spec.memmove_bytes,
+            preheat_ns: self.spec.preheat_ns,
+            least_turn_ns,
+            bias_ns: if self.spec.bias { least_turn_ns.round() as u64 } else { 0 },
+            read_ns: read_costs(),
+            smi: own.smi.name(),
+            smi_counted: own.smi.read().is_some(),
+            ..NoiseRecord::default()
+        };
+        let threshold_ns = dial.threshold_ns();
+        ProbeDetail::Noise(NoiseDetail { threshold_ns, noise: Some(noise), ..NoiseDetail::default() })
+    }
+}
+
 /// The counter that the loop reads, and what its ticks mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Dial {
+struct Dial {
     /// The counter.
-    pub counter: Counter,
+    counter: Counter,
     /// Ticks in a ns.
-    pub ticks_per_ns: f64,
+    ticks_per_ns: f64,
     /// The shortest gap that is stored.
-    pub threshold_ticks: u64,
+    threshold_ticks: u64,
     /// The smallest turn of the loop.
-    pub least_turn_ticks: u64,
+    least_turn_ticks: u64,
 }
 
 /// What the probe has prepared before its window.
 #[derive(Debug)]
-pub(crate) struct Gear {
+struct Gear {
     /// The counter.
-    pub dial: Dial,
+    dial: Dial,
     /// What the kernel counts for the thread.
-    pub own: Own,
+    own: Own,
 }
 
 impl Dial {
     /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
     /// at least 500 ns: less than any interrupt costs.
-    pub(crate) fn calibrate(spec: &NoiseSpec) -> Self {
+    fn calibrate(spec: &NoiseSpec) -> Self {
         const LEAST_NS: f64 = 500.0;
         let counter = Counter::choose();
         let ticks_per_ns = ticks_per_ns(counter);
@@ -71,18 +174,18 @@ impl Dial {
     }
 
     /// The smallest turn in ns.
-    pub(crate) fn least_turn_ns(self) -> f64 {
+    fn least_turn_ns(self) -> f64 {
         self.least_turn_ticks as f64 / self.ticks_per_ns
     }
 
     /// The threshold in ns.
-    pub(crate) fn threshold_ns(self) -> u64 {
+    fn threshold_ns(self) -> u64 {
         (self.threshold_ticks as f64 / self.ticks_per_ns).round() as u64
     }
 }
 
 /// What one read of each counter costs on this CPU, ns, by name. An ordered read (RDTSCP) is what others take; it may trap.
-pub(crate) fn read_costs() -> BTreeMap<String, f64> {
+fn read_costs() -> BTreeMap<String, f64> {
     let cost = |counter: Counter| (counter.name().to_owned(), counter.read_cost_ns());
     let ordered = counter::ordered_read_cost_ns().map(|ns| ("rdtscp".to_owned(), ns));
     [cost(Counter::Cpu), cost(Counter::Monotonic)].into_iter().chain(ordered).collect()
@@ -114,13 +217,7 @@ fn ticks_per_ns(counter: Counter) -> f64 {
 /// Runs stretches of `spin_ns` with pauses of `pause_ns` until the end or until asked to stop:
 /// first those of the preheat, then, begun anew, those of the measurement. Only the latter's turns
 /// count.
-pub(crate) fn run(
-    ring: &mut Ring,
-    spec: &NoiseSpec,
-    gear: &Gear,
-    start_ns: i64,
-    duration_ns: i64,
-) -> LoopResult {
+fn run(ring: &mut Ring, spec: &NoiseSpec, gear: &Gear, start_ns: i64, duration_ns: i64) -> LoopResult {
     let end_ns = start_ns + duration_ns;
     let measured_ns = start_ns + (spec.preheat_ns as i64).min(duration_ns);
     let mut load = Load::new(spec.memmove_bytes);
@@ -233,7 +330,7 @@ fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: 
 /// Stores a gap; out of line, so that the loop stays small.
 #[cold]
 #[inline(never)]
-pub(super) fn store(ring: &mut Ring, start: u64, gap: u64) {
+fn store(ring: &mut Ring, start: u64, gap: u64) {
     ring.push(start, gap, GAP);
 }
 

@@ -8,9 +8,14 @@
 //! A job that overruns is not cut short: the next release is served late, once the job has ended. One whose period has passed altogether
 //! by then is missed.
 
+use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, SHORT_NS};
+use super::numbering::Numbering;
+use super::releases::Releases;
 use super::ring::{Packed, Record, Ring};
-use super::spec::{Burn, LoopResult, TasksetSpec};
-use model::sample::{Sample, flag};
+use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
+use model::sample::Policy;
+use serde::{Deserialize, Serialize};
+use std::io;
 use sys::clock;
 
 /// First record of a job: stamp = when it began, CLOCK_MONOTONIC ns; value = number of its release.
@@ -21,14 +26,100 @@ const END: u8 = 1;
 const SWITCHES: u8 = 2;
 
 /// The columns of a job besides those that every sample has.
-pub(crate) const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
+const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
 
 /// The longest time a job continues to burn after the window was ended early.
 const LONGEST_BURN_NS: i64 = 10_000_000;
 
+/// One task of a task set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TasksetSpec {
+    /// Its name.
+    pub name: String,
+    /// Interval of releases, ns.
+    pub period_ns: i64,
+    /// Relative deadline, ns.
+    pub deadline_ns: i64,
+    /// First release after the window's start, ns.
+    pub offset_ns: i64,
+    /// Execution time of a job, ns.
+    pub cost_ns: i64,
+    /// What it is burnt by.
+    pub burn: Burn,
+}
+
+/// What the execution time of a job is measured by while it burns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Burn {
+    /// Slots of wall-clock time: what others run inside a slot counts as the job's own.
+    Slots {
+        /// Length of a slot, ns.
+        slot_ns: i64,
+    },
+    /// CPU time of the thread.
+    CpuTime,
+}
+
+impl Probe for TasksetSpec {
+    fn period_ns(&self) -> Option<i64> {
+        Some(self.period_ns)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        COLUMNS.map(str::to_owned).to_vec()
+    }
+
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        Ok(Box::new(Jobs { spec: self.clone(), duration_ns: place.duration_ns }))
+    }
+
+    fn drain(&self, _policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
+        Box::new(TasksetDrain::new(start_ns + self.offset_ns, self.period_ns))
+    }
+}
+
+/// The measuring side.
+struct Jobs {
+    spec: TasksetSpec,
+    duration_ns: i64,
+}
+
+impl Loop for Jobs {
+    fn rehearse(&mut self, ring: &mut Ring, _releases: Option<&Releases>) {
+        let (period_ns, cost_ns) = (SHORT_NS / 4, SHORT_NS / 40);
+        let short = TasksetSpec { period_ns, cost_ns, offset_ns: 0, ..self.spec.clone() };
+        run(ring, &short, clock::now_ns(), SHORT_NS);
+    }
+
+    fn run(
+        &mut self,
+        ring: &mut Ring,
+        start_ns: i64,
+        _releases: Option<&Releases>,
+    ) -> io::Result<LoopResult> {
+        Ok(run(ring, &self.spec, start_ns, self.duration_ns))
+    }
+
+    fn detail(&self) -> ProbeDetail {
+        let TasksetSpec { name, deadline_ns, cost_ns, offset_ns, burn, .. } = &self.spec;
+        let task = TaskRecord {
+            name: name.clone(),
+            deadline_ns: *deadline_ns as u64,
+            cost_ns: *cost_ns as u64,
+            offset_ns: *offset_ns as u64,
+            slot_ns: match burn {
+                Burn::Slots { slot_ns } => Some(*slot_ns as u64),
+                Burn::CpuTime => None,
+            },
+        };
+        ProbeDetail::Taskset(TasksetDetail { task: Some(task), ..TasksetDetail::default() })
+    }
+}
+
 /// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
 /// until asked to stop.
-pub(crate) fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let first = start_ns + spec.offset_ns;
     let length_ns = (duration_ns - spec.offset_ns).max(0) as u64;
     let wanted = length_ns.div_ceil(spec.period_ns as u64) as i64;
@@ -108,52 +199,41 @@ fn involuntary_switches() -> u64 {
 
 /// Records of jobs → samples: response times from the release, with [`COLUMNS`].
 #[derive(Debug)]
-pub(crate) struct TasksetDrain {
+struct TasksetDrain {
     first_ns: i64,
     period_ns: i64,
-    next_number: u64,
-    seq: u64,
+    numbering: Numbering,
     begun: Option<(i64, Packed)>,
     ended: Option<(i64, i64)>,
 }
 
 impl TasksetDrain {
     /// For releases `first + k · period`.
-    pub(crate) fn new(first_ns: i64, period_ns: i64) -> Self {
-        Self { first_ns, period_ns, next_number: 0, seq: 0, begun: None, ended: None }
+    fn new(first_ns: i64, period_ns: i64) -> Self {
+        Self { first_ns, period_ns, numbering: Numbering::default(), begun: None, ended: None }
     }
+}
 
-    /// The sample of a job and its own columns, with the last of its records.
-    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, [i64; COLUMNS.len()])> {
+impl Drain for TasksetDrain {
+    /// The last record of a job gives out its sample.
+    fn convert(&mut self, record: Record, out: &mut Drained) {
         let packed = Packed::from_word(record.packed);
         match packed.kind {
             START => self.begun = Some((record.stamp as i64, packed)),
             END => self.ended = Some((record.stamp as i64, packed.value as i64)),
             SWITCHES => {
-                let ((start_ns, begun), (end_ns, cpu_ns)) = (self.begun.take()?, self.ended.take()?);
-                let columns = [start_ns, end_ns, cpu_ns, record.stamp as i64];
-                return Some((self.sample(begun, end_ns), columns));
+                let (Some((start_ns, begun)), Some((end_ns, cpu_ns))) =
+                    (self.begun.take(), self.ended.take())
+                else {
+                    return;
+                };
+                let release_ns = self.first_ns + begun.value as i64 * self.period_ns;
+                let (lost, response_ns) = (u64::from(begun.lost), end_ns - release_ns);
+                let sample = self.numbering.sample(begun.value, lost, false, release_ns, response_ns);
+                out.push(sample, &[start_ns, end_ns, cpu_ns, record.stamp as i64]);
             }
             _ => {}
         }
-        None
-    }
-
-    fn sample(&mut self, begun: Packed, end_ns: i64) -> Sample {
-        let (number, lost) = (begun.value, u64::from(begun.lost));
-        // Releases between the last job stored and this one were either served and lost to a full ring, or missed.
-        let missed = number.saturating_sub(self.next_number).saturating_sub(lost);
-        self.seq += lost;
-        let release_ns = self.first_ns + number as i64 * self.period_ns;
-        let mut flags = 0;
-        flags |= if self.seq == 0 { flag::FIRST } else { 0 };
-        flags |= if lost > 0 { flag::RING_GAP } else { 0 };
-        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
-        let value_ns = end_ns - release_ns;
-        let sample = Sample { t_ns: release_ns, value_ns, seq: self.seq, missed, flags };
-        self.next_number = number + 1;
-        self.seq += 1;
-        sample
     }
 }
 
@@ -161,6 +241,8 @@ impl TasksetDrain {
 mod tests {
     use super::*;
     use crate::ring::BYTES;
+    use model::Sample;
+    use model::sample::flag;
     use proptest::prelude::*;
     use sys::memory::shared_file;
 
@@ -171,9 +253,12 @@ mod tests {
             stamp: stamp as u64,
             packed: Packed { value, kind, lost }.word(),
         };
-        assert_eq!(drain.convert(record(begin, number, START, lost)), None);
-        assert_eq!(drain.convert(record(end, 2_500, END, 0)), None);
-        drain.convert(record(3, 0, SWITCHES, 0)).unwrap()
+        let mut out = Drained::default();
+        drain.convert(record(begin, number, START, lost), &mut out);
+        drain.convert(record(end, 2_500, END, 0), &mut out);
+        assert!(out.samples.is_empty());
+        drain.convert(record(3, 0, SWITCHES, 0), &mut out);
+        (out.samples[0], out.own.try_into().unwrap())
     }
 
     #[test]
@@ -220,10 +305,11 @@ mod tests {
             let result = run(&mut ring, &spec, start, 20 * MS);
             assert_eq!(result.released, 20);
             let mut drain = TasksetDrain::new(start, spec.period_ns);
-            let jobs: Vec<_> =
-                std::iter::from_fn(|| other.pop()).filter_map(|one| drain.convert(one)).collect();
-            assert!(!jobs.is_empty() && jobs.len() <= 10, "{jobs:?}");
-            for (sample, [begin, end, cpu_ns, _]) in &jobs {
+            let mut out = Drained::default();
+            std::iter::from_fn(|| other.pop()).for_each(|one| drain.convert(one, &mut out));
+            assert!(!out.samples.is_empty() && out.samples.len() <= 10, "{out:?}");
+            for (sample, own) in out.samples.iter().zip(out.own.chunks(COLUMNS.len())) {
+                let [begin, end, cpu_ns, _] = own else { panic!("{own:?}") };
                 assert!(*begin >= sample.t_ns && end > begin);
                 assert!(end - begin >= spec.cost_ns || burn == Burn::CpuTime);
                 assert!(*cpu_ns >= spec.cost_ns || burn != Burn::CpuTime, "{cpu_ns}");

@@ -4,23 +4,111 @@
 //! the record carries the number of the release it served, so the ones between are counted and can be charged.
 //! (cyclictest moves on without a count; see `docs/run-directory.md`.)
 
+mod deadline;
+mod drain;
+
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, SHORT_NS};
+use super::releases::Releases;
 use super::ring::Ring;
-use super::spec::{LoopResult, WakeupSpec};
+use deadline::DeadlineDrain;
+use drain::WakeupDrain;
+use model::probe::{ProbeDetail, ProbeKind};
+use model::sample::Policy;
+use serde::{Deserialize, Serialize};
+use std::io;
 use sys::clock::{self, ClockId};
 
 /// Kind of a record that statistics include: stamp = when the task ran, in the clock of the
 /// releases, ns; value = number of the release.
-pub(crate) const SERVED: u8 = 0;
+const SERVED: u8 = 0;
 /// The same, while warming up.
-pub(crate) const WARM_UP: u8 = 1;
+const WARM_UP: u8 = 1;
 /// Precedes either where the releases are not in CLOCK_MONOTONIC: stamp = CLOCK_MONOTONIC ns of the same moment.
-pub(crate) const MOMENT: u8 = 2;
+const MOMENT: u8 = 2;
 /// Precedes them all there: stamp = the first release, in its clock, ns.
-pub(crate) const BEGIN: u8 = 3;
+const BEGIN: u8 = 3;
+
+/// The wake-up probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeupSpec {
+    /// Interval of releases, ns.
+    pub period_ns: i64,
+    /// First release after the window's start, ns.
+    pub offset_ns: i64,
+    /// Samples at the start that every statistic excludes.
+    pub warm_up: u32,
+    /// The clock that releases are set in.
+    pub clock: ClockId,
+    /// Ends after so many releases; 0 for as many as the duration holds.
+    pub loops: u64,
+}
+
+impl Probe for WakeupSpec {
+    fn period_ns(&self) -> Option<i64> {
+        Some(self.period_ns)
+    }
+
+    fn clock(&self) -> ClockId {
+        self.clock
+    }
+
+    fn yields(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        Ok(Box::new(Wakeup { spec: self.clone(), duration_ns: place.duration_ns }))
+    }
+
+    fn drain(&self, policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
+        let plain = WakeupDrain::new(start_ns + self.offset_ns, self.period_ns);
+        if policy.is_deadline() {
+            Box::new(DeadlineDrain::new(plain, self.period_ns))
+        } else {
+            Box::new(plain)
+        }
+    }
+}
+
+/// The measuring side.
+struct Wakeup {
+    spec: WakeupSpec,
+    duration_ns: i64,
+}
+
+impl Loop for Wakeup {
+    fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
+        let (period_ns, clock) = (SHORT_NS / 4, self.spec.clock);
+        let spec = WakeupSpec { period_ns, offset_ns: 0, warm_up: 2, clock, loops: 0 };
+        serve_window(ring, &spec, clock::now_ns(), SHORT_NS, releases);
+    }
+
+    fn run(&mut self, ring: &mut Ring, start_ns: i64, releases: Option<&Releases>) -> io::Result<LoopResult> {
+        Ok(serve_window(ring, &self.spec, start_ns, self.duration_ns, releases))
+    }
+
+    fn detail(&self) -> ProbeDetail {
+        ProbeKind::Wakeup.detail()
+    }
+}
+
+/// Serves the releases of a window, which are the kernel's under SCHED_DEADLINE.
+fn serve_window(
+    ring: &mut Ring,
+    spec: &WakeupSpec,
+    start_ns: i64,
+    duration_ns: i64,
+    releases: Option<&Releases>,
+) -> LoopResult {
+    match releases {
+        Some(releases) => deadline::run(ring, spec, releases, start_ns, duration_ns),
+        None => run(ring, spec, start_ns, duration_ns),
+    }
+}
 
 /// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
 /// until asked to stop.
-pub(crate) fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
     let mut first = start_ns + spec.offset_ns;
     if spec.clock != ClockId::Monotonic {
         first += spec.clock.now_ns() - clock::now_ns();

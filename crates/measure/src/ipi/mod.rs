@@ -11,15 +11,16 @@ mod stamps;
 pub use method::Method;
 pub use stamps::{Trip, too_vague};
 
-use super::batch::{self, Finished};
+use super::batch::{self, Batch, BatchDrain, Finished};
+use super::kind::{Drain, Loop, Place, Probe};
 use super::offset::{self, Offset, Table};
 use super::ring::Ring;
-use super::spec::ProbeSpec;
-use crate::spec::IpiSpec;
 use exchange::{Heard, Line, Pace, Said};
 use method::Channel;
 use model::Cpus;
+use model::probe::{IpiDetail, ProbeDetail, WakeUpsRecord};
 use model::sample::{Policy, flag};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sys::counter::{self, Counter, Pair};
@@ -32,8 +33,48 @@ pub const COLUMNS: [&str; 9] =
 /// Between wake-ups of a target that spins: it must not hog its CPU for longer than it has to.
 const SPIN_INTERVAL_NS: i64 = 20_000;
 
+/// The IPI probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IpiSpec {
+    /// The CPUs that wake it, one after the other.
+    pub from: Vec<u32>,
+    /// The methods, one after the other.
+    pub methods: Vec<Method>,
+    /// Wake-ups a pair and method.
+    pub count: u32,
+    /// Of these, the first so many are stored, and every statistic excludes them.
+    pub warm_up: u32,
+    /// Interval of wake-ups, ns.
+    pub interval_ns: i64,
+    /// Whether a SCHED_OTHER task keeps both CPUs busy.
+    pub busy: bool,
+    /// Begins so long after the window's start, ns: the targets before it have their turn first.
+    pub offset_ns: i64,
+}
+
+impl Probe for IpiSpec {
+    fn stays(&self) -> bool {
+        false
+    }
+
+    fn columns(&self) -> Vec<String> {
+        COLUMNS.map(str::to_owned).to_vec()
+    }
+
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        let spec = self.clone();
+        let wake_ups = WakeUpsRecord { interval_ns: spec.interval_ns as u64, busy: spec.busy };
+        let detail = ProbeDetail::Ipi(IpiDetail { wake_ups: Some(wake_ups), ..IpiDetail::default() });
+        Ok(Box::new(Batch::new(detail, move |ring: &mut Ring, start_ns| run(ring, &spec, &place, start_ns))))
+    }
+
+    fn drain(&self, _policy: &Policy, _start_ns: i64) -> Box<dyn Drain> {
+        Box::new(BatchDrain::default())
+    }
+}
+
 /// Measures every pair, and stores its samples.
-pub fn run(ring: &mut Ring, spec: &IpiSpec, order: &ProbeSpec, start_ns: i64) -> io::Result<Finished> {
+fn run(ring: &mut Ring, spec: &IpiSpec, order: &Place, start_ns: i64) -> io::Result<Finished> {
     let until_ns = start_ns + order.duration_ns;
     let mut finished = Finished::default();
     batch::wait_until(ring, start_ns + spec.offset_ns);
@@ -61,7 +102,7 @@ struct Facts {
 fn pair(
     ring: &mut Ring,
     spec: &IpiSpec,
-    order: &ProbeSpec,
+    order: &Place,
     from: u32,
     until_ns: i64,
     finished: &mut Finished,

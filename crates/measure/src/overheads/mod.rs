@@ -9,12 +9,12 @@ mod gaps;
 mod interrupt;
 mod switch;
 
-use super::batch::{self, Finished};
+use super::batch::{self, Batch, BatchDrain, Finished};
+use super::kind::{Drain, Loop, Place, Probe};
 use super::offset::stamp;
 use super::ring::Ring;
-use super::spec::ProbeSpec;
-use crate::spec::OverheadsSpec;
-use model::sample::flag;
+use model::probe::ProbeKind;
+use model::sample::{Policy, flag};
 use serde::{Deserialize, Serialize};
 use std::io;
 use sys::clock;
@@ -64,10 +64,44 @@ impl Term {
     }
 }
 
+/// The overheads probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverheadsSpec {
+    /// Samples of each term.
+    pub count: u32,
+    /// Samples of each cache term and size.
+    pub cache_count: u32,
+    /// Working sets, bytes.
+    pub bytes: Vec<u64>,
+    /// Another CPU, for interprocessor interrupts and migration; none where there is no other.
+    pub partner: Option<u32>,
+    /// How long the loop looks for ticks, ns.
+    pub gaps_ns: i64,
+}
+
+impl Probe for OverheadsSpec {
+    fn stays(&self) -> bool {
+        false
+    }
+
+    fn columns(&self) -> Vec<String> {
+        COLUMNS.map(str::to_owned).to_vec()
+    }
+
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        let (spec, detail) = (self.clone(), ProbeKind::Overheads.detail());
+        Ok(Box::new(Batch::new(detail, move |ring: &mut Ring, start_ns| run(ring, &spec, &place, start_ns))))
+    }
+
+    fn drain(&self, _policy: &Policy, _start_ns: i64) -> Box<dyn Drain> {
+        Box::new(BatchDrain::default())
+    }
+}
+
 /// Where the terms put their samples, and what they need to know.
 struct Bench<'a> {
     ring: &'a mut Ring,
-    order: &'a ProbeSpec,
+    order: &'a Place,
     spec: &'a OverheadsSpec,
     counter: Counter,
     begin: Pair,
@@ -82,7 +116,7 @@ struct Bench<'a> {
 type Named = (&'static str, fn(&mut Bench<'_>) -> io::Result<()>);
 
 /// Measures every term, and stores its samples.
-pub fn run(ring: &mut Ring, spec: &OverheadsSpec, order: &ProbeSpec, start_ns: i64) -> io::Result<Finished> {
+fn run(ring: &mut Ring, spec: &OverheadsSpec, order: &Place, start_ns: i64) -> io::Result<Finished> {
     batch::wait_until(ring, start_ns);
     let counter = Counter::choose();
     let begin = counter::pair(counter);

@@ -1,9 +1,9 @@
 //! From ring records to jobs: the samples of the periodic probe with their own columns.
 
 use super::{MORE, REFUSED, STAMPS, WARM_UP};
+use crate::kind::{Drain, Drained};
+use crate::numbering::Numbering;
 use crate::ring::{Packed, Record};
-use model::Sample;
-use model::sample::flag;
 
 /// How far a release may be off, ns, and whether its job was postponed, in the value of a record.
 pub(super) struct Placed {
@@ -23,62 +23,63 @@ impl Placed {
 
 /// Records → samples with their own columns.
 #[derive(Debug)]
-pub(crate) struct PeriodicDrain {
+pub(super) struct PeriodicDrain {
     parts: Vec<(u64, Packed)>,
     /// Records of a job.
     whole: usize,
-    next_number: u64,
-    seq: u64,
+    numbering: Numbering,
     /// Jobs that ran out of the runtime reserved for them.
-    pub postponed: u64,
+    postponed: u64,
     /// How far a release may be off at most, ns.
-    pub error_ns: u64,
+    error_ns: u64,
 }
 
 impl PeriodicDrain {
     /// For jobs with so many counters.
-    pub(crate) fn new(counters: usize) -> Self {
+    pub(super) fn new(counters: usize) -> Self {
         Self {
             parts: Vec::with_capacity(STAMPS + counters),
             whole: STAMPS + counters,
-            next_number: 0,
-            seq: 0,
+            numbering: Numbering::default(),
             postponed: 0,
             error_ns: 0,
         }
     }
 
-    /// The sample whose last record this is.
-    pub(crate) fn convert(&mut self, record: Record) -> Option<(Sample, Vec<i64>)> {
+    fn job(&mut self, out: &mut Drained) {
+        let stamp = |part: usize| self.parts[part].0 as i64;
+        let value = |part: usize| self.parts[part].1.value;
+        let head = self.parts[0].1;
+        let (release_ns, end_ns, placed) = (stamp(0), stamp(3), Placed::from_word(value(3)));
+        self.postponed += u64::from(placed.postponed);
+        self.error_ns = self.error_ns.max(placed.error_ns);
+        let mut own = vec![stamp(1), stamp(2), end_ns, value(2) as i64, value(1) as i64];
+        own.extend((STAMPS..self.whole).map(|part| if value(part) == 0 { stamp(part) } else { REFUSED }));
+        let (lost, warm_up) = (u64::from(head.lost), head.kind == WARM_UP);
+        let sample = self.numbering.sample(head.value, lost, warm_up, release_ns, end_ns - release_ns);
+        out.push(sample, &own);
+    }
+}
+
+impl Drain for PeriodicDrain {
+    /// The last record of a job gives out its sample.
+    fn convert(&mut self, record: Record, out: &mut Drained) {
         let packed = Packed::from_word(record.packed);
         if packed.kind != MORE {
             self.parts.clear();
         }
         self.parts.push((record.stamp, packed));
-        (self.parts.len() == self.whole).then(|| self.sample())
+        if self.parts.len() == self.whole {
+            self.job(out);
+        }
     }
 
-    fn sample(&mut self) -> (Sample, Vec<i64>) {
-        let stamp = |part: usize| self.parts[part].0 as i64;
-        let value = |part: usize| self.parts[part].1.value;
-        let head = self.parts[0].1;
-        let lost = u64::from(head.lost);
-        let missed = head.value.saturating_sub(self.next_number).saturating_sub(lost);
-        self.seq += lost;
-        let (release_ns, end_ns, placed) = (stamp(0), stamp(3), Placed::from_word(value(3)));
-        self.postponed += u64::from(placed.postponed);
-        self.error_ns = self.error_ns.max(placed.error_ns);
-        let mut flags = 0;
-        flags |= if self.seq == 0 { flag::FIRST } else { 0 };
-        flags |= if head.kind == WARM_UP { flag::WARM_UP } else { 0 };
-        flags |= if lost > 0 { flag::RING_GAP } else { 0 };
-        let mut own = vec![stamp(1), stamp(2), end_ns, value(2) as i64, value(1) as i64];
-        own.extend((STAMPS..self.whole).map(|part| if value(part) == 0 { stamp(part) } else { REFUSED }));
-        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
-        let sample = Sample { t_ns: release_ns, value_ns: end_ns - release_ns, seq: self.seq, missed, flags };
-        self.next_number = head.value + 1;
-        self.seq += 1;
-        (sample, own)
+    fn error_ns(&self) -> u64 {
+        self.error_ns
+    }
+
+    fn postponed(&self) -> u64 {
+        self.postponed
     }
 }
 
@@ -86,6 +87,8 @@ impl PeriodicDrain {
 mod tests {
     use super::super::SERVED;
     use super::*;
+    use model::Sample;
+    use model::sample::flag;
 
     fn job_records(release: i64, number: u64, kind: u8, lost: u16, counters: &[(u64, u64)]) -> Vec<Record> {
         let record = |stamp: i64, value, kind, lost| Record {
@@ -110,16 +113,18 @@ mod tests {
             // Of the releases 1 to 5 two were served and lost, three missed.
             job_records(7_000, 6, SERVED, 2, &[(9, 0), (0, 1)]),
         ];
-        let rows: Vec<_> = records.concat().into_iter().filter_map(|record| drain.convert(record)).collect();
-        let (first, own) = &rows[0];
+        let mut out = Drained::default();
+        records.concat().into_iter().for_each(|record| drain.convert(record, &mut out));
         assert_eq!(
-            *first,
+            out.samples[0],
             Sample { t_ns: 1_000, value_ns: 900, seq: 0, missed: 0, flags: flag::FIRST | flag::WARM_UP }
         );
-        assert_eq!(own[..], [1_010, 1_020, 1_900, 500, 3, 7, 8]);
-        let (second, own) = &rows[1];
-        assert_eq!(*second, Sample { t_ns: 7_000, value_ns: 900, seq: 3, missed: 3, flags: flag::RING_GAP });
-        assert_eq!(own[5..], [9, REFUSED]);
+        assert_eq!(out.own[..7], [1_010, 1_020, 1_900, 500, 3, 7, 8]);
+        assert_eq!(
+            out.samples[1],
+            Sample { t_ns: 7_000, value_ns: 900, seq: 3, missed: 3, flags: flag::RING_GAP }
+        );
+        assert_eq!(out.own[12..], [9, REFUSED]);
         assert_eq!((drain.error_ns, drain.postponed), (40, 1));
     }
 }

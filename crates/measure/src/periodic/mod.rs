@@ -6,22 +6,25 @@
 //!
 //! Releases are set in CLOCK_MONOTONIC by a timer, or under SCHED_DEADLINE by the scheduler: `sched_yield(2)` ends the job, and the next
 //! begins when the scheduler's own clock says so (sched(7)). That clock runs at a rate of its own: how it drifts against CLOCK_MONOTONIC is
-//! a result (Figs. 10 to 12), and the release is taken from the deadline that the kernel holds, as in [`super::wakeup_deadline`]. It is
+//! a result (Figs. 10 to 12), and the release is taken from the deadline that the kernel holds, as in [`super::releases`]. It is
 //! read behind the last stamp, since reading it may cost as much as the job. Where it cannot be read, the grid of releases follows the
 //! wake-ups.
 
 mod drain;
 
-pub(crate) use drain::PeriodicDrain;
-
 use super::job::feed::{Compared, Source};
-use super::job::{Job, Verified};
+use super::job::files::Pair;
+use super::job::{Job, Verified, Work};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, ProbeReport, SHORT_NS};
+use super::releases::{Count, Release, Releases};
 use super::ring::Ring;
-use super::spec::{LoopResult, PeriodicSpec, ProbeSpec, ReadFrom, Task, Wake};
-use super::wakeup_deadline::{Count, Release, Releases};
-use drain::Placed;
-use model::run::{JobCounter, JobRecord};
+use drain::{PeriodicDrain, Placed};
+use model::Cpus;
+use model::probe::{JobCounter, JobRecord, PeriodicDetail, ProbeDetail};
+use model::sample::Policy;
+use serde::{Deserialize, Serialize};
 use std::io;
+use std::path::{Path, PathBuf};
 use sys::perf::{Chosen, MOST, Meters, Reading};
 use sys::{clock, sched};
 
@@ -35,14 +38,124 @@ const MORE: u8 = 2;
 /// Records of a job besides those of its counters.
 const STAMPS: usize = 4;
 /// What a refused counter value is stored as.
-pub(crate) const REFUSED: i64 = -1;
+const REFUSED: i64 = -1;
 
 /// The columns of the probe's own that every file has; `counter_NAME` follows for each counter.
-pub(crate) const COLUMNS: [&str; 5] = ["wake_ns", "start_ns", "end_ns", "cpu_ns", "cpu"];
+const COLUMNS: [&str; 5] = ["wake_ns", "start_ns", "end_ns", "cpu_ns", "cpu"];
 
-/// Everything a job needs, set up before the window.
-pub(crate) struct Kit {
+/// The periodic probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeriodicSpec {
+    /// Interval of releases, ns.
+    pub period_ns: i64,
+    /// Jobs at the start that every statistic excludes.
+    pub warm_up: u32,
+    /// What wakes it.
+    pub wake: Wake,
+    /// What a job computes.
+    pub work: Work,
+    /// Where it reads its inputs.
+    pub input: ReadFrom,
+    /// Inputs and expected outputs.
+    pub files: Pair,
+    /// Where the processes at its pipes run.
+    pub io_cpus: Cpus,
+    /// Its own executable, if not the common one.
+    pub program: Option<PathBuf>,
+    /// What is counted around each job.
+    pub counters: Vec<Chosen>,
+}
+
+/// What begins a periodic job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    /// A timer in CLOCK_MONOTONIC.
+    Timer,
+    /// SCHED_DEADLINE's own: a yield ends the job, and the scheduler's clock begins the next.
+    Scheduler,
+}
+
+/// Where a periodic job reads its inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadFrom {
+    /// From its own memory.
+    Memory,
+    /// From a file; it compares its outputs itself.
+    File,
+    /// From a pipe, which another process fills; a third compares the outputs.
+    Pipe,
+}
+
+impl Wake {
+    /// The word that a run records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Scheduler => "scheduler",
+        }
+    }
+}
+
+impl ReadFrom {
+    /// The word that a run records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::File => "file",
+            Self::Pipe => "pipe",
+        }
+    }
+}
+
+impl Probe for PeriodicSpec {
+    fn period_ns(&self) -> Option<i64> {
+        Some(self.period_ns)
+    }
+
+    fn yields(&self) -> bool {
+        self.wake == Wake::Scheduler
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let counters = self.counters.iter().map(|one| format!("counter_{}", one.event.name));
+        COLUMNS.iter().map(|&name| name.to_owned()).chain(counters).collect()
+    }
+
+    /// Starts the processes at the pipes, opens the counters, allocates.
+    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+        let source = match self.input {
+            ReadFrom::Memory => Source::memory(&self.files)?,
+            ReadFrom::File => Source::files(&self.files)?,
+            ReadFrom::Pipe => Source::pipes(&self.files, &self.io_cpus)?,
+        };
+        Ok(Box::new(Kit {
+            spec: self.clone(),
+            duration_ns: place.duration_ns,
+            job: Job::new(self.work),
+            source,
+            meters: Meters::open(&self.counters)?,
+            compared: Compared::default(),
+            verified: None,
+            step: 0,
+            failed: None,
+        }))
+    }
+
+    fn drain(&self, _policy: &Policy, _start_ns: i64) -> Box<dyn Drain> {
+        Box::new(PeriodicDrain::new(self.counters.len()))
+    }
+}
+
+/// The measuring side: everything a job needs, set up before the window.
+struct Kit {
     spec: PeriodicSpec,
+    duration_ns: i64,
     job: Job,
     source: Source,
     meters: Meters,
@@ -53,33 +166,9 @@ pub(crate) struct Kit {
     failed: Option<io::Error>,
 }
 
-impl Kit {
-    /// The kit of a periodic probe, none for any other. Starts the processes at the pipes, opens the counters, allocates. To be made
-    /// before the policy is set: a SCHED_DEADLINE thread cannot fork.
-    pub(crate) fn of(spec: &ProbeSpec) -> io::Result<Option<Self>> {
-        let Task::Periodic(spec) = &spec.task else { return Ok(None) };
-        let source = match spec.input {
-            ReadFrom::Memory => Source::memory(&spec.files)?,
-            ReadFrom::File => Source::files(&spec.files)?,
-            ReadFrom::Pipe => Source::pipes(&spec.files, &spec.io_cpus)?,
-        };
-        Ok(Some(Self {
-            spec: spec.clone(),
-            job: Job::new(spec.work),
-            source,
-            meters: Meters::open(&spec.counters)?,
-            compared: Compared::default(),
-            verified: None,
-            step: 0,
-            failed: None,
-        }))
-    }
-
-    /// Does some jobs as the window will, so that nothing is touched there for the first time, and
-    /// measures the real time of busy work. The ring is empty afterwards; inputs and outputs
-    /// continue in their order.
-    pub(crate) fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
-        const SHORT_NS: i64 = 5_000_000;
+impl Loop for Kit {
+    /// Measures the real time of busy work, too. Inputs and outputs continue in their order.
+    fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
         let period_ns = std::mem::replace(&mut self.spec.period_ns, SHORT_NS / 4);
         serve(ring, self, false, clock::now_ns(), SHORT_NS);
         self.spec.period_ns = period_ns;
@@ -87,45 +176,23 @@ impl Kit {
             std::hint::black_box(releases.of_job(clock::now_ns()));
         }
         self.verified = self.job.verify();
-        ring.rewind();
     }
 
-    /// The window.
-    pub(crate) fn run(
-        &mut self,
-        ring: &mut Ring,
-        start_ns: i64,
-        duration_ns: i64,
-        releases: Option<&Releases>,
-    ) -> LoopResult {
+    fn run(&mut self, ring: &mut Ring, start_ns: i64, releases: Option<&Releases>) -> io::Result<LoopResult> {
+        let duration_ns = self.duration_ns;
         // Without releases the policy was refused, and a yield would return at once.
-        match releases.filter(|_| self.spec.wake == Wake::Scheduler) {
+        Ok(match releases.filter(|_| self.spec.wake == Wake::Scheduler) {
             Some(releases) if releases.unread().is_none() => {
                 serve_releases(ring, self, releases, start_ns, duration_ns)
             }
             found => serve(ring, self, found.is_some(), start_ns, duration_ns),
-        }
+        })
     }
 
-    /// Ends the processes at the pipes and gives what the run records. An error where a job could
-    /// not be fed.
-    pub(crate) fn close(mut self) -> io::Result<JobRecord> {
-        if let Some(error) = self.failed.take() {
-            let what = format!("a job could not read its input or give its output: {error}");
-            return Err(io::Error::new(error.kind(), what));
-        }
-        let mut record = self.record();
-        self.source.close(&mut self.compared)?;
-        record.outputs_compared = self.compared.compared;
-        record.outputs_wrong = self.compared.wrong;
-        Ok(record)
-    }
-
-    /// What the run records, as of now.
-    pub(crate) fn record(&self) -> JobRecord {
+    fn detail(&self) -> ProbeDetail {
         let counter =
             |one: &Chosen| JobCounter { name: one.event.to_string(), source: one.source.name().to_owned() };
-        JobRecord {
+        let jobs = JobRecord {
             work: self.spec.work.name(),
             input: self.spec.input.name().to_owned(),
             wake: self.spec.wake.name().to_owned(),
@@ -136,23 +203,33 @@ impl Kit {
             outputs_wrong: self.compared.wrong,
             busy_asked_ns: self.verified.map(|one| one.asked_ns),
             busy_found_ns: self.verified.map(|one| one.found_ns),
-        }
+        };
+        ProbeDetail::Periodic(PeriodicDetail { jobs: Some(jobs), ..PeriodicDetail::default() })
     }
-}
 
-/// Reasons why results of the jobs are limited, one sentence each.
-pub(crate) fn limits(jobs: &JobRecord) -> Vec<String> {
-    let wrong = (jobs.outputs_wrong > 0).then(|| {
-        format!("{} of {} outputs were not the expected ones", jobs.outputs_wrong, jobs.outputs_compared)
-    });
-    let off = jobs.busy_asked_ns.zip(jobs.busy_found_ns).and_then(|(asked_ns, found_ns)| {
-        let verified = Verified { asked_ns, found_ns };
-        verified.is_off().then(|| {
+    /// Ends the processes at the pipes. An error where a job could not be fed.
+    fn close(self: Box<Self>, report: &mut ProbeReport) -> io::Result<()> {
+        let Self { source, mut compared, verified, failed, .. } = *self;
+        if let Some(error) = failed {
+            let what = format!("a job could not read its input or give its output: {error}");
+            return Err(io::Error::new(error.kind(), what));
+        }
+        source.close(&mut compared)?;
+        let Compared { compared, wrong } = compared;
+        if let ProbeDetail::Periodic(PeriodicDetail { jobs: Some(jobs), .. }) = &mut report.detail {
+            (jobs.outputs_compared, jobs.outputs_wrong) = (compared, wrong);
+        }
+        if wrong > 0 {
+            report.limits.push(format!("{wrong} of {compared} outputs were not the expected ones"));
+        }
+        if let Some(Verified { asked_ns, found_ns }) = verified.filter(Verified::is_off) {
             let median_ns = found_ns.median;
-            format!("busy work that was calibrated to {asked_ns} ns took {median_ns} ns when it was verified")
-        })
-    });
-    wrong.into_iter().chain(off).collect()
+            report.limits.push(format!(
+                "busy work that was calibrated to {asked_ns} ns took {median_ns} ns when it was verified"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// One job as it was measured.
@@ -303,12 +380,6 @@ fn store(ring: &mut Ring, kit: &Kit, stamps: &Stamps, release: Release, number: 
         records[STAMPS + position] = (counted.unwrap_or(0), u64::from(counted.is_none()), MORE);
     }
     ring.push_all(&records[..STAMPS + kit.meters.count()]);
-}
-
-/// The columns of a file of this probe.
-pub(crate) fn columns(spec: &PeriodicSpec) -> Vec<String> {
-    let counters = spec.counters.iter().map(|one| format!("counter_{}", one.event.name));
-    COLUMNS.iter().map(|&name| name.to_owned()).chain(counters).collect()
 }
 
 #[cfg(test)]

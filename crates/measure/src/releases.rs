@@ -1,27 +1,12 @@
-//! The wake-up probe under SCHED_DEADLINE: a job ends by `sched_yield`, and the kernel releases the next one.
+//! The releases of SCHED_DEADLINE, which the kernel sets: a job ends by `sched_yield`, and the next begins a period later.
 //!
-//! Such releases are not set by the task. They lie a period apart in the scheduler's clock, which no NTP touches
-//! (`kernel/sched/deadline.c`: each replenishment adds the period to the deadline, and the release is the deadline minus the relative
-//! deadline), so lateness is measured against the deadline that the kernel holds, read anew in every job and brought to
-//! CLOCK_MONOTONIC. A job that ends after its deadline has the kernel begin a new row of releases; those that passed between are missed.
-//! Where the deadline cannot be read, releases are taken to lie a period apart in CLOCK_MONOTONIC, through the earliest wake-ups of the
-//! warm-up: lateness is then against their lower envelope.
+//! They lie a period apart in the scheduler's clock, which no NTP touches (`kernel/sched/deadline.c`: each replenishment adds the period
+//! to the deadline, and the release is the deadline minus the relative deadline), so lateness is measured against the deadline that the
+//! kernel holds, read anew in every job and brought to CLOCK_MONOTONIC. A job that ends after its deadline has the kernel begin a new row
+//! of releases; those that passed between are missed.
 
-use super::ring::Ring;
-use super::spec::{LoopResult, WakeupSpec};
-use super::wakeup::{SERVED, WARM_UP};
 use model::sample::Reservation;
 use sys::schedclock::DeadlineReader;
-use sys::{clock, sched};
-
-/// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far it may be off, ns. The record that
-/// follows has the CLOCK_MONOTONIC time at which the task ran, and the number of the release.
-pub(crate) const RELEASE: u8 = 4;
-/// As [`RELEASE`], of a job that ran out of its reserved runtime before its deadline could be read: the kernel had postponed the deadline by
-/// then, by whole periods, which are taken off again.
-pub(crate) const POSTPONED: u8 = 6;
-/// Precedes them all where no deadline can be read: what follows has no [`RELEASE`]; stamp = first wake-up, CLOCK_MONOTONIC ns.
-pub(crate) const ENVELOPE: u8 = 5;
 
 /// What the loop needs besides its order.
 #[derive(Debug)]
@@ -42,13 +27,13 @@ impl Releases {
     }
 
     /// Interval of releases, ns.
-    pub(super) fn period_ns(&self) -> i64 {
+    pub(crate) fn period_ns(&self) -> i64 {
         self.reservation.period_ns as i64
     }
 
     /// The release of the job that is running and began at `began_ns`; without a reading, when it began.
     #[inline]
-    pub(super) fn of_job(&self, began_ns: i64) -> Release {
+    pub(crate) fn of_job(&self, began_ns: i64) -> Release {
         let read = self.reader.as_ref().ok().and_then(DeadlineReader::read);
         let Some((deadline, error_ns)) = read else {
             return Release { ns: began_ns, error_ns: 0, postponed: false };
@@ -61,51 +46,13 @@ impl Releases {
 
 /// A release of the kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Release {
+pub(crate) struct Release {
     /// When, CLOCK_MONOTONIC ns.
-    pub(super) ns: i64,
+    pub(crate) ns: i64,
     /// How far that may be off, ns.
-    pub(super) error_ns: i64,
+    pub(crate) error_ns: i64,
     /// Whether the job had run out of its reserved runtime, so that the kernel had postponed its deadline.
-    pub(super) postponed: bool,
-}
-
-/// Serves the releases of a window until its end or until asked to stop.
-pub(crate) fn run(
-    ring: &mut Ring,
-    spec: &WakeupSpec,
-    releases: &Releases,
-    start_ns: i64,
-    duration_ns: i64,
-) -> LoopResult {
-    let end = start_ns + duration_ns;
-    clock::sleep_until(start_ns + spec.offset_ns);
-    let mut count = Count::new(releases.period_ns(), spec.loops);
-    let mut jobs: u64 = 0;
-    if releases.reader.is_err() {
-        sched::yield_now();
-        ring.push(clock::now_ns() as u64, 0, ENVELOPE);
-    }
-    while count.goes_on() && !ring.stopped() {
-        sched::yield_now();
-        let now = clock::now_ns();
-        let release = releases.of_job(now);
-        let release_kind = if release.postponed { POSTPONED } else { RELEASE };
-        if release.ns >= end {
-            count.passed(end);
-            break;
-        }
-        let number = count.served(release.ns);
-        let kind = if jobs < u64::from(spec.warm_up) { WARM_UP } else { SERVED };
-        let job = [(release.ns as u64, release.error_ns as u64, release_kind), (now as u64, number, kind)];
-        ring.push_all(if releases.reader.is_ok() { &job } else { &job[1..] });
-        jobs += 1;
-        if now >= end {
-            count.passed(end);
-            break;
-        }
-    }
-    LoopResult { t1_ns: clock::now_ns(), released: count.released, ..LoopResult::default() }
+    pub(crate) postponed: bool,
 }
 
 /// By how much the kernel has postponed the deadline of a job that was running `early` ns before what reads as its release. No job runs
@@ -116,27 +63,28 @@ fn postponed(early: i64, period: i64) -> i64 {
 }
 
 /// Numbers releases, those that nobody served included.
-pub(super) struct Count {
+pub(crate) struct Count {
     period: i64,
     /// Releases requested; 0 for as many as there are.
     limit: u64,
     last: Option<i64>,
     /// Releases so far.
-    pub(super) released: u64,
+    pub(crate) released: u64,
 }
 
 impl Count {
     /// For releases a period apart.
-    pub(super) fn new(period: i64, limit: u64) -> Self {
+    pub(crate) fn new(period: i64, limit: u64) -> Self {
         Self { period, limit, last: None, released: 0 }
     }
 
-    fn goes_on(&self) -> bool {
+    /// Whether there are more to serve.
+    pub(crate) fn goes_on(&self) -> bool {
         self.limit == 0 || self.released < self.limit
     }
 
     /// The number of a release that is served. One nearer than half a period to the last is one of a new row: the kernel gave up the old.
-    pub(super) fn served(&mut self, release: i64) -> u64 {
+    pub(crate) fn served(&mut self, release: i64) -> u64 {
         let steps = self.last.map_or(1, |last| periods(release - last, self.period).max(1));
         self.last = Some(release);
         self.released += steps;
@@ -144,7 +92,7 @@ impl Count {
     }
 
     /// Counts those that lie before the end and were not served.
-    pub(super) fn passed(&mut self, end: i64) {
+    pub(crate) fn passed(&mut self, end: i64) {
         if let Some(last) = self.last {
             self.released += ((end - last - 1).max(0) / self.period) as u64;
         }
