@@ -10,6 +10,7 @@ use attribution::Error;
 use model::Sample;
 use model::clocks::{ClocksRecord, Pair, SCHEDULER};
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use serde::{Deserialize, Serialize};
 use stats::slots::{Slot, slots};
 
@@ -79,7 +80,7 @@ fn series(
     facts: &ClocksRecord,
     record: &ProbeRecord,
     samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
+    columns: &[OwnColumn],
 ) -> Result<Vec<(String, Vec<Pair>)>, Error> {
     let columns = Columns::new(columns, record, samples.len());
     let [clock, value, error] = [columns.get("clock")?, columns.get("value")?, columns.get("error_ns")?];
@@ -98,11 +99,7 @@ fn series(
 }
 
 /// From pairs to rates.
-pub fn clocks(
-    record: &ProbeRecord,
-    samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
-) -> Result<Clocks, Error> {
+pub fn clocks(record: &ProbeRecord, samples: &[Sample], columns: &[OwnColumn]) -> Result<Clocks, Error> {
     let missing = || model::Error::invalid(&record.file, "a record without clocks", "what was read");
     let facts = record.clocks().ok_or_else(missing)?;
     let series = series(facts, record, samples, columns)?;
@@ -155,7 +152,7 @@ fn scheduler(
     Scheduler {
         measured: measured.cloned(),
         predicted_ppb,
-        ntp_ppb: facts.ntp.as_ref().map(|[before, _]| before.frequency_ppb),
+        ntp_ppb: facts.ntp.as_ref().map(|ntp| ntp.before.frequency_ppb),
         predicted_from,
         mult: facts.mult,
         shift: facts.shift,
@@ -236,10 +233,12 @@ mod tests {
             .collect();
         let samples: Vec<Sample> =
             rows.iter().map(|row| Sample { t_ns: row[0], ..Sample::default() }).collect();
-        let column =
-            |name: &str, of: &dyn Fn(&[i64; 3]) -> i64| (name.to_owned(), rows.iter().map(of).collect());
+        let column = |name: &str, of: fn(&[i64; 3]) -> i64| OwnColumn {
+            name: name.to_owned(),
+            values: rows.iter().map(of).collect(),
+        };
         let columns =
-            [column("clock", &|row| row[1]), column("value", &|row| row[2]), column("error_ns", &|_| 20)];
+            [column("clock", |row| row[1]), column("value", |row| row[2]), column("error_ns", |_| 20)];
         let detail = ProbeDetail::Clocks(ClocksDetail { clocks: Some(facts) });
         clocks(&ProbeRecord { detail, ..record(ProbeKind::Clocks) }, &samples, &columns)
     }

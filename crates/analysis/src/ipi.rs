@@ -6,6 +6,7 @@ use crate::distribution::{Distribution, distribution};
 use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -37,32 +38,28 @@ pub struct Way {
 
 /// Columns of a probe's own by name.
 pub(crate) struct Columns<'a> {
-    all: &'a [(String, Vec<i64>)],
+    all: &'a [OwnColumn],
     file: &'a str,
     rows: usize,
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn new(columns: &'a [(String, Vec<i64>)], record: &'a ProbeRecord, rows: usize) -> Self {
+    pub(crate) fn new(columns: &'a [OwnColumn], record: &'a ProbeRecord, rows: usize) -> Self {
         Self { all: columns, file: &record.file, rows }
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&'a [i64], Error> {
-        let found = self.all.iter().find(|(one, values)| one == name && values.len() == self.rows);
+        let found = self.all.iter().find(|one| one.name == name && one.values.len() == self.rows);
         let missing = || {
             let expected = format!("a column {name} of {} rows", self.rows);
             model::Error::invalid(self.file.to_owned(), "its columns", expected)
         };
-        Ok(found.map(|(_, values)| values.as_slice()).ok_or_else(missing)?)
+        Ok(found.map(|one| one.values.as_slice()).ok_or_else(missing)?)
     }
 }
 
 /// One [`Way`] for every pair and method in a file, in the order of CPUs and methods.
-pub fn ways(
-    record: &ProbeRecord,
-    samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
-) -> Result<Vec<Way>, Error> {
+pub fn ways(record: &ProbeRecord, samples: &[Sample], columns: &[OwnColumn]) -> Result<Vec<Way>, Error> {
     let columns = Columns::new(columns, record, samples.len());
     let [from, to, method] = [columns.get("from")?, columns.get("to")?, columns.get("method")?];
     let [how, back, slept] = [columns.get("how")?, columns.get("back_ns")?, columns.get("slept")?];
@@ -102,9 +99,11 @@ mod tests {
     const NAMES: [&str; 9] =
         ["from", "to", "method", "how", "there_ns", "back_ns", "slept", "offset_ns", "bound_ns"];
 
-    fn columns(rows: &[[i64; 9]]) -> Vec<(String, Vec<i64>)> {
-        let column =
-            |(at, name): (usize, &&str)| ((*name).to_owned(), rows.iter().map(|row| row[at]).collect());
+    fn columns(rows: &[[i64; 9]]) -> Vec<OwnColumn> {
+        let column = |(at, name): (usize, &&str)| OwnColumn {
+            name: (*name).to_owned(),
+            values: rows.iter().map(|row| row[at]).collect(),
+        };
         NAMES.iter().enumerate().map(column).collect()
     }
 

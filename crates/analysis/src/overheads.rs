@@ -11,6 +11,7 @@ use crate::lengths::TracedTerm;
 use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ pub struct Overheads {
 pub fn overheads(
     record: &ProbeRecord,
     samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
+    columns: &[OwnColumn],
 ) -> Result<Overheads, Error> {
     let columns = Columns::new(columns, record, samples.len());
     let [term, bytes, subtracted] =
@@ -284,11 +285,14 @@ mod tests {
     #[test]
     fn terms_are_separated_and_what_was_not_measured_is_no_zero() {
         let samples: Vec<Sample> = (0..60).map(|k| gap(k, 100 + k % 3)).collect();
-        let rows = |of: fn(i64) -> i64| (0..60).map(of).collect::<Vec<i64>>();
+        let column = |name: &str, of: fn(i64) -> i64| OwnColumn {
+            name: name.to_owned(),
+            values: (0..60).map(of).collect(),
+        };
         let columns = vec![
-            ("term".to_owned(), rows(|k| if k < 20 { 1 } else { 5 })),
-            ("bytes".to_owned(), rows(|k| if k < 20 { 0 } else { 4096 * (1 + k % 2) })),
-            ("subtracted_ns".to_owned(), rows(|_| 30)),
+            column("term", |k| if k < 20 { 1 } else { 5 }),
+            column("bytes", |k| if k < 20 { 0 } else { 4096 * (1 + k % 2) }),
+            column("subtracted_ns", |_| 30),
         ];
         let measured = overheads(&record(ProbeKind::Overheads), &samples, &columns).unwrap();
         assert_eq!(measured.terms.iter().map(|term| term.figures.n).collect::<Vec<_>>(), [20, 20, 20]);

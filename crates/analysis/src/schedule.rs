@@ -10,6 +10,7 @@ use attribution::Error;
 use model::Sample;
 use model::probe::{ProbeDetail, TasksetDetail};
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -108,7 +109,7 @@ impl FirstJobs {
     pub fn of(
         record: &ProbeRecord,
         samples: &[Sample],
-        columns: &[(String, Vec<i64>)],
+        columns: &[OwnColumn],
     ) -> Result<Option<Self>, Error> {
         let ProbeDetail::Taskset(TasksetDetail { releases, task: Some(task) }) = &record.detail else {
             return Ok(None);

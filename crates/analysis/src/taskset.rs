@@ -12,6 +12,7 @@ use attribution::Error;
 use model::Sample;
 use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use serde::{Deserialize, Serialize};
 
 /// What the paper's tables give of a quantity, ns.
@@ -100,7 +101,7 @@ pub struct MeasuredTask {
 pub fn measured(
     record: &ProbeRecord,
     samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
+    columns: &[OwnColumn],
 ) -> Result<Option<MeasuredTask>, Error> {
     let ProbeDetail::Taskset(TasksetDetail { releases, task: Some(task) }) = &record.detail else {
         return Ok(None);
@@ -125,11 +126,7 @@ pub fn measured(
 }
 
 /// The columns of a file's rows as jobs.
-pub(crate) fn jobs(
-    record: &ProbeRecord,
-    rows: usize,
-    columns: &[(String, Vec<i64>)],
-) -> Result<Vec<Job>, Error> {
+pub(crate) fn jobs(record: &ProbeRecord, rows: usize, columns: &[OwnColumn]) -> Result<Vec<Job>, Error> {
     let columns = Columns::new(columns, record, rows);
     let [starts, ends] = [columns.get("start_ns")?, columns.get("end_ns")?];
     let [cpu_times, preemptions] = [columns.get("cpu_ns")?, columns.get("preemptions")?];

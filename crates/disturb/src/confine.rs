@@ -59,8 +59,17 @@ pub struct Planned {
     pub dir: PathBuf,
     /// What it confines.
     pub controllers: Vec<String>,
-    /// File and value, in the order in which they must be written.
-    pub settings: Vec<(String, String)>,
+    /// In the order in which they must be written.
+    pub settings: Vec<Setting>,
+}
+
+/// A file of a group, and what to write to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub file: String,
+    /// The value.
+    pub value: String,
 }
 
 impl Plan {
@@ -168,14 +177,8 @@ fn controllers_in(mount: &Mount, parent: &Path) -> Vec<String> {
     CONTROLLERS.iter().filter(|name| usable(name)).map(|name| (*name).to_owned()).collect()
 }
 
-fn settings(
-    mount: &Mount,
-    parent: &Path,
-    controllers: &[String],
-    cpus: &Cpus,
-    room: Room,
-) -> Vec<(String, String)> {
-    let set = |file: &str, value: String| (file.to_owned(), value);
+fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus, room: Room) -> Vec<Setting> {
+    let set = |file: &str, value: String| Setting { file: file.to_owned(), value };
     let mut settings = Vec::new();
     for controller in controllers {
         match (controller.as_str(), mount.version) {
@@ -247,9 +250,9 @@ pub fn create_one(planned: &Planned) -> Result<Group, Error> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && members(&planned.dir).is_empty() => {}
         Err(error) => return Err(Error::io("create", &planned.dir, error)),
     }
-    let write = |(file, value): &(String, String)| {
-        let path = planned.dir.join(file);
-        fs::write(&path, value).map_err(|error| Error::io("write", &path, error))
+    let write = |setting: &Setting| {
+        let path = planned.dir.join(&setting.file);
+        fs::write(&path, &setting.value).map_err(|error| Error::io("write", &path, error))
     };
     let set = planned.settings.iter().try_for_each(write).inspect_err(|_| {
         let _ = fs::remove_dir(&planned.dir);
@@ -284,7 +287,8 @@ mod tests {
         let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1]), ROOM);
         assert_eq!(plan.directories(), [root.path().join("sys/fs/cgroup/user.slice/stillcore-42")]);
         assert_eq!(plan.groups[0].controllers, ["memory", "pids"]);
-        assert_eq!(plan.groups[0].settings[0], ("memory.max".into(), ROOM.memory_bytes.to_string()));
+        let value = ROOM.memory_bytes.to_string();
+        assert_eq!(plan.groups[0].settings[0], Setting { file: "memory.max".into(), value });
         assert_eq!(plan.lacking, ["cpuset: no writable group"]);
     }
 
@@ -295,12 +299,13 @@ mod tests {
             let effective = ("sys/fs/cgroup/cpuset.cpus.effective", effective);
             let root = tree(V2, "0::/\n", &[control, effective]);
             let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]), ROOM);
-            let named = plan.groups[0].settings.iter().find(|(file, _)| file == "cpuset.cpus");
-            assert_eq!(named.map(|(_, value)| value.as_str()), expected);
+            let named = plan.groups[0].settings.iter().find(|one| one.file == "cpuset.cpus");
+            assert_eq!(named.map(|one| one.value.as_str()), expected);
         }
         let root = tree(V2, "0::/\n", &[control]);
         let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]), ROOM);
-        assert_eq!(plan.groups[0].settings, [("cpuset.cpus".to_owned(), "0-2".to_owned())]);
+        let expected = Setting { file: "cpuset.cpus".to_owned(), value: "0-2".to_owned() };
+        assert_eq!(plan.groups[0].settings, [expected]);
     }
 
     #[test]
@@ -317,7 +322,7 @@ mod tests {
         let dirs = ["cg/cpuset/stillcore-42", "cg/memory/inner/stillcore-42", "cg/unified/stillcore-42"];
         assert_eq!(plan.directories(), dirs.map(|dir| root.path().join(dir)));
         let cpuset: Vec<_> =
-            plan.groups[0].settings.iter().map(|(file, value)| format!("{file}={value}")).collect();
+            plan.groups[0].settings.iter().map(|one| format!("{}={}", one.file, one.value)).collect();
         assert_eq!(cpuset, ["cpuset.sched_load_balance=0", "cpuset.mems=0-1", "cpuset.cpus=0-2"]);
         assert_eq!(plan.lacking, ["pids: no writable group"]);
     }
@@ -357,7 +362,7 @@ mod tests {
         let planned = Planned {
             dir: dir.clone(),
             controllers: vec!["pids".into()],
-            settings: vec![("no/such/file".into(), "1".into())],
+            settings: vec![Setting { file: "no/such/file".into(), value: "1".into() }],
         };
         let made = create(&Plan { groups: vec![planned], lacking: vec![] });
         assert!(

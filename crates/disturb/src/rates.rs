@@ -6,6 +6,7 @@
 //! seconds, so that their number has a bound.
 
 use super::Error;
+use model::stressor::Rate;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::param::page_size;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +74,7 @@ impl Rates {
     }
 
     /// All entries, the last one until `end_ns`, and the stalls among them.
-    pub(super) fn finish(&mut self, end_ns: i64) -> (Vec<[i64; 2]>, u64) {
+    pub(super) fn finish(&mut self, end_ns: i64) -> (Vec<Rate>, u64) {
         let total = self.total();
         if total == 0 {
             return (Vec::new(), 0);
@@ -87,7 +88,7 @@ impl Rates {
 /// What several looks have seen.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct History {
-    entries: Vec<[i64; 2]>,
+    entries: Vec<Rate>,
     /// How many seconds an entry is made of, as a power of two.
     doubled: u32,
     /// Seconds in the entry that is being made.
@@ -112,7 +113,8 @@ impl History {
         self.operations += operations;
         self.seconds += 1;
         if self.seconds >> self.doubled > 0 {
-            self.entries.push([now_ns, std::mem::take(&mut self.operations)]);
+            let operations = std::mem::take(&mut self.operations);
+            self.entries.push(Rate { t_ns: now_ns, operations });
             self.seconds = 0;
         }
         if self.entries.len() == MOST {
@@ -122,8 +124,9 @@ impl History {
 
     /// Entries of twice the length.
     fn halve(&mut self) {
-        let both = |pair: &[[i64; 2]]| [pair[1][0], pair[0][1] + pair[1][1]];
-        self.entries = self.entries.chunks_exact(2).map(both).collect();
+        let (pairs, _) = self.entries.as_chunks();
+        let both = |[one, next]: &[Rate; 2]| Rate { operations: one.operations + next.operations, ..*next };
+        self.entries = pairs.iter().map(both).collect();
         self.doubled += 1;
     }
 
@@ -132,7 +135,7 @@ impl History {
         let (since_ns, before) = self.since.unwrap_or((end_ns, 0));
         let rest = self.operations + total.saturating_sub(before) as i64;
         if rest > 0 {
-            self.entries.push([end_ns.max(since_ns), rest]);
+            self.entries.push(Rate { t_ns: end_ns.max(since_ns), operations: rest });
         }
     }
 
@@ -163,7 +166,7 @@ mod tests {
         meter.add(4);
         assert_eq!(rates.total(), 7);
         rates.look(SECOND_NS);
-        assert_eq!(rates.finish(SECOND_NS + 5), (vec![[SECOND_NS, 7]], 0));
+        assert_eq!(rates.finish(SECOND_NS + 5), (vec![Rate { t_ns: SECOND_NS, operations: 7 }], 0));
         Meter::default().add(1);
     }
 
@@ -175,9 +178,9 @@ mod tests {
         }
         assert_eq!((history.stalls(Some(10.0)), history.stalls(Some(1.0)), history.stalls(None)), (1, 0, 0));
         history.end(32 * SECOND_NS / 10, 61);
-        let sum: i64 = history.entries.iter().map(|[_, operations]| operations).sum();
+        let sum: i64 = history.entries.iter().map(|rate| rate.operations).sum();
         assert_eq!((history.entries.len(), sum), (4, 61));
-        assert!(history.entries.windows(2).all(|pair| pair[0][0] < pair[1][0]));
+        assert!(history.entries.windows(2).all(|pair| pair[0].t_ns < pair[1].t_ns));
     }
 
     #[test]
@@ -189,11 +192,11 @@ mod tests {
             history.look(second * SECOND_NS, (second * 3 - second / 10 * 3) as u64);
         }
         history.end(seconds * SECOND_NS + 1, (seconds * 3 - seconds / 10 * 3) as u64 + 1);
-        let sum: i64 = history.entries.iter().map(|[_, operations]| operations).sum();
+        let sum: i64 = history.entries.iter().map(|rate| rate.operations).sum();
         assert_eq!(sum, seconds * 3 - seconds / 10 * 3 + 1);
         assert!(history.entries.len() <= MOST, "{}", history.entries.len());
         assert!(history.entries.len() > MOST / 2, "{}", history.entries.len());
         assert_eq!(history.stalls(Some(3.0)), 8_640);
-        assert!(history.entries.windows(2).all(|pair| pair[0][0] < pair[1][0]));
+        assert!(history.entries.windows(2).all(|pair| pair[0].t_ns < pair[1].t_ns));
     }
 }

@@ -30,13 +30,31 @@ const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
 /// Everybody may read them.
 const MODE: u32 = 0o644;
 
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// Its path under the root.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A symbolic link to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its path under the root.
+    pub path: String,
+    /// Where it leads.
+    pub to: String,
+}
+
 /// What to put where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Persistence {
-    /// Files, by path under the root, with their text.
-    pub files: Vec<(String, String)>,
-    /// Links, by path under the root, with where they lead.
-    pub links: Vec<(String, String)>,
+    /// Files.
+    pub files: Vec<TextFile>,
+    /// Links.
+    pub links: Vec<Link>,
     /// Commands that make the files effective, for the machine that runs.
     pub commands: Vec<Vec<String>>,
     /// What is left to do by hand, a line each.
@@ -49,7 +67,8 @@ pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String
     let sysctls = sysctls(plan);
     if !sysctls.is_empty() {
         if root.has("etc/sysctl.d") {
-            all.files.push((SYSCTL.to_owned(), format!("{MARK}\n{}\n", sysctls.join("\n"))));
+            let text = format!("{MARK}\n{}\n", sysctls.join("\n"));
+            all.files.push(TextFile { path: SYSCTL.to_owned(), text });
         } else {
             all.by_hand
                 .push(format!("set at each boot: sysctl -w {}", sysctls.join(" ").replace(" = ", "=")));
@@ -86,8 +105,8 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
         call("apply", arguments),
         call("undo", &[])
     );
-    all.files.push((UNIT.to_owned(), text));
-    all.links.push((WANTED.to_owned(), format!("/{UNIT}")));
+    all.files.push(TextFile { path: UNIT.to_owned(), text });
+    all.links.push(Link { path: WANTED.to_owned(), to: format!("/{UNIT}") });
     if root.has("run/systemd/system") {
         all.commands.push(vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
     }
@@ -106,14 +125,14 @@ fn quoted(word: &str) -> String {
 /// Writes the files, whole or not at all; on an error those of this call are taken away again.
 pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
     store::sweep(root, [UNIT, SYSCTL]);
-    for (file, _) in &all.files {
+    for TextFile { path: file, .. } in &all.files {
         let path = root.at(file);
         if path.exists() && !ours(&path) {
             return Err(model::Error::invalid(path.display(), "it is not stillcore's", "no such file").into());
         }
     }
     let before: Vec<_> =
-        all.files.iter().map(|(file, _)| (file, fs::read_to_string(root.at(file)).ok())).collect();
+        all.files.iter().map(|one| (&one.path, fs::read_to_string(root.at(&one.path)).ok())).collect();
     let made = write_all(root, all);
     if made.is_err() {
         for (file, text) in before {
@@ -128,10 +147,10 @@ pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
 }
 
 fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
-    for (file, text) in &all.files {
+    for TextFile { path: file, text } in &all.files {
         store::write(root, file, text.as_bytes(), MODE)?;
     }
-    for (link, to) in &all.links {
+    for Link { path: link, to } in &all.links {
         let path = root.at(link);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;

@@ -5,7 +5,7 @@
 //! reading each clock costs.
 
 use super::offset::{self, Table};
-use model::clocks::{CoreOffset, Cost, NtpState, Pair, SCHEDULER, Series};
+use model::clocks::{CoreOffset, Cost, NtpState, NtpStates, Pair, SCHEDULER, Series};
 use model::sample::SampleMeta;
 use model::samples_file::SampleWriter;
 use model::{Cpus, Sample};
@@ -50,7 +50,7 @@ pub struct Reading {
     /// What a read costs.
     pub costs: Vec<Cost>,
     /// Time keeping before and after.
-    pub ntp: Option<[NtpState; 2]>,
+    pub ntp: Option<NtpStates>,
 }
 
 /// Reads all clocks every `step_ns` for `duration_ns`, unless `go_on` says no.
@@ -87,7 +87,7 @@ pub fn read(duration_ns: i64, step_ns: i64, mut go_on: impl FnMut() -> bool) -> 
         }
         next += step_ns;
     }
-    let ntp = ntp_before.and_then(|before| Some([before, ntp_state().ok()?]));
+    let ntp = ntp_before.and_then(|before| Some(NtpStates { before, after: ntp_state().ok()? }));
     Reading { series, conversion, scheduler_unread, costs, ntp }
 }
 

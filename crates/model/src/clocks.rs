@@ -25,8 +25,8 @@ pub struct ClocksRecord {
     pub source: Option<String>,
     /// Those there are.
     pub sources: Vec<String>,
-    /// Time keeping before and after.
-    pub ntp: Option<[NtpState; 2]>,
+    /// Time keeping.
+    pub ntp: Option<NtpStates>,
     /// What a read costs.
     pub costs: Vec<Cost>,
     /// How far the counters of the CPUs are apart.
@@ -75,6 +75,15 @@ pub struct Cost {
     pub read: String,
     /// Minimum over batches, ns.
     pub ns: f64,
+}
+
+/// What time keeping says of itself around a measurement. Runs of schema 1 hold an array of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NtpStates {
+    /// Before.
+    pub before: NtpState,
+    /// After.
+    pub after: NtpState,
 }
 
 /// What time keeping says of itself (`adjtimex(2)`).

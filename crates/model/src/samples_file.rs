@@ -182,8 +182,17 @@ pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
     Ok((meta, samples))
 }
 
-/// Reads the columns of the probe's own: names, and one vector each.
-pub fn read_columns(path: &Path) -> Result<Vec<(String, Vec<i64>)>, Error> {
+/// A column of the probe's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnColumn {
+    /// Its name.
+    pub name: String,
+    /// One value a row.
+    pub values: Vec<i64>,
+}
+
+/// Reads the columns of the probe's own.
+pub fn read_columns(path: &Path) -> Result<Vec<OwnColumn>, Error> {
     let (table, _) = open(path)?;
     own_columns(&table)
 }
@@ -203,8 +212,8 @@ pub struct SampleColumns {
     pub missed: Vec<u32>,
     /// [`Sample::flags`].
     pub flags: Vec<u32>,
-    /// The columns of the probe's own, by name.
-    pub more: Vec<(String, Vec<i64>)>,
+    /// The columns of the probe's own.
+    pub more: Vec<OwnColumn>,
 }
 
 /// Reads every column of a samples file.
@@ -223,9 +232,11 @@ pub fn read_all_columns(path: &Path) -> Result<SampleColumns, Error> {
     })
 }
 
-fn own_columns(table: &Table) -> Result<Vec<(String, Vec<i64>)>, Error> {
+fn own_columns(table: &Table) -> Result<Vec<OwnColumn>, Error> {
     let columns = table.footer.columns.iter().enumerate().skip(COMMON_COLUMNS);
-    columns.map(|(at, column)| Ok((column.name.clone(), whole_column::<i64>(table, at)?))).collect()
+    columns
+        .map(|(at, column)| Ok(OwnColumn { name: column.name.clone(), values: whole_column(table, at)? }))
+        .collect()
 }
 
 fn whole_column<T: Value>(table: &Table, column: usize) -> Result<Vec<T>, Error> {
@@ -398,8 +409,12 @@ mod tests {
         let all = read_all_columns(&path).unwrap();
         assert_eq!((all.meta, &all.more), (meta(), &columns));
         assert_eq!((all.seq, all.t_ns.len()), ((0..rows as u64).collect(), rows as usize));
-        assert_eq!(columns[0], ("start_ns".to_owned(), (0..rows).map(|seq| seq * 2).collect()));
-        assert_eq!(columns[1], ("cpu_ns".to_owned(), (0..rows).map(|seq| -seq).collect()));
+        let column = |name: &str, of: fn(i64) -> i64| OwnColumn {
+            name: name.to_owned(),
+            values: (0..rows).map(of).collect(),
+        };
+        assert_eq!(columns[0], column("start_ns", |seq| seq * 2));
+        assert_eq!(columns[1], column("cpu_ns", |seq| -seq));
     }
 
     #[test]

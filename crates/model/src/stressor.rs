@@ -32,14 +32,29 @@ pub struct StressorRecord {
     /// How it was confined: `cgroup`, `affinity`, `network namespace`, …
     #[serde(default)]
     pub confined_by: Vec<String>,
-    /// Operations over time: CLOCK_MONOTONIC, ns, and the successful operations since the entry
-    /// before; one entry a second, of long runs one every two, four, … seconds. Empty where the
-    /// stressor does not report before its end.
+    /// Operations over time: one entry a second, of long runs one every two, four, … seconds. Empty
+    /// where the stressor does not report before its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rates: Vec<[i64; 2]>,
+    pub rates: Vec<Rate>,
     /// Seconds in which nothing succeeded although it was to do two operations or more a second.
     #[serde(default)]
     pub stalls: u64,
+}
+
+/// Operations since the entry before. Stored as an array of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[i64; 2]")]
+pub struct Rate {
+    /// CLOCK_MONOTONIC, ns.
+    pub t_ns: i64,
+    /// Those that succeeded.
+    pub operations: i64,
+}
+
+impl From<Rate> for [i64; 2] {
+    fn from(rate: Rate) -> Self {
+        [rate.t_ns, rate.operations]
+    }
 }
 
 /// A kernel counter that must agree with a stressor's own count.

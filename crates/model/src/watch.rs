@@ -38,8 +38,24 @@ pub struct WatchedTask {
     pub policy: String,
     /// Whether it was there before recording began.
     pub before: bool,
-    /// Number and first argument of the system call it was in before recording began.
-    pub syscall: Option<[u64; 2]>,
+    /// The system call it was in before recording began.
+    pub syscall: Option<InCall>,
+}
+
+/// A system call that a thread is in. Stored as an array of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[u64; 2]")]
+pub struct InCall {
+    /// Its number.
+    pub number: u64,
+    /// Its first argument.
+    pub argument: u64,
+}
+
+impl From<InCall> for [u64; 2] {
+    fn from(call: InCall) -> Self {
+        [call.number, call.argument]
+    }
 }
 
 /// What a descriptor stands for.

@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::run::{ProbeRecord, Run};
 use model::sample::flag;
-use model::samples_file::{SampleColumns, read_all_columns};
+use model::samples_file::{OwnColumn, SampleColumns, read_all_columns};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -89,7 +89,7 @@ fn none(dir: &Path, run: &Run, wanted: &Wanted) -> Wrong {
 /// The columns of the probes' own, in the order in which they come.
 fn own_columns(files: &[(&ProbeRecord, SampleColumns)]) -> Vec<String> {
     let mut own: Vec<String> = Vec::new();
-    for (name, _) in files.iter().flat_map(|(_, columns)| &columns.more) {
+    for OwnColumn { name, .. } in files.iter().flat_map(|(_, columns)| &columns.more) {
         if !own.contains(name) {
             own.push(name.clone());
         }
@@ -116,7 +116,8 @@ fn schema(run: &Run, files: &[(&ProbeRecord, SampleColumns)], own: &[String], mi
     let mut fields: Vec<Field> =
         common.into_iter().map(|(name, kind)| Field::new(name, kind, false)).collect();
     for name in own {
-        let everywhere = files.iter().all(|(_, columns)| columns.more.iter().any(|(known, _)| known == name));
+        let everywhere =
+            files.iter().all(|(_, columns)| columns.more.iter().any(|known| known.name == *name));
         fields.push(Field::new(name, DataType::Int64, !everywhere));
     }
     let about = json!({
@@ -138,7 +139,11 @@ fn counted(columns: SampleColumns) -> SampleColumns {
         seq: keep(columns.seq, &kept),
         missed: keep(columns.missed, &kept),
         flags: keep(columns.flags, &kept),
-        more: columns.more.into_iter().map(|(name, values)| (name, keep(values, &kept))).collect(),
+        more: columns
+            .more
+            .into_iter()
+            .map(|own| OwnColumn { values: keep(own.values, &kept), ..own })
+            .collect(),
         meta: columns.meta,
     }
 }
@@ -154,7 +159,8 @@ fn batch(
     own: &[String],
 ) -> Answer<RecordBatch> {
     let rows = columns.t_ns.len();
-    let mut more: BTreeMap<String, Vec<i64>> = columns.more.into_iter().collect();
+    let mut more: BTreeMap<String, Vec<i64>> =
+        columns.more.into_iter().map(|own| (own.name, own.values)).collect();
     let mut all: Vec<ArrayRef> = vec![
         Arc::new(word(record.probe().name(), rows)?),
         Arc::new(word(&record.phase, rows)?),

@@ -3,7 +3,7 @@
 //! Processes come and go while they are looked at: what is gone is left out, never an error.
 
 use model::Cpus;
-use model::watch::{Descriptor, WatchedTask};
+use model::watch::{Descriptor, InCall, WatchedTask};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub struct Tasks {
     /// By thread id.
     pub tasks: BTreeMap<i32, WatchedTask>,
     /// By process and number.
-    pub descriptors: BTreeMap<(i32, u64), Descriptor>,
+    descriptors: BTreeMap<(i32, u64), Descriptor>,
     /// Processes all of whose threads belong to the program.
     whole: BTreeSet<i32>,
     /// Whether recording has begun: who is new from then on was not there before.
@@ -26,6 +26,11 @@ pub struct Tasks {
 }
 
 impl Tasks {
+    /// What descriptors stood for when they were last seen, by process and number.
+    pub fn descriptors(&self) -> impl Iterator<Item = &Descriptor> {
+        self.descriptors.values()
+    }
+
     /// The threads of a process and of its children.
     pub fn of_process(pid: i32) -> Result<Self, Error> {
         let mut tasks = Self { whole: BTreeSet::from([pid]), ..Self::default() };
@@ -156,11 +161,11 @@ fn policy_text(policy: &str, priority: &str) -> String {
 }
 
 /// Number and first argument from `/proc/PID/task/TID/syscall`: `running`, or a number, six arguments and two addresses.
-fn parse_syscall(text: &str) -> Option<[u64; 2]> {
+fn parse_syscall(text: &str) -> Option<InCall> {
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
     let argument = words.next()?.strip_prefix("0x")?;
-    Some([number, u64::from_str_radix(argument, 16).ok()?])
+    Some(InCall { number, argument: u64::from_str_radix(argument, 16).ok()? })
 }
 
 #[cfg(test)]
@@ -169,7 +174,8 @@ mod tests {
 
     #[test]
     fn the_call_a_thread_sleeps_in_is_read() {
-        assert_eq!(parse_syscall("202 0x7ffd0 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n"), Some([202, 0x7ffd0]));
+        let futex = InCall { number: 202, argument: 0x7ffd0 };
+        assert_eq!(parse_syscall("202 0x7ffd0 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n"), Some(futex));
         assert_eq!((parse_syscall("running\n"), parse_syscall("-1 0x7ffe 0x7f00\n")), (None, None));
         assert_eq!(policy_text("1", "80"), "SCHED_FIFO 80");
     }

@@ -32,7 +32,7 @@ pub(crate) fn remarks(clocks: &Clocks, facts: &ClocksRecord) -> Vec<String> {
     let source = facts.source.as_deref().unwrap_or("unknown");
     let sources = if facts.sources.is_empty() { "unknown".to_owned() } else { facts.sources.join(" ") };
     sentences.push(format!("clock source {source}, of {sources}"));
-    sentences.extend(facts.ntp.as_ref().map(|[before, after]| time_keeping(before, after)));
+    sentences.extend(facts.ntp.as_ref().map(|ntp| time_keeping(&ntp.before, &ntp.after)));
     sentences
 }
 

@@ -13,6 +13,7 @@ pub use over_time::OverTime;
 
 use attribution::Error;
 use model::run::ProbeRecord;
+use model::samples_file::OwnColumn;
 use model::{Cpus, Sample};
 use serde::{Deserialize, Serialize};
 use stats::peaks::{Peaks, peaks};
@@ -38,11 +39,7 @@ pub struct Process {
 const DRAWN: u32 = 8;
 
 /// The results of one file of a periodic probe.
-pub fn process(
-    record: &ProbeRecord,
-    samples: &[Sample],
-    columns: &[(String, Vec<i64>)],
-) -> Result<Process, Error> {
+pub fn process(record: &ProbeRecord, samples: &[Sample], columns: &[OwnColumn]) -> Result<Process, Error> {
     let period_ns = record.period_ns().unwrap_or(0);
     let rows = rows(samples, columns);
     let missing =
@@ -135,9 +132,9 @@ const COUNTER: &str = "counter_";
 
 /// The jobs that count, of one file with its columns (`wake_ns`, `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `counter_*`). None where a column is
 /// missing or short: the file is not of a periodic probe.
-fn rows(samples: &[Sample], columns: &[(String, Vec<i64>)]) -> Option<Vec<Row>> {
+fn rows(samples: &[Sample], columns: &[OwnColumn]) -> Option<Vec<Row>> {
     let column = |name: &str| {
-        let (_, values) = columns.iter().find(|(found, _)| found == name)?;
+        let OwnColumn { values, .. } = columns.iter().find(|found| found.name == name)?;
         (values.len() == samples.len()).then_some(values)
     };
     let (wake, start, end) = (column("wake_ns")?, column("start_ns")?, column("end_ns")?);
@@ -162,9 +159,9 @@ fn rows(samples: &[Sample], columns: &[(String, Vec<i64>)]) -> Option<Vec<Row>> 
 }
 
 /// Their results. Columns of counters that are short are left out.
-fn conclude(rows: &[Row], samples: &[Sample], columns: &[(String, Vec<i64>)], period_ns: u64) -> Jobs {
+fn conclude(rows: &[Row], samples: &[Sample], columns: &[OwnColumn], period_ns: u64) -> Jobs {
     let figure = |value: fn(&Row) -> i64| Figure::of(&rows.iter().map(value).collect::<Vec<_>>(), 0);
-    let counters = columns.iter().filter_map(|(name, values)| {
+    let counters = columns.iter().filter_map(|OwnColumn { name, values }| {
         let name = name.strip_prefix(COUNTER)?;
         let counted = samples.iter().zip(values).filter(|(sample, _)| sample.counts());
         let (good, refused): (Vec<i64>, Vec<i64>) =
@@ -218,7 +215,8 @@ mod tests {
         let sample =
             |seq: u64, flags| Sample { t_ns: seq as i64 * 1000, value_ns: 600, seq, missed: 0, flags };
         let samples = [sample(0, flag::FIRST), sample(1, 0), sample(2, 0), sample(3, 0)];
-        let column = |name: &str, values: [i64; 4]| (name.to_owned(), values.to_vec());
+        let column =
+            |name: &str, values: [i64; 4]| OwnColumn { name: name.to_owned(), values: values.to_vec() };
         let columns = [
             column("wake_ns", [0, 1_010, 2_020, 3_030]),
             column("start_ns", [0, 1_100, 2_100, 3_100]),
@@ -245,7 +243,7 @@ mod tests {
         let later = ProbeRecord { thread: DRAWN, ..record.clone() };
         assert!(process(&later, &samples, &columns).unwrap().over_time.is_none());
         assert!(process(&record, &samples, &columns[1..]).is_err());
-        let empty = columns.map(|(name, _)| (name, Vec::new()));
+        let empty = columns.map(|column| OwnColumn { values: Vec::new(), ..column });
         assert!(process(&record, &[], &empty).unwrap().jobs.drift.is_none());
     }
 }

@@ -198,7 +198,7 @@ fn text(args: &PersistArgs, plan: &Plan, line: &Writing, all: &Persistence) -> S
         lines.push("  the kernel command line needs no change".to_owned());
     }
     let boot = line.files.iter().map(|file| (&file.path, String::from_utf8_lossy(&file.after).into_owned()));
-    let rest = all.files.iter().map(|(file, text)| (file, text.clone()));
+    let rest = all.files.iter().map(|one| (&one.path, one.text.clone()));
     for (file, text) in boot.chain(rest) {
         if args.print {
             lines.push(format!("/{file}\n{}", text.trim_end()));
@@ -206,7 +206,7 @@ fn text(args: &PersistArgs, plan: &Plan, line: &Writing, all: &Persistence) -> S
             lines.push(format!("written: /{file}"));
         }
     }
-    lines.extend(all.links.iter().map(|(link, to)| format!("linked: /{link} to {to}")));
+    lines.extend(all.links.iter().map(|link| format!("linked: /{} to {}", link.path, link.to)));
     let commands = line.commands.iter().chain(&all.commands);
     let run = if args.root.is_some() { "run on the machine" } else { "run" };
     lines.extend(commands.map(|command| format!("{run}: {}", command.join(" "))));
@@ -218,7 +218,7 @@ fn text(args: &PersistArgs, plan: &Plan, line: &Writing, all: &Persistence) -> S
 fn answer(plan: &Plan, line: &Writing, all: &Persistence) -> serde_json::Value {
     let boot = line.files.iter().map(|file| (&file.path, String::from_utf8_lossy(&file.after).into_owned()));
     let files: Vec<_> = boot
-        .chain(all.files.iter().map(|(file, text)| (file, text.clone())))
+        .chain(all.files.iter().map(|one| (&one.path, one.text.clone())))
         .map(|(file, text)| serde_json::json!({ "path": format!("/{file}"), "text": text }))
         .collect();
     let commands: Vec<_> = line.commands.iter().chain(&all.commands).collect();

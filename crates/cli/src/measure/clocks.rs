@@ -201,7 +201,7 @@ fn object(outcome: &Outcome) -> anyhow::Result<Value> {
         "file": record.file,
         "interrupted": outcome.interrupted,
         "clocksource": facts.map(|facts| json!({ "current": facts.source, "available": facts.sources })),
-        "ntp": facts.and_then(|facts| facts.ntp.as_ref()).map(|[before, after]| json!({ "before": before, "after": after })),
+        "ntp": facts.and_then(|facts| facts.ntp.as_ref()),
         "clocks": clocks.collect::<Vec<_>>(),
         "counter": analysis.counter,
         "core_offsets": facts.map(|facts| &facts.core_offsets),

@@ -257,7 +257,7 @@ fn watch(
         asked: target.asked.clone(),
         arch: std::env::consts::ARCH.to_owned(),
         tasks: target.tasks.tasks.values().cloned().collect(),
-        descriptors: target.tasks.descriptors.values().cloned().collect(),
+        descriptors: target.tasks.descriptors().cloned().collect(),
         command,
     };
     store::write_json(&output.dir.join(FILE), &facts)?;

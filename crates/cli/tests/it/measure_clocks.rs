@@ -17,9 +17,9 @@ fn every_clock_has_a_rate_and_every_pair_is_stored() {
     let columns = samples_file::read_columns(&file).unwrap();
     let rows = |name: &str| {
         let code = codes.iter().position(|one| one == name).unwrap() as i64;
-        columns[0].1.iter().filter(|found| **found == code).count()
+        columns[0].values.iter().filter(|found| **found == code).count()
     };
-    assert_eq!(columns[0].0, "clock");
+    assert_eq!(columns[0].name, "clock");
     let listed = answer["clocks"].as_array().unwrap();
     let names: Vec<_> = listed.iter().map(|one| one["clock"].as_str().unwrap()).collect();
     assert!(names.starts_with(&["CLOCK_MONOTONIC_RAW", "CLOCK_REALTIME", "CLOCK_TAI", "CLOCK_BOOTTIME"]));

@@ -26,7 +26,7 @@ fn accounts_balance(run: &Path, answer: &Value) {
         assert_eq!(outputs("outputs_wrong"), 0, "{record}");
         let file = run.join(record["file"].as_str().unwrap());
         let columns = samples_file::read_columns(&file).unwrap();
-        let column = |name: &str| &columns.iter().find(|(found, _)| found == name).unwrap().1;
+        let column = |name: &str| &columns.iter().find(|one| one.name == name).unwrap().values;
         let (wake, start, end) = (column("wake_ns"), column("start_ns"), column("end_ns"));
         for (row, sample) in samples.iter().enumerate() {
             assert!(wake[row] <= start[row] && start[row] <= end[row]);
@@ -102,7 +102,7 @@ fn under_deadline_the_response_counts_from_the_kernel_s_release() {
     let (meta, samples) = samples_file::read(&file).unwrap();
     assert_eq!(meta.clock, "scheduler");
     let columns = samples_file::read_columns(&file).unwrap();
-    let wakes = &columns.iter().find(|(name, _)| name == "wake_ns").unwrap().1;
+    let wakes = &columns.iter().find(|one| one.name == "wake_ns").unwrap().values;
     // No job runs before its release. Releases are one period apart, except where the kernel began
     // a new sequence.
     assert!(samples.iter().zip(wakes).all(|(sample, wake)| wake - sample.t_ns > -100_000));

@@ -26,12 +26,12 @@ fn every_release_is_accounted_for_and_every_job_is_whole() {
             let samples = releases_balance(&place.path("run"), &thread["record"]);
             let file = place.path("run").join(thread["record"]["file"].as_str().unwrap());
             let columns = samples_file::read_columns(&file).unwrap();
-            let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
             assert_eq!(names, ["start_ns", "end_ns", "cpu_ns", "preemptions"]);
             assert_eq!(samples.len() as u64, number("served"));
             let cost = task["task"]["cost_ns"].as_i64().unwrap();
             for (row, sample) in samples.iter().enumerate() {
-                let [start, end, cpu] = [0, 1, 2].map(|column: usize| columns[column].1[row]);
+                let [start, end, cpu] = [0, 1, 2].map(|column: usize| columns[column].values[row]);
                 assert!(sample.t_ns <= start && start < end && sample.value_ns == end - sample.t_ns);
                 assert!(burn == "slots" || cpu >= cost, "{cpu} of {cost} ns");
                 assert!(burn == "cputime" || end - start >= cost);

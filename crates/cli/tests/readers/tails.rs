@@ -118,7 +118,7 @@ fn read_run(dir: &Path, samples: &Path) -> Outcome {
     let (meta, rows) = samples_file::read(samples).expect("what has a record is readable");
     assert_eq!((meta.cpu, rows.len() as u64), (meta.cpu, record.samples));
     if let Ok(columns) = samples_file::read_all_columns(samples) {
-        assert!(columns.more.iter().all(|(_, values)| values.len() == rows.len()));
+        assert!(columns.more.iter().all(|own| own.values.len() == rows.len()));
     }
     Outcome::Whole
 }

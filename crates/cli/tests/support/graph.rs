@@ -19,10 +19,10 @@ pub(crate) fn assert_balanced(run: &Path, answer: &Value) {
         let file = run.join(probe["file"].as_str().unwrap());
         let samples = samples_file::read(&file).unwrap().1;
         let columns = samples_file::read_columns(&file).unwrap();
-        let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["edge", "size", "number", "sent_ns"]);
         for (row, sample) in samples.iter().enumerate() {
-            let [edge, size, number, sent_ns] = [0, 1, 2, 3].map(|column: usize| columns[column].1[row]);
+            let [edge, size, number, sent_ns] = [0, 1, 2, 3].map(|column: usize| columns[column].values[row]);
             let declared = &edges[edge as usize];
             assert_eq!(size as u64, count(declared, "bytes"));
             assert!((number as u64) < count(&declared["account"], "sent"));

@@ -82,8 +82,19 @@ mod tests {
                 earlier.len() != now.len() || earlier.iter().zip(now).any(|(one, other)| differs(one, other))
             }
             (Value::Array(earlier), Value::Object(now)) => {
-                let keys =
-                    ["t0_ns", "t1_ns", "minor", "major", "voluntary", "involuntary", "min", "median", "max"];
+                let keys = [
+                    "t0_ns",
+                    "t1_ns",
+                    "minor",
+                    "major",
+                    "voluntary",
+                    "involuntary",
+                    "min",
+                    "median",
+                    "max",
+                    "before",
+                    "after",
+                ];
                 let named: Vec<_> = keys.iter().filter_map(|key| now.get(*key)).collect();
                 named != earlier.iter().collect::<Vec<_>>()
             }

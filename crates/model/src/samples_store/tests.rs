@@ -60,7 +60,7 @@ fn whatever_was_handed_over_is_read_before_the_file_has_its_end() {
         let columns = read_all_columns(&copy.path().join("s.parquet")).unwrap();
         assert_eq!((columns.meta, columns.more.len()), (opening().meta, 1));
         assert_eq!(columns.seq, (0..upto).collect::<Vec<_>>());
-        assert_eq!(columns.more[0].1, (0..upto as i64).collect::<Vec<_>>());
+        assert_eq!(columns.more[0].values, (0..upto as i64).collect::<Vec<_>>());
         assert_eq!(columns.value_ns, (0..upto).map(|seq| row(seq).value_ns).collect::<Vec<_>>());
     }
     assert_eq!(store.finish(&opening().meta).unwrap(), written);

@@ -184,7 +184,9 @@ fn conditions(document: &Document, probe: ProbeKind) -> String {
     let mut parts = vec![policies.join(" / ")];
     let first = records.clone().next();
     parts.extend(
-        first.and_then(|r| r.period_ns()).map(|period| format!("period {}", format::ns(period as i64))),
+        first
+            .and_then(model::run::ProbeRecord::period_ns)
+            .map(|period| format!("period {}", format::ns(period as i64))),
     );
     parts.extend(
         first

@@ -45,7 +45,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         decode::Decoder::of(&file, &catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
     let mut decoder = Decoder::new(file.formats(), file.symbols()?, &mut spans.tasks_mut().labels);
     let (before, later): (Vec<_>, Vec<_>) = record.tasks.iter().partition(|task| task.before);
-    let tasks = before.into_iter().map(|task| (task.tid, task.syscall));
+    let tasks = before.into_iter().map(|task| (task.tid, task.syscall.map(Into::into)));
     let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks).following(Follow::Made);
     watch.expect(later.into_iter().map(|task| task.tid));
     watch.recorded_on(&run.measured_cpus);
