@@ -3,11 +3,11 @@
 //! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`),
 //! `perf_event_open(2)` (`event_source`).
 
-use super::probe::{InForce, Scene, rcu_offload};
+use super::probe::{Scene, rcu_offload};
 use boot::{Kernel, list};
 use machine::{Root, parameters, same_name};
+use model::Machine;
 use model::booted::{Booted, Parameter};
-use model::{Cpus, Machine};
 
 /// Where the kernel lists what counts events.
 const COUNTERS: &str = "sys/bus/event_source/devices";
@@ -34,12 +34,8 @@ pub fn booted(root: &Root, machine: &Machine) -> Booted {
     Booted {
         ignored: ignored(root, &scene, &parameters),
         parameters,
-        offloaded: match rcu_offload(&scene) {
-            InForce::Set(cpus) => Ok(cpus),
-            InForce::Absent => Ok(Cpus::default()),
-            InForce::Unknown(reason) => Err(reason),
-        },
-        irq_default: root.maybe("proc/irq/default_smp_affinity").and_then(|mask| Cpus::parse_hex(&mask).ok()),
+        offloaded: rcu_offload(&scene).map_err(|error| error.to_string()),
+        irq_default: root.mask("proc/irq/default_smp_affinity"),
         pmu: root.names(COUNTERS).into_iter().find(|name| is_of_cores(name)),
     }
 }
@@ -57,7 +53,7 @@ fn ignored(root: &Root, scene: &Scene, parameters: &[Parameter]) -> Vec<String> 
         (None, "nohz_full") => !root.has("sys/devices/system/cpu/nohz_full"),
         (None, _) => {
             let valid = |one: &Parameter| same_name(&one.name, name) && one.cpus.is_some();
-            let none = matches!(rcu_offload(scene), InForce::Set(cpus) if cpus.is_empty());
+            let none = rcu_offload(scene).is_ok_and(|cpus| cpus.is_empty());
             none && parameters.iter().any(valid)
         }
     };

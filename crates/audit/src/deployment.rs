@@ -7,7 +7,7 @@ use super::catalogue::Catalogue;
 use super::plan::{Request, plan};
 use super::purpose::Purpose;
 use super::smt;
-use machine::Root;
+use machine::{Root, SMT_CONTROL, cpuidle_states};
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
 use model::{Cpus, Error, Machine};
 
@@ -67,7 +67,7 @@ pub fn deploy(
     }
     let mut steps = Vec::new();
     let idle = idle_steps(root, &kept, deployment.c_states);
-    if idle.is_empty() && root.glob("sys/devices/system/cpu/cpu*/cpuidle/state*").is_empty() {
+    if idle.is_empty() && topology.online.iter().all(|cpu| cpuidle_states(root, cpu).is_empty()) {
         not_applicable.push("the kernel drives no C-states here".to_owned());
     } else {
         steps.extend(idle);
@@ -121,7 +121,7 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
             format!("the kernel was booted with {isolated} isolated, which only another boot can end");
         left.push(Left { mechanism: "isolcpus".to_owned(), reason });
     }
-    if root.maybe(smt::CONTROL).is_some_and(|control| control == "forceoff") {
+    if root.maybe(SMT_CONTROL).is_some_and(|control| control == "forceoff") {
         let reason = "SMT was switched off for good at boot".to_owned();
         left.push(Left { mechanism: smt::ID.to_owned(), reason });
     }
@@ -144,15 +144,12 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
 /// Opens or closes every idle state but the first, which is a busy wait where there is one (its latency is 0).
 fn idle_steps(root: &Root, cpus: &Cpus, open: bool) -> Vec<Step> {
     let wanted = if open { "0" } else { "1" };
-    let states =
-        cpus.iter().flat_map(|cpu| root.glob(&format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state*")));
+    let states = cpus.iter().flat_map(|cpu| cpuidle_states(root, cpu));
     states
-        .filter(|state| root.number::<u64>(&format!("{state}/latency")).is_some_and(|latency| latency > 0))
+        .filter(|state| state.exit_latency_us.is_some_and(|latency| latency > 0))
         .filter_map(|state| {
-            let file = format!("{state}/disable");
-            let old = root.maybe(&file)?;
-            (old != wanted)
-                .then(|| step("idle-states", StepKind::File, &format!("/{file}"), Some(&old), wanted))
+            let (file, old) = (format!("/{}/disable", state.folder), state.disable?);
+            (old != wanted).then(|| step("idle-states", StepKind::File, &file, Some(&old), wanted))
         })
         .collect()
 }
@@ -211,7 +208,7 @@ mod tests {
     fn files() -> Vec<(String, String)> {
         let mut files = vec![
             ("sys/devices/system/cpu/online".to_owned(), "0-7".to_owned()),
-            (smt::CONTROL.to_owned(), "on".to_owned()),
+            (SMT_CONTROL.to_owned(), "on".to_owned()),
             ("dev/cpu_dma_latency".to_owned(), String::new()),
         ];
         for cpu in 0..8 {
@@ -284,7 +281,7 @@ mod tests {
 
     #[test]
     fn siblings_go_by_one_switch_and_single_keeps_cpu_0() {
-        assert_eq!(targets(&deployed("M"), "smt-control"), [format!("/{} off", smt::CONTROL)]);
+        assert_eq!(targets(&deployed("M"), "smt-control"), [format!("/{SMT_CONTROL} off")]);
         let single = deployed("Single");
         assert_eq!(targets(&single, "smt-control").len(), 7);
         assert_eq!((single.measure, single.plan.housekeeping.to_string()), (0, "0".to_owned()));

@@ -14,21 +14,6 @@ use model::plan::Step;
 use model::{Cpus, Error, Finding, FindingState, Machine};
 use std::collections::BTreeMap;
 
-/// What the probes of idle states read.
-const IDLE: [&str; 4] = [
-    "sys/devices/system/cpu/cpuidle/current_driver",
-    "sys/devices/system/cpu/cpu*/cpuidle/state*/name",
-    "sys/devices/system/cpu/cpu*/cpuidle/state*/latency",
-    "sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
-];
-
-/// Where devices show their memory node.
-const DEVICES: [&str; 3] = [
-    "sys/class/net/*/device/numa_node",
-    "sys/block/*/device/numa_node",
-    "sys/block/*/device/device/numa_node",
-];
-
 /// What an audit comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
@@ -119,21 +104,11 @@ impl Catalogue {
                 | Probe::Listing { paths } => {
                     wanted.files.extend(paths.iter().map(|path| path.replace("{cpu}", "*")));
                 }
-                Probe::IdleStates {} | Probe::IdleDriver {} => wanted.files.extend(IDLE.map(str::to_owned)),
-                Probe::Resctrl {} => {
-                    wanted.files.extend(
-                        ["cpus_list", "schemata", "*/cpus_list", "*/schemata"]
-                            .map(|file| format!("sys/fs/resctrl/{file}")),
-                    );
-                }
                 Probe::CpusetMems {} => {
                     wanted.files.extend(
                         ["*/cpuset.mems", "*/*/cpuset.mems"].map(|file| format!("{{cgroup2}}/{file}")),
                     );
                 }
-                Probe::CpuManager {} => wanted.files.push(machine::KUBELET.to_owned()),
-                Probe::SchedDomains {} => wanted.files.push("proc/schedstat".to_owned()),
-                Probe::DeviceNodes {} => wanted.files.extend(DEVICES.map(str::to_owned)),
                 Probe::Units { units } => {
                     let places = ["etc/systemd/system", "usr/lib/systemd/system"];
                     wanted.names.extend(

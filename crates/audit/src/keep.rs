@@ -3,7 +3,7 @@
 //! that a thread which starts later is known too.
 
 use super::placed::{Placed, Started};
-use machine::{Irq, KernelThread, Policy, Root, UserThread, lineage, user_thread, wildcard};
+use machine::{Irq, KernelThread, Policy, Root, UserThread, lineage, memberships, process, thread, wildcard};
 use model::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +16,23 @@ const NAME: usize = 15;
 pub enum Keep {
     /// A process with its threads and what it starts, or one thread; no start until [`Keep::found`]
     /// has looked for it.
-    Process(u32, Option<u64>),
+    Process {
+        /// Its number.
+        pid: u32,
+        /// When it started, in clock ticks since boot.
+        start: Option<u64>,
+    },
     /// Threads of this name, and processes of it with all their threads; `*` stands for any part.
     Name(String),
     /// What runs in this control group or below.
     Group(String),
     /// Threads of these policies.
-    Policies(String, Vec<Policy>),
+    Policies {
+        /// As the user named them.
+        name: String,
+        /// The policies.
+        policies: Vec<Policy>,
+    },
     /// An interrupt.
     Interrupt(u32),
     /// Interrupts with a handler of this name; `*` stands for any part.
@@ -46,22 +56,26 @@ impl FromStr for Keep {
             "pid" => match rest.split_once('-') {
                 Some((pid, start)) => {
                     let known = number(pid).zip(start.parse().ok());
-                    known.map(|(pid, start)| Self::Process(pid, Some(start))).ok_or_else(bad)
+                    known.map(|(pid, start)| Self::Process { pid, start: Some(start) }).ok_or_else(bad)
                 }
-                None => number(rest).map(|pid| Self::Process(pid, None)).ok_or_else(bad),
+                None => number(rest).map(|pid| Self::Process { pid, start: None }).ok_or_else(bad),
             },
             "irq" => Ok(rest.parse().map_or_else(|_| Self::InterruptName(rest.to_owned()), Self::Interrupt)),
             "policy" if rest == "realtime" => {
-                Ok(Self::Policies(rest.to_owned(), vec![Policy::Fifo, Policy::Rr, Policy::Deadline]))
+                let policies = vec![Policy::Fifo, Policy::Rr, Policy::Deadline];
+                Ok(Self::Policies { name: rest.to_owned(), policies })
             }
             "policy" => {
-                let policy = Policy::of_name(rest).ok_or_else(bad)?;
-                Ok(Self::Policies(rest.to_owned(), vec![policy]))
+                let policies = vec![Policy::of_name(rest).ok_or_else(bad)?];
+                Ok(Self::Policies { name: rest.to_owned(), policies })
             }
             "cgroup" => group(rest).ok_or_else(bad),
             "comm" => Ok(Self::Name(rest.to_owned())),
             _ if text.starts_with('/') => group(text).ok_or_else(bad),
-            _ => Ok(number(text).map_or_else(|| Self::Name(text.to_owned()), |pid| Self::Process(pid, None))),
+            _ => {
+                let name = || Self::Name(text.to_owned());
+                Ok(number(text).map_or_else(name, |pid| Self::Process { pid, start: None }))
+            }
         }
     }
 }
@@ -75,11 +89,11 @@ fn group(path: &str) -> Option<Keep> {
 impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Process(pid, None) => write!(f, "pid:{pid}"),
-            Self::Process(pid, Some(start)) => write!(f, "pid:{pid}-{start}"),
+            Self::Process { pid, start: None } => write!(f, "pid:{pid}"),
+            Self::Process { pid, start: Some(start) } => write!(f, "pid:{pid}-{start}"),
             Self::Name(name) => write!(f, "comm:{name}"),
             Self::Group(path) => write!(f, "cgroup:{path}"),
-            Self::Policies(name, _) => write!(f, "policy:{name}"),
+            Self::Policies { name, .. } => write!(f, "policy:{name}"),
             Self::Interrupt(number) => write!(f, "irq:{number}"),
             Self::InterruptName(name) => write!(f, "irq:{name}"),
         }
@@ -90,23 +104,24 @@ impl Keep {
     /// The same with the process that has the number now: another one may have it later. Error:
     /// there is none.
     pub fn found(self, root: &Root) -> Result<Self, Error> {
-        let Self::Process(pid, None) = self else { return Ok(self) };
-        let start = lineage(root, pid).map(|line| line.start).or_else(|| captured_thread(root, pid));
+        let Self::Process { pid, start: None } = self else { return Ok(self) };
+        let captured = || thread(root, pid).map(|thread| thread.start);
+        let start = lineage(root, pid).map(|line| line.start).or_else(captured);
         let start = start.ok_or_else(|| {
             Error::invalid("--keep", format!("no process or thread has the number {pid}"), "one that runs")
         })?;
-        Ok(Self::Process(pid, Some(start)))
+        Ok(Self::Process { pid, start: Some(start) })
     }
 
     /// Whether it outlives the process it is given to.
     pub fn is_lasting(&self) -> bool {
-        !matches!(self, Self::Process(..))
+        !matches!(self, Self::Process { .. })
     }
 
     /// Whether it is about a thread of this process.
     pub(super) fn has_thread(&self, root: &Root, thread: &UserThread) -> bool {
         match self {
-            Self::Process(pid, start) => {
+            Self::Process { pid, start } => {
                 let start = start.unwrap_or_default();
                 (thread.tid, thread.start) == (*pid, start)
                     || i32::try_from(*pid)
@@ -114,10 +129,10 @@ impl Keep {
             }
             Self::Name(name) => is_named(name, &thread.name) || is_named(name, &process_name(root, thread)),
             Self::Group(path) => {
-                let groups = root.maybe(&format!("proc/{}/cgroup", thread.pid)).unwrap_or_default();
-                groups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|own| is_below(own, path))
+                let groups = memberships(root, thread.pid).unwrap_or_default();
+                groups.iter().any(|own| is_below(&own.path, path))
             }
-            Self::Policies(_, policies) => policies.contains(&thread.policy),
+            Self::Policies { policies, .. } => policies.contains(&thread.policy),
             Self::Interrupt(_) | Self::InterruptName(_) => false,
         }
     }
@@ -126,14 +141,14 @@ impl Keep {
     pub(super) fn has_kernel_thread(&self, thread: &KernelThread) -> bool {
         let of_interrupt = || thread.name.strip_prefix("irq/")?.split_once('-');
         match self {
-            Self::Process(pid, start) => thread.pid == *pid && Some(thread.start) == *start,
+            Self::Process { pid, start } => thread.pid == *pid && Some(thread.start) == *start,
             Self::Name(name) => is_named(name, &thread.name),
             Self::Interrupt(number) => of_interrupt().is_some_and(|(own, _)| own.parse() == Ok(*number)),
             // The kernel cuts the handler's name to what room is left.
             Self::InterruptName(name) => of_interrupt().is_some_and(|(_, own)| {
                 wildcard(name, own) || (thread.name.len() == NAME && name.starts_with(own))
             }),
-            Self::Group(_) | Self::Policies(..) => false,
+            Self::Group(_) | Self::Policies { .. } => false,
         }
     }
 
@@ -147,14 +162,6 @@ impl Keep {
     }
 }
 
-/// When a thread of a captured machine started, which has no threads but the first under their own
-/// number.
-fn captured_thread(root: &Root, tid: u32) -> Option<u64> {
-    let file = root.glob(&format!("proc/*/task/{tid}/stat")).into_iter().next()?;
-    let pid = file.split('/').nth(1)?.parse().ok()?;
-    Some(user_thread(root, pid, tid)?.start)
-}
-
 fn is_named(name: &str, own: &str) -> bool {
     let cut = || name.len() > NAME && !name.contains('*') && name.get(..NAME) == Some(own);
     wildcard(name, own) || cut()
@@ -164,9 +171,7 @@ fn process_name(root: &Root, thread: &UserThread) -> String {
     if thread.tid == thread.pid {
         return thread.name.clone();
     }
-    let stat = root.maybe(&format!("proc/{}/stat", thread.pid)).unwrap_or_default();
-    let name = stat.rsplit_once(')').and_then(|(head, _)| Some(head.split_once('(')?.1.to_owned()));
-    name.unwrap_or_default()
+    process(root, thread.pid).map(|process| process.name).unwrap_or_default()
 }
 
 fn is_below(own: &str, path: &str) -> bool {
@@ -244,7 +249,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(Keep::Process(8, Some(5)).has_thread(&root, &worker), "the thread alone");
+        assert!(keep("pid:8-5").has_thread(&root, &worker), "the thread alone");
         assert!(keep("99").found(&root).unwrap_err().to_string().contains("no process or thread"));
         assert!(is_named("a-name-of-twenty-bytes", "a-name-of-twent"));
     }
@@ -260,8 +265,16 @@ mod tests {
             movable: Some(true),
         };
         let name = "irq/30-eth0-rx-".to_owned();
-        let (movable, policy) = (true, Policy::Fifo);
-        let thread = KernelThread { pid: 50, name, start: 5, allowed: set, movable, policy, priority: 50 };
+        let thread = KernelThread {
+            pid: 50,
+            name,
+            start: 5,
+            allowed: set,
+            movable: true,
+            policy: Policy::Fifo,
+            priority: 50,
+            last: None,
+        };
         for (text, expected) in
             [("irq:30", true), ("irq:eth0-rx-0", true), ("irq:eth0*", true), ("irq:3", false)]
         {

@@ -47,7 +47,7 @@ pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     known(catalogue, request)?;
     // Siblings that go offline are no part of what is planned for the rest.
     match catalogue.get(smt::ID).filter(|_| request.with.iter().any(|id| id == smt::ID)) {
-        Some(control) if root.maybe(smt::CONTROL).as_deref() == Some("on") => {
+        Some(control) if root.maybe(machine::SMT_CONTROL).as_deref() == Some("on") => {
             without_siblings(root, machine, catalogue, request, control)
         }
         _ => plan_for(root, machine, catalogue, request),

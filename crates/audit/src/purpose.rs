@@ -3,7 +3,7 @@
 
 use super::keep::Keep;
 use super::placed::Placed;
-use machine::{Irq, KernelThread, Root, UserThread, kernel_thread, leader, user_thread};
+use machine::{Irq, KernelThread, Root, UserThread, kernel_thread, memberships, thread, user_thread};
 
 /// Those whom isolation leaves alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,8 +49,7 @@ impl Purpose {
         if let Some(thread) = kernel_thread(root, tid) {
             return self.keeps_kernel_thread(&thread);
         }
-        let found = leader(root, tid).and_then(|pid| user_thread(root, pid, tid));
-        found.is_some_and(|thread| self.has_thread(root, &thread))
+        thread(root, tid).is_some_and(|thread| self.has_thread(root, &thread))
     }
 }
 
@@ -60,8 +59,8 @@ fn has_ended(root: &Root, thread: &UserThread) -> bool {
 
 /// Whether a process is in the group made for the isolated CPUs.
 fn in_our_group(root: &Root, pid: u32) -> bool {
-    let groups = root.maybe(&format!("proc/{pid}/cgroup")).unwrap_or_default();
-    groups.lines().any(|line| line.split('/').any(|part| part == machine::OURS))
+    let groups = memberships(root, pid).unwrap_or_default();
+    groups.iter().any(|group| group.is_within(machine::OURS))
 }
 
 #[cfg(test)]

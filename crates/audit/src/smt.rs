@@ -7,15 +7,12 @@
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (smt/control); `kernel/cpu.c`, `cpuhp_smt_enable`: `on` brings
 //! every sibling online, those too that somebody had taken offline one by one.
 
-use machine::{Root, check_online, cores};
+use machine::{Root, SMT_CONTROL, check_online, cores};
 use model::plan::{Left, Step, StepKind};
 use model::{Cpus, Error, Machine};
 
 /// The mechanism.
 pub(super) const ID: &str = "smt-control";
-
-/// The switch.
-pub(super) const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 
 /// The first thread of each core that is online.
 pub(super) fn firsts(machine: &Machine) -> Cpus {
@@ -67,8 +64,8 @@ pub(super) fn steps(root: &Root, machine: &Machine, gone: &Cpus, why: &str, cost
         vec![step("cpu-hotplug-cycle", StepKind::Affinities, "all".to_owned(), None, "remembered")];
     let siblings = machine.topology.online.minus(&firsts(machine));
     let all_are_online = offline(machine).is_empty();
-    if *gone == siblings && all_are_online && root.maybe(CONTROL).as_deref() == Some("on") {
-        steps.push(step(ID, StepKind::File, format!("/{CONTROL}"), Some("on"), "off"));
+    if *gone == siblings && all_are_online && root.maybe(SMT_CONTROL).as_deref() == Some("on") {
+        steps.push(step(ID, StepKind::File, format!("/{SMT_CONTROL}"), Some("on"), "off"));
     } else {
         let file = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         steps.extend(gone.iter().map(|cpu| step(ID, StepKind::File, file(cpu), Some("1"), "0")));

@@ -3,7 +3,7 @@
 
 use super::narrow::Division;
 use super::purpose::Purpose;
-use machine::{KernelThread, Process, Root, UserThread, processes, user_threads};
+use machine::{KernelThread, Process, Root, UserThread, isolated_at_boot, processes, user_threads};
 use model::Cpus;
 use model::plan::{Step, StepKind};
 
@@ -61,7 +61,7 @@ fn user(
     isolated: &Cpus,
     purpose: &Purpose,
 ) -> (Vec<UserThread>, Vec<UserThread>) {
-    let apart = root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default().and(isolated);
+    let apart = isolated_at_boot(root).and(isolated);
     let meets = |thread: &UserThread| !thread.allowed.and(isolated).is_empty();
     user_threads(root, processes)
         .into_iter()

@@ -3,7 +3,7 @@
 //! kernel threads.
 
 use super::purpose::Purpose;
-use machine::{Root, UserThread, processes, user_threads};
+use machine::{Root, UserThread, group_of, processes, user_threads};
 use model::Cpus;
 
 /// Who is kept on the CPUs to isolate.
@@ -43,7 +43,7 @@ impl Tenants {
                 let roamer = threads.iter().find(|thread| !thread.allowed.is_subset(isolated));
                 tenants.processes.push(Tenant {
                     target: format!("{}/{}/{}", process.pid, process.start, process.name),
-                    group: group(root, process.pid),
+                    group: group_of(root, process.pid),
                     roamer: roamer.map(|thread| format!("{} {}", thread.tid, thread.name)),
                 });
             }
@@ -67,9 +67,4 @@ impl Tenants {
             "process {pid} {name} is kept, and a partition would confine its thread {thread} to these CPUs"
         ))
     }
-}
-
-fn group(root: &Root, pid: u32) -> Option<String> {
-    let groups = root.maybe(&format!("proc/{pid}/cgroup"))?;
-    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
 }

@@ -35,9 +35,6 @@ pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {
     selection.files.extend(fixes.files);
     selection.functions.extend(fixes.functions);
     selection.code = fixes.code;
-    let resources = machine::resources::selection();
-    selection.files.extend(resources.files);
-    selection.names.extend(resources.names);
     if args.list {
         for file in machine::planned(&root, &selection) {
             println!("/{}", file.trim_start_matches('/'));

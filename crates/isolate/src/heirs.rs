@@ -5,7 +5,7 @@
 use super::setting::Setting;
 use crate::head::Head;
 use journal::settings::{Settings, value};
-use machine::{Root, UserThread, processes, user_threads};
+use machine::{Root, UserThread, lineage, processes, user_threads};
 use model::Cpus;
 use model::plan::StepKind;
 use std::collections::BTreeMap;
@@ -87,8 +87,7 @@ fn inherited(
         if let Some(old) = of(at) {
             return Some(old);
         }
-        let status = root.maybe(&format!("proc/{at}/status"))?;
-        at = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+        at = u32::try_from(lineage(root, at)?.parent).ok()?;
         if at == 0 {
             break;
         }

@@ -8,60 +8,15 @@
 //! include serial numbers.
 
 use super::boot_log::{self, BOOT_LOG};
+use super::capture_files::{FILES, NAMES};
 use super::kernel_code::{CODE, CodeQuestions, kernel_code};
 use super::root::MODES;
-use super::{KUBELET, Root, mounts, partitions};
+use super::{KUBELET, Root, mounts, nodes, partitions};
 use crate::btf::{BTF, names_in};
 use model::Error;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-
-/// What `machine::read` and `machine::state` read, with `*` for any part of a name.
-const FILES: &[&str] = &[
-    "boot/config-*",
-    "proc/cmdline",
-    "proc/config.gz",
-    "proc/filesystems",
-    "proc/irq/*/effective_affinity_list",
-    "proc/irq/*/smp_affinity_list",
-    "proc/irq/default_smp_affinity",
-    "proc/mounts",
-    "proc/swaps",
-    "proc/sys/kernel/osrelease",
-    "proc/sys/kernel/sched_rt_period_us",
-    "proc/sys/kernel/sched_rt_runtime_us",
-    "proc/sys/kernel/tainted",
-    "proc/sys/kernel/version",
-    "sys/bus/pci/devices/*/config",
-    "sys/class/dmi/id/product_name",
-    "sys/class/dmi/id/sys_vendor",
-    "sys/devices/system/clocksource/clocksource0/available_clocksource",
-    "sys/devices/system/clocksource/clocksource0/current_clocksource",
-    "sys/devices/system/cpu/cpu*/cache/index*/level",
-    "sys/devices/system/cpu/cpu*/cache/index*/shared_cpu_list",
-    "sys/devices/system/cpu/cpu*/cache/index*/type",
-    "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
-    "sys/devices/system/cpu/cpu*/cpufreq/scaling_available_governors",
-    "sys/devices/system/cpu/cpu*/cpufreq/scaling_driver",
-    "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-    "sys/devices/system/cpu/cpu*/topology/core_id",
-    "sys/devices/system/cpu/cpu*/topology/physical_package_id",
-    "sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
-    "sys/devices/system/cpu/isolated",
-    "sys/devices/system/cpu/nohz_full",
-    "sys/devices/system/cpu/online",
-    "sys/devices/system/cpu/possible",
-    "sys/devices/system/cpu/present",
-    "sys/devices/system/cpu/smt/active",
-    "sys/devices/system/cpu/smt/control",
-    "sys/hypervisor/type",
-    "sys/kernel/irq/*/actions",
-    "sys/kernel/irq/*/chip_name",
-    "sys/kernel/irq/*/hwirq",
-    "sys/kernel/realtime",
-    "sys/kernel/security/lockdown",
-];
 
 /// Lines of `/proc/cpuinfo` and `/proc/meminfo` that are read; the rest is length and counters.
 const CPUINFO: &[&str] = &["processor", "model name", "flags", "CPU implementer", "CPU part"];
@@ -106,7 +61,8 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     for (file, wanted) in [("proc/cpuinfo", CPUINFO), ("proc/meminfo", MEMINFO)] {
         out.lines(root, file, file, wanted)?;
     }
-    for file in selection.names.iter().flat_map(|pattern| found(root, pattern)) {
+    let names = selection.names.iter().map(String::as_str).chain([NAMES]);
+    for file in names.flat_map(|pattern| found(root, pattern)) {
         let file = if root.at(&file).is_dir() { format!("{file}/.keep") } else { file };
         // One whose text is wanted too has been taken.
         if !destination.join(&file).exists() {
@@ -141,13 +97,6 @@ const PARAMETERS: &[&str] = &["isolcpus", "preempt", "pcie_aspm", "intel_idle.ma
 /// File systems of the kernel's own, which have neither a server nor a user.
 const FILE_SYSTEMS: &[&str] =
     &["cgroup", "cgroup2", "cpuset", "debugfs", "devtmpfs", "proc", "resctrl", "sysfs", "tmpfs", "tracefs"];
-/// Files of tuned in which the isolated cores of a profile are set.
-const TUNED: [&str; 4] = [
-    "etc/tuned/*-variables.conf",
-    "etc/tuned/*/tuned.conf",
-    "etc/tuned/profiles/*/tuned.conf",
-    "usr/lib/tuned/*/tuned.conf",
-];
 /// Where the configuration space of PCI proper ends.
 const PCI_BYTES: usize = 256;
 
@@ -236,11 +185,7 @@ fn mounted(text: &str) -> String {
 
 /// The files that a pattern names; `{debugfs}` and its like stand for where these are mounted.
 fn found(root: &Root, pattern: &str) -> Vec<String> {
-    let placed = match pattern.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-        Some((kind, rest)) => mounts::mounted_at(root, kind).map(|place| format!("{place}{rest}")),
-        None => Some(pattern.to_owned()),
-    };
-    placed.map(|pattern| root.glob(&pattern)).unwrap_or_default()
+    mounts::placed(root, pattern).map(|pattern| root.glob(&pattern)).unwrap_or_default()
 }
 
 /// The files whose text a capture would take, without those of processes.
@@ -250,13 +195,6 @@ pub fn planned(root: &Root, selection: &Selection) -> Vec<String> {
 
 fn files(root: &Root, selection: &Selection) -> Vec<String> {
     let own = FILES.iter().map(|file| (*file).to_owned());
-    let debugfs = mounts::debugfs(root).into_iter().flat_map(|at| {
-        ["irq/irqs/*", "sched/fair_server/cpu*/runtime", "sched/preempt"].map(|file| format!("{at}/{file}"))
-    });
-    let tracefs = mounts::tracefs(root).map(|at| format!("{at}/available_tracers"));
-    let cgroup = mounts::find(root, "cgroup2", "/sys/fs/cgroup")
-        .into_iter()
-        .flat_map(|at| ["cgroup.controllers", "cpuset.cpus.isolated"].map(|file| format!("{at}/{file}")));
     // The others' file shows the way to those below.
     let all = partitions::groups(root).into_iter().map(|group| format!("{group}/cpuset.cpus.partition"));
     let theirs = super::partitions(root).into_iter();
@@ -270,9 +208,7 @@ fn files(root: &Root, selection: &Selection) -> Vec<String> {
         let named = |deep: &String| names.clone().map(|name| format!("{deep}/{name}"));
         deep.iter().flat_map(named).collect::<Vec<_>>()
     });
-    let others = [KUBELET, "etc/tuned/active_profile"].into_iter().chain(TUNED).map(str::to_owned);
-    let patterns =
-        own.chain(debugfs).chain(tracefs).chain(cgroup).chain(groups).chain(version1).chain(others);
+    let patterns = own.chain(groups).chain(version1).chain(nodes::files());
     let patterns = patterns.chain(selection.files.iter().cloned());
     let mut files: Vec<_> = patterns.flat_map(|pattern| found(root, &pattern)).collect();
     files.sort();

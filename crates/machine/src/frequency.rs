@@ -1,4 +1,4 @@
-//! How long CPUs take to change their frequency.
+//! The files of CPU frequencies, and how long a change takes.
 //!
 //! Files: Linux `Documentation/admin-guide/pm/cpufreq.rst`. The current frequency is not read: that
 //! sends an IPI to the CPU on x86.
@@ -10,9 +10,14 @@ use model::cpu_states::FrequencyChanges;
 /// `CPUFREQ_ETERNAL` (include/linux/cpufreq.h): the driver does not say.
 const ETERNAL: u64 = u32::MAX as u64;
 
+/// A file of the CPU's frequency.
+pub fn cpufreq_file(cpu: u32, name: &str) -> String {
+    format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
+}
+
 /// The longest duration of a change on these CPUs, as reported by their driver, ns.
 pub fn frequency_changes(root: &Root, cpus: &Cpus) -> FrequencyChanges {
-    let file = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_transition_latency");
+    let file = |cpu| cpufreq_file(cpu, "cpuinfo_transition_latency");
     let known = |cpu: u32| root.number(&file(cpu)).filter(|ns| (1..ETERNAL).contains(ns));
     cpus.iter().filter_map(|cpu| Some((cpu, known(cpu)?))).collect()
 }

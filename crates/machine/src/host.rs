@@ -59,8 +59,8 @@ pub(super) fn hypervisor(root: &Root) -> Option<String> {
     named.map(str::to_owned).or_else(flagged)
 }
 
-/// Clock sources.
-pub(super) fn clocksource(root: &Root) -> Clocksource {
+/// The clock source in use, and those there are.
+pub fn clocksource(root: &Root) -> Clocksource {
     let file = |name| root.maybe(&format!("sys/devices/system/clocksource/clocksource0/{name}"));
     Clocksource {
         current: file("current_clocksource"),
@@ -71,11 +71,9 @@ pub(super) fn clocksource(root: &Root) -> Clocksource {
 /// Whether tracing can be used.
 pub(super) fn tracing(root: &Root) -> Tracing {
     let mounted_at = mounts::tracefs(root);
-    let known = root.maybe("proc/filesystems").unwrap_or_default();
     let tracers = mounted_at.as_ref().and_then(|place| root.maybe(&format!("{place}/available_tracers")));
     Tracing {
-        tracefs: mounted_at.is_some()
-            || known.lines().any(|line| line.split_whitespace().next_back() == Some("tracefs")),
+        tracefs: mounted_at.is_some() || mounts::is_known(root, "tracefs"),
         lockdown: root
             .maybe("sys/kernel/security/lockdown")
             .as_deref()

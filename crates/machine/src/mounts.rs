@@ -53,6 +53,20 @@ pub fn mounted_at(root: &Root, kind: &str) -> Option<String> {
     }
 }
 
+/// A path of the machine for one that begins with `{debugfs}`, `{tracefs}` or `{cgroup2}`, where that is mounted; others stay.
+pub fn placed(root: &Root, pattern: &str) -> Option<String> {
+    match pattern.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        Some((kind, rest)) => mounted_at(root, kind).map(|place| format!("{place}{rest}")),
+        None => Some(pattern.to_owned()),
+    }
+}
+
+/// Whether the kernel can mount file systems of this type: `/proc/filesystems`.
+pub(super) fn is_known(root: &Root, kind: &str) -> bool {
+    let known = root.maybe("proc/filesystems").unwrap_or_default();
+    known.split_whitespace().any(|word| word == kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -118,6 +118,11 @@ impl Root {
         Cpus::parse_list(&self.maybe(file)?).ok()
     }
 
+    /// As [`Root::maybe`], for a file that holds a CPU mask in hex.
+    pub fn mask(&self, file: &str) -> Option<Cpus> {
+        Cpus::parse_hex(&self.maybe(file)?).ok()
+    }
+
     /// The names in a directory, sorted; none where there is no such directory or it may not be read.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let path = self.at(directory);

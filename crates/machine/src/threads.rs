@@ -29,6 +29,8 @@ pub struct KernelThread {
     pub policy: Policy,
     /// Its real-time priority, 0 where it has none.
     pub priority: u32,
+    /// The CPU it ran on last; a captured `stat` may end before.
+    pub last: Option<u32>,
 }
 
 /// One thread of user space.
@@ -91,26 +93,22 @@ pub struct Lineage {
 
 /// Reads whose a process is; `None` where it has ended.
 pub fn lineage(root: &Root, pid: u32) -> Option<Lineage> {
-    let stat = root.maybe(&format!("proc/{pid}/stat"))?;
-    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
-    Some(Lineage {
-        pid: i32::try_from(pid).ok()?,
-        parent: number(1)?,
-        group: number(2)?,
-        session: number(3)?,
-        start: fields.get(19)?.parse().ok()?,
-    })
+    let Stat { parent, group, session, start, .. } = stat(root, &pid.to_string())?;
+    Some(Lineage { pid: i32::try_from(pid).ok()?, parent, group, session, start: start? })
+}
+
+/// The state of a task as proc(5) abbreviates it, such as `T` where it is stopped; `None` where there is none of this number.
+pub fn task_state(root: &Root, pid: u32) -> Option<char> {
+    Some(stat(root, &pid.to_string())?.state)
 }
 
 /// Reads what runs. A process that ends meanwhile is left out.
 pub fn processes(root: &Root) -> Processes {
     let mut found = Processes::default();
     for pid in root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
+        let Some(stat) = stat(root, &pid.to_string()) else { continue };
         if stat.flags & KTHREAD == 0 {
-            let Stat { name, stopped, start, .. } = stat;
-            found.user.push(Process { pid, start, name, stopped });
+            found.user.push(user(pid, stat));
         } else {
             found.kernel.extend(kernel(root, pid, stat));
         }
@@ -118,15 +116,26 @@ pub fn processes(root: &Root) -> Processes {
     found
 }
 
+fn user(pid: u32, stat: Stat) -> Process {
+    let Stat { name, state, start, .. } = stat;
+    Process { pid, start: start.unwrap_or(0), name, stopped: state == 'T' }
+}
+
+/// One process of user space; `None` where it has ended.
+pub fn process(root: &Root, pid: u32) -> Option<Process> {
+    Some(user(pid, stat(root, &pid.to_string())?))
+}
+
 fn kernel(root: &Root, pid: u32, stat: Stat) -> Option<KernelThread> {
-    let Stat { name, flags, start, policy, priority, .. } = stat;
-    let allowed = allowed(root, &format!("proc/{pid}"))?;
-    Some(KernelThread { pid, name, start, allowed, movable: flags & NO_SETAFFINITY == 0, policy, priority })
+    let Stat { name, flags, start, policy, priority, last, .. } = stat;
+    let allowed = allowed(root, &pid.to_string())?;
+    let (start, movable) = (start.unwrap_or(0), flags & NO_SETAFFINITY == 0);
+    Some(KernelThread { pid, name, start, allowed, movable, policy, priority, last })
 }
 
 /// One kernel thread; `None` where there is no task of this number, or it is one of user space.
 pub fn kernel_thread(root: &Root, pid: u32) -> Option<KernelThread> {
-    let stat = stat(root, &format!("proc/{pid}")).filter(|stat| stat.flags & KTHREAD != 0)?;
+    let stat = stat(root, &pid.to_string()).filter(|stat| stat.flags & KTHREAD != 0)?;
     kernel(root, pid, stat)
 }
 
@@ -140,18 +149,22 @@ pub fn user_threads(root: &Root, processes: &[Process]) -> Vec<UserThread> {
     processes.iter().flat_map(of).collect()
 }
 
-/// The process of a thread. A capture names none, and has no threads but the first under their own
-/// number.
-pub fn leader(root: &Root, tid: u32) -> Option<u32> {
-    let status = root.maybe(&format!("proc/{tid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    line.map_or(Some(tid), |text| text.trim().parse().ok())
+/// A thread of user space by its own number; `None` where it has ended. A capture does not name its process, and has none but the
+/// first under their own number.
+pub fn thread(root: &Root, tid: u32) -> Option<UserThread> {
+    let pid = match status(root, &tid.to_string(), "Tgid") {
+        Some(pid) => pid.parse().ok()?,
+        None if root.is_live() => return None,
+        None => root.glob(&format!("proc/*/task/{tid}/stat")).first()?.split('/').nth(1)?.parse().ok()?,
+    };
+    user_thread(root, pid, tid)
 }
 
 /// One thread; `None` where it has ended.
 pub fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
-    let own = format!("proc/{pid}/task/{tid}");
+    let own = format!("{pid}/task/{tid}");
     let Stat { name, start, last, policy, priority, .. } = stat(root, &own)?;
+    let (start, last) = (start.unwrap_or(0), last.unwrap_or(0));
     Some(UserThread { tid, pid, name, start, allowed: allowed(root, &own)?, last, policy, priority })
 }
 
@@ -159,40 +172,56 @@ pub fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     name: String,
-    stopped: bool,
+    state: char,
+    parent: i32,
+    group: i32,
+    session: i32,
     flags: u64,
-    start: u64,
-    last: u32,
+    start: Option<u64>,
+    last: Option<u32>,
     policy: Policy,
     priority: u32,
 }
 
-fn stat(root: &Root, own: &str) -> Option<Stat> {
-    parse_stat(&root.maybe(&format!("{own}/stat"))?)
+/// `task` is `PID` or `PID/task/TID`.
+fn stat(root: &Root, task: &str) -> Option<Stat> {
+    parse_stat(&root.maybe(&format!("proc/{task}/stat"))?)
 }
 
-/// The name stands in parentheses and may itself hold any; counted after it, the flags are the 7th field, the start the 20th, the last
-/// CPU the 37th, priority and policy the 38th and 39th. A capture may end after the flags.
+/// The name stands in parentheses and may itself hold any; counted after it, parent, group and session are the 2nd to 4th field, the
+/// flags the 7th, the start the 20th, the last CPU the 37th, priority and policy the 38th and 39th. A capture may end after the flags.
 fn parse_stat(stat: &str) -> Option<Stat> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let fields: Vec<_> = tail.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    let id = |at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
     Some(Stat {
         name,
-        stopped: fields.first() == Some(&"T"),
+        state: fields.first()?.chars().next()?,
+        parent: id(1)?,
+        group: id(2)?,
+        session: id(3)?,
         flags: field(6)?,
-        start: field(19).unwrap_or(0),
-        last: field(36).unwrap_or(0) as u32,
+        start: field(19),
+        last: field(36).map(|cpu| cpu as u32),
         policy: Policy::of_number(field(38).unwrap_or(0)),
         priority: field(37).unwrap_or(0) as u32,
     })
 }
 
-fn allowed(root: &Root, own: &str) -> Option<Cpus> {
-    let status = root.maybe(&format!("{own}/status"))?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Cpus::parse_list(list).ok()
+/// A line of a task's `status`, such as `PPid`; `task` is `PID` or `PID/task/TID`.
+pub fn status(root: &Root, task: &str, name: &str) -> Option<String> {
+    let status = root.maybe(&format!("proc/{task}/status"))?;
+    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(value.trim().to_owned())
+}
+
+/// Where a task may run, as the kernel spells it.
+pub const ALLOWED: &str = "Cpus_allowed_list";
+
+fn allowed(root: &Root, task: &str) -> Option<Cpus> {
+    Cpus::parse_list(&status(root, task, ALLOWED)?).ok()
 }
 
 #[cfg(test)]
@@ -204,20 +233,23 @@ mod tests {
         let stat = "7 (a) b (c)) S 2 0 0 0 -1 2129984 0 0";
         let expected = Stat {
             name: "a) b (c)".to_owned(),
-            stopped: false,
+            state: 'S',
+            parent: 2,
+            group: 0,
+            session: 0,
             flags: 2_129_984,
-            start: 0,
-            last: 0,
+            start: None,
+            last: None,
             policy: Policy::Other,
             priority: 0,
         };
         assert_eq!(parse_stat(stat), Some(expected));
         let zeros = "0 ".repeat(12);
         let whole = parse_stat(&format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 0", "0 ".repeat(16))).unwrap();
-        assert_eq!((whole.start, whole.last), (815, 3));
+        assert_eq!((whole.start, whole.last), (Some(815), Some(3)));
         let real = format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 50 1 0", "0 ".repeat(16));
         let real = parse_stat(&real).unwrap();
-        assert_eq!((real.last, real.policy, real.priority), (3, Policy::Fifo, 50));
+        assert_eq!((real.last, real.policy, real.priority), (Some(3), Policy::Fifo, 50));
         assert_eq!(parse_stat("7 (a S 2"), None);
         assert_eq!(parse_stat("7 (a) S 2 0"), None);
     }

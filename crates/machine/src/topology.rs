@@ -4,16 +4,17 @@
 //! `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.cpus.isolated`). Siblings are read, never computed: firmware numbers
 //! them 0-1, 2-3 on one machine and 0-4, 1-5 on the next.
 
+use super::frequency::cpufreq_file;
 use super::partitions::{Partition, partitions};
-use super::{Root, mounts, owners};
+use super::{Root, mounts, nodes, owners};
 use model::machine::{CpuTopology, Topology};
 use model::{Cpus, Error};
 
 const CPU: &str = "sys/devices/system/cpu";
 
 pub(super) fn read(root: &Root) -> Result<Topology, Error> {
-    let online = required(root, "online")?;
-    let present = root.cpus(&format!("{CPU}/present")).unwrap_or_else(|| online.clone());
+    let online = online(root)?;
+    let present = present(root).unwrap_or_else(|| online.clone());
     Ok(Topology {
         isolated: isolated(root),
         nohz_full: root.maybe(&format!("{CPU}/nohz_full")).map(|text| nohz_full(&text)).unwrap_or_default(),
@@ -25,19 +26,38 @@ pub(super) fn read(root: &Root) -> Result<Topology, Error> {
     })
 }
 
-fn required(root: &Root, name: &str) -> Result<Cpus, Error> {
-    let file = format!("{CPU}/{name}");
+/// The CPUs that are online. Error: the kernel does not list them, so the root is no machine.
+pub(super) fn online(root: &Root) -> Result<Cpus, Error> {
+    let file = format!("{CPU}/online");
     let text = root.text(&file)?;
     let cpus = text.as_deref().map(Cpus::parse_list).transpose()?.filter(|cpus| !cpus.is_empty());
     let found = || text.clone().map_or("no such file".to_owned(), |text| format!("{text:?}"));
     cpus.ok_or_else(|| Error::invalid(root.at(&file).display(), found(), "the list of online CPUs"))
 }
 
+/// The CPUs that the machine has, online or not, where the kernel lists them.
+pub(super) fn present(root: &Root) -> Option<Cpus> {
+    root.cpus(&format!("{CPU}/present"))
+}
+
+/// What the kernel lists as isolated at boot (`isolcpus=domain`); empty where it lists none.
+pub fn isolated_at_boot(root: &Root) -> Cpus {
+    root.cpus(&format!("{CPU}/isolated")).unwrap_or_default()
+}
+
+/// The CPUs of a CPU's core, itself among them; `None` where the kernel does not show them, as of a CPU that is offline.
+pub(super) fn siblings(root: &Root, cpu: u32) -> Option<Cpus> {
+    root.cpus(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"))
+}
+
+/// The switch of SMT (`on`, `off`, `forceoff`, …), a file below the root.
+pub const SMT_CONTROL: &str = "sys/devices/system/cpu/smt/control";
+
 /// `isolcpus=domain` in sysfs, and isolated partitions: until 7.0 the former does not know of the latter. The root control group lists
 /// them from 6.7 on; before, each partition is asked.
 fn isolated(root: &Root) -> Cpus {
-    let boot = root.cpus(&format!("{CPU}/isolated")).unwrap_or_default();
-    let Some(cgroup) = mounts::find(root, "cgroup2", "/sys/fs/cgroup") else { return boot };
+    let boot = isolated_at_boot(root);
+    let Some(cgroup) = mounts::mounted_at(root, "cgroup2") else { return boot };
     let listed = root.cpus(&format!("{cgroup}/cpuset.cpus.isolated"));
     boot.or(&listed.unwrap_or_else(|| {
         let held = partitions(root).into_iter().filter(Partition::is_isolated);
@@ -52,17 +72,16 @@ fn nohz_full(text: &str) -> Cpus {
 
 fn read_cpu(root: &Root, cpu: u32) -> CpuTopology {
     let own = format!("{CPU}/cpu{cpu}");
-    let siblings = root.cpus(&format!("{own}/topology/thread_siblings_list"));
     CpuTopology {
         cpu,
         // An offline CPU has no topology directory.
-        siblings: siblings.filter(|cpus| cpus.contains(cpu)).unwrap_or_else(|| Cpus::one(cpu)),
+        siblings: siblings(root, cpu).filter(|cpus| cpus.contains(cpu)).unwrap_or_else(|| Cpus::one(cpu)),
         core: root.number(&format!("{own}/topology/core_id")),
         package: root.number(&format!("{own}/topology/physical_package_id")),
-        node: root.names(&own).iter().find_map(|name| name.strip_prefix("node")?.parse().ok()),
+        node: nodes::of_cpu(root, cpu),
         llc: last_level(root, &own).unwrap_or_else(|| Cpus::one(cpu)),
-        max_khz: root.number(&format!("{own}/cpufreq/cpuinfo_max_freq")),
-        governor: root.maybe(&format!("{own}/cpufreq/scaling_governor")),
+        max_khz: root.number(&cpufreq_file(cpu, "cpuinfo_max_freq")),
+        governor: root.maybe(&cpufreq_file(cpu, "scaling_governor")),
     }
 }
 

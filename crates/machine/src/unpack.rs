@@ -61,7 +61,7 @@ pub(crate) fn unpack(path: &Path) -> Result<TempDir, Error> {
     }
     let place = place().map_err(|source| Error::io("create a directory for", path, source))?;
     UNPACKED.lock().unwrap_or_else(PoisonError::into_inner).push(place.path().to_owned());
-    entries(&bytes, place.path()).map_err(bad)?;
+    entries(&bytes, place.path(), bad)?;
     Ok(place)
 }
 
@@ -70,9 +70,10 @@ pub(crate) fn place() -> std::io::Result<TempDir> {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
-pub(crate) fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
+/// `bad` makes the error of what was found.
+fn entries(bytes: &[u8], place: &Path, bad: impl Fn(String) -> Error) -> Result<(), Error> {
     let mut archive = Archive::new(Cursor::new(bytes));
-    let damaged = |error: std::io::Error| format!("it is no whole tar archive ({error})");
+    let damaged = |error: std::io::Error| bad(format!("it is no whole tar archive ({error})"));
     let mut files = 0;
     let mut folders = BTreeSet::new();
     for entry in archive.entries().map_err(damaged)? {
@@ -80,13 +81,13 @@ pub(crate) fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
         let name = entry.path().map_err(damaged)?.into_owned();
         let kind = entry.header().entry_type();
         if name.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(format!("the name {} leads out of it", name.display()));
+            return Err(bad(format!("the name {} leads out of it", name.display())));
         }
         if name.components().count() > MAX_DEPTH {
-            return Err(format!("a file lies {} directories deep in it", name.components().count()));
+            return Err(bad(format!("a file lies {} directories deep in it", name.components().count())));
         }
         if ENDING.load(Ordering::Acquire) {
-            return Err("the call was interrupted".to_owned());
+            return Err(bad("the call was interrupted".to_owned()));
         }
         files += 1;
         // Each directory on the way counts as one more, whichever entry needs it.
@@ -99,14 +100,14 @@ pub(crate) fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
         let written = match kind {
             EntryType::Directory => fs::create_dir_all(&target),
             EntryType::Regular => write(&target, &mut entry),
-            _ => return Err(format!("{} is neither a file nor a directory", name.display())),
+            _ => return Err(bad(format!("{} is neither a file nor a directory", name.display()))),
         };
-        written.map_err(|error| format!("{} cannot be unpacked ({error})", name.display()))?;
+        written.map_err(|error| bad(format!("{} cannot be unpacked ({error})", name.display())))?;
         if files > MAX_FILES {
-            return Err(format!("it holds more than {MAX_FILES} files"));
+            return Err(bad(format!("it holds more than {MAX_FILES} files")));
         }
     }
-    if files == 0 { Err("it holds nothing".to_owned()) } else { Ok(()) }
+    if files == 0 { Err(bad("it holds nothing".to_owned())) } else { Ok(()) }
 }
 
 pub(crate) fn write(target: &Path, entry: &mut impl Read) -> std::io::Result<()> {

@@ -195,17 +195,6 @@ pub fn core_offsets(ns_per_tick: f64) -> io::Result<Vec<CoreOffset>> {
     Ok(offsets)
 }
 
-/// The clock source in use and those there are. `root` is `/` but in tests.
-pub fn sources(root: &Path) -> (Option<String>, Vec<String>) {
-    let dir = root.join("sys/devices/system/clocksource/clocksource0");
-    let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
-    let available = read("available_clocksource").unwrap_or_default();
-    (
-        read("current_clocksource").map(|name| name.trim().to_owned()),
-        available.split_whitespace().map(str::to_owned).collect(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,16 +213,5 @@ mod tests {
             reading.scheduler_unread.is_none(),
             reading.series.iter().any(|one| one.clock == SCHEDULER)
         );
-    }
-
-    #[test]
-    fn sources_come_from_under_the_root() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(sources(root.path()), (None, Vec::new()));
-        let dir = root.path().join("sys/devices/system/clocksource/clocksource0");
-        std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("current_clocksource"), "tsc\n").unwrap();
-        std::fs::write(dir.join("available_clocksource"), "tsc hpet \n").unwrap();
-        assert_eq!(sources(root.path()), (Some("tsc".to_owned()), vec!["tsc".to_owned(), "hpet".to_owned()]));
     }
 }

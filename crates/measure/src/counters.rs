@@ -27,8 +27,8 @@ impl Counters {
         let read = |name: &str| std::fs::read_to_string(root.join(name));
         let stat = read("proc/stat")?;
         Ok(Self {
-            interrupts: parse_rows(&read("proc/interrupts")?, cpus),
-            softirqs: parse_rows(&read("proc/softirqs")?, cpus),
+            interrupts: rows(&read("proc/interrupts")?, cpus),
+            softirqs: rows(&read("proc/softirqs")?, cpus),
             steal_ns: parse_stat(&stat, STEAL, cpus),
             idle_ns: parse_stat(&stat, IDLE, cpus),
         })
@@ -68,27 +68,9 @@ fn rows_growth(earlier: &Rows, later: &Rows) -> Rows {
     growth
 }
 
-/// Rows `NAME: count count … text`, columns named by a header of online CPUs.
-fn parse_rows(text: &str, cpus: &Cpus) -> Rows {
-    let mut lines = text.lines();
-    let header = lines.next().unwrap_or_default();
-    let columns: Vec<Option<u32>> = header
-        .split_whitespace()
-        .map(|word| {
-            word.strip_prefix("CPU").and_then(|cpu| cpu.parse().ok()).filter(|cpu| cpus.contains(*cpu))
-        })
-        .collect();
-    let mut rows = Rows::new();
-    for line in lines {
-        let Some((name, counts)) = line.split_once(':') else { continue };
-        let counts = counts.split_whitespace().map_while(|word| word.parse::<u64>().ok());
-        let wanted = columns.iter().zip(counts).filter_map(|(cpu, count)| cpu.map(|cpu| (cpu, count)));
-        let row: BTreeMap<u32, u64> = wanted.collect();
-        if !row.is_empty() {
-            rows.insert(name.trim().to_owned(), row);
-        }
-    }
-    rows
+fn rows(text: &str, cpus: &Cpus) -> Rows {
+    let rows = machine::cpu_table(text, cpus).unwrap_or_default();
+    rows.into_iter().map(|row| (row.name, row.counts)).collect()
 }
 
 /// Columns of `cpuN` lines behind the name, from 0 (proc(5)).
@@ -118,7 +100,7 @@ ERR:          0
 
     #[test]
     fn columns_are_online_cpus_not_positions() {
-        let rows = parse_rows(INTERRUPTS, &"2-3".parse().unwrap());
+        let rows = super::rows(INTERRUPTS, &"2-3".parse().unwrap());
         assert_eq!(rows["LOC"], BTreeMap::from([(2, 11955), (3, 14194)]));
         assert_eq!(rows["24"], BTreeMap::from([(2, 0), (3, 17)]));
         assert!(!rows.contains_key("ERR"));

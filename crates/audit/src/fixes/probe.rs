@@ -6,7 +6,10 @@
 //! a fix is in, shows nothing: each name has one `beside` it that was there before.
 
 use machine::btf::{BTF, has_name};
-use machine::{CallQuestion, CodeQuestions, KernelCode, Root, Selection, kernel_code, mounted_at, processes};
+use machine::{
+    CallQuestion, CodeQuestions, KernelCode, Root, Selection, isolated_at_boot, kernel_code, placed,
+    processes,
+};
 use model::{Cpus, Machine};
 use serde::Deserialize;
 use std::cell::OnceCell;
@@ -217,8 +220,7 @@ impl<'a> Scene<'a> {
     /// CPUs that kernel threads leave alone are those of `nohz_full=` from 5.9 on, of `isolcpus=`
     /// from 7.0 on: CPUs in both prove the one or the other.
     fn thread(&self, thread: &str) -> Shown {
-        let isolated = self.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
-        let proving = isolated.and(&self.machine.topology.nohz_full);
+        let proving = isolated_at_boot(self.root).and(&self.machine.topology.nohz_full);
         let kernel = processes(self.root).kernel;
         let Some(found) = kernel.iter().find(|one| one.name == thread).filter(|_| !proving.is_empty()) else {
             return Shown::Nothing;
@@ -229,8 +231,7 @@ impl<'a> Scene<'a> {
 
     /// Together the lists of one kind have every CPU that is online, but for those left out.
     fn lists_of_cpus(&self, path: &str) -> Shown {
-        let isolated = self.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
-        let isolated = isolated.and(&self.machine.topology.online);
+        let isolated = isolated_at_boot(self.root).and(&self.machine.topology.online);
         let lists = self.root.glob(path).into_iter().filter_map(|file| self.root.cpus(&file));
         let listed = lists.fold(Cpus::default(), |all, list| all.or(&list));
         if isolated.is_empty() || listed.is_empty() {
@@ -242,13 +243,7 @@ impl<'a> Scene<'a> {
 
     /// A file whose directory is not there either shows nothing.
     fn file(&self, path: &str) -> Shown {
-        let placed = match path.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-            Some((kind, rest)) => match mounted_at(self.root, kind) {
-                Some(place) => format!("{place}{rest}"),
-                None => return Shown::Nothing,
-            },
-            None => path.to_owned(),
-        };
+        let Some(placed) = placed(self.root, path) else { return Shown::Nothing };
         let folder = placed.rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default();
         let shown = format!("/{}", placed.trim_start_matches('/'));
         if self.root.has(&placed) {

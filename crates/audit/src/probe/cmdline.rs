@@ -2,9 +2,9 @@
 
 use super::super::catalogue::{Effective, Mechanism, ValueType, Want};
 use super::remedy::{at_boot, propose};
+use super::unread::Unread;
 use super::why_not::why_not;
 use super::{Outcome, Scene, effective, named};
-use crate::probe::in_force::InForce;
 pub(super) use crate::probe::parameter::switch;
 use crate::probe::parameter::{value, without_dynticks};
 use machine::bracketed;
@@ -25,15 +25,19 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Bu
     if !matches!(mechanism.want, Want::Covers {} | Want::Avoids {}) {
         return with_value(have, name, judge_word(scene, mechanism, name, built, have));
     }
-    let outcome = match in_force(scene, mechanism) {
-        InForce::Set(set) => {
+    let in_force = match &mechanism.effective {
+        Some(effective) => effective::set(scene, effective),
+        None => Err(Unread::Traceless),
+    };
+    let outcome = match in_force {
+        Ok(Some(set)) => {
             judge_set(scene, mechanism, name, built, have, &set).in_effect(spelled(mechanism, &set))
         }
-        InForce::Absent => match lacking(scene, built) {
+        Ok(None) => match lacking(scene, built) {
             Some(option) => unbuilt(scene, mechanism, name, option),
             None => Outcome::absent(mechanism),
         },
-        InForce::Unknown(reason) => Outcome::unknown(reason),
+        Err(reason) => Outcome::unknown(reason),
     };
     with_value(have, name, outcome)
 }
@@ -106,7 +110,7 @@ fn judge_word(
     }
     if let Some(Effective::File { path, value: wanted }) = &mechanism.effective {
         return match scene.root.text(path) {
-            Err(error) => Outcome::unknown(error.to_string()),
+            Err(error) => Outcome::unknown(error),
             Ok(None) => absent_or_unbuilt(scene, mechanism, name, built),
             Ok(Some(text)) => {
                 let found = bracketed(&text).unwrap_or(text.trim());
@@ -180,11 +184,11 @@ fn unwelcome(scene: &Scene, mechanism: &Mechanism, given: &str, built: &Built) -
 /// (Linux kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
 fn polls(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     match effective::rcu_offload(scene) {
-        InForce::Unknown(reason) => Outcome::unknown(reason),
-        InForce::Set(set) if scene.cpus.is_subset(&set) => {
+        Err(reason) => Outcome::unknown(reason),
+        Ok(set) if scene.cpus.is_subset(&set) => {
             Outcome::ok(format!("the threads of {} poll", named(scene.cpus))).in_effect(set.to_string())
         }
-        InForce::Set(_) | InForce::Absent => {
+        Ok(_) => {
             let reason = format!("it is given, and callbacks of {} are not offloaded", named(scene.cpus));
             Outcome { remedy: None, ..at_boot(scene, mechanism, reason) }
         }
@@ -217,13 +221,6 @@ fn wants(mechanism: &Mechanism, value: &str) -> bool {
 fn means(mechanism: &Mechanism, one: &str, value: &str) -> bool {
     let alike = || switch(one).is_some() && switch(one) == switch(value);
     one == value || (mechanism.value == ValueType::Switch && alike())
-}
-
-fn in_force(scene: &Scene, mechanism: &Mechanism) -> InForce {
-    match &mechanism.effective {
-        Some(effective) => effective::set(scene, effective),
-        None => InForce::Unknown("nothing shows what the kernel made of it".to_owned()),
-    }
 }
 
 fn judge_set(

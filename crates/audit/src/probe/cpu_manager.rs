@@ -5,6 +5,7 @@
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
+use super::unread::Unread;
 use super::{Outcome, Scene, named};
 use machine::KUBELET as STATE;
 use model::Cpus;
@@ -20,9 +21,9 @@ struct Checkpoint {
     default_cpu_set: String,
 }
 
-fn read(scene: &Scene) -> Result<Option<Checkpoint>, String> {
-    let Some(text) = scene.root.text(STATE).map_err(|error| error.to_string())? else { return Ok(None) };
-    serde_json::from_str(&text).map(Some).map_err(|error| format!("/{STATE}: {error}"))
+fn read(scene: &Scene) -> Result<Option<Checkpoint>, Unread> {
+    let Some(text) = scene.root.text(STATE)? else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|error| Unread::NoCheckpoint { file: STATE, error })
 }
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {

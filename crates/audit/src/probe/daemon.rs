@@ -6,8 +6,9 @@
 
 use super::super::catalogue::{Daemon, Mechanism};
 use super::remedy::{Off, propose};
+use super::unread::Unread;
 use super::{Outcome, Scene, named, some_of};
-use machine::Process;
+use machine::{Process, isolated_at_boot, memberships};
 use model::plan::StepKind;
 use model::{Cpus, FindingState};
 
@@ -109,21 +110,19 @@ fn find<'a>(scene: &'a Scene, daemons: &'a [Daemon]) -> Vec<Found<'a>> {
 
 /// The CPUs that a daemon leaves alone: those of its environment, or those it reads where that
 /// names none. No CPUs for a daemon without such a variable.
-fn spares(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String> {
+fn spares(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, Unread> {
     if spared.list.is_none() && spared.hex.is_none() {
         return Ok(Cpus::default());
     }
-    let booted = || scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
-    let read = || booted().or(&scene.machine.topology.nohz_full);
+    let read = || isolated_at_boot(scene.root).or(&scene.machine.topology.nohz_full);
     Ok(cpus_in_environment(scene, daemon, spared)?.unwrap_or_else(read))
 }
 
 /// The CPUs to spare by its environment, if it names any, or explicitly none. Only root may read
 /// the environment of another user's process, and a capture made without root lacks it.
-fn cpus_in_environment(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>, String> {
+fn cpus_in_environment(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>, Unread> {
     let file = format!("proc/{}/environ", daemon.pid);
-    let text = scene.root.text(&file).map_err(|error| error.to_string())?;
-    let environment = text.ok_or_else(|| format!("there is no /{file}"))?;
+    let environment = scene.root.text(&file)?.ok_or(Unread::Absent(file))?;
     let value = |name: Option<&str>| {
         let name = name?;
         let set = environment.split('\0').find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='));
@@ -150,8 +149,8 @@ fn off(scene: &Scene, daemon: &Found) -> Off {
 
 /// Whether a process is in the unit's control group; one whose group is not to be seen is taken to be.
 fn is_of(scene: &Scene, process: &Process, unit: &str) -> bool {
-    let groups = scene.root.maybe(&format!("proc/{}/cgroup", process.pid));
-    groups.is_none_or(|groups| groups.lines().any(|line| line.split('/').any(|part| part == unit)))
+    let groups = memberships(scene.root, process.pid);
+    groups.is_none_or(|groups| groups.iter().any(|group| group.is_within(unit)))
 }
 
 pub(super) fn systemd(scene: &Scene) -> bool {

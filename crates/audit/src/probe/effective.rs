@@ -3,40 +3,44 @@
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h` (names of the offload threads).
 
 use super::super::catalogue::Effective;
+use super::unread::Unread;
 use super::{Scene, domains};
-use crate::probe::in_force::InForce;
 use boot::Kernel;
 use model::Cpus;
 
-pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
+/// The CPUs for which a mechanism is in force; `None` where the kernel has no such thing.
+pub(super) fn set(scene: &Scene, effective: &Effective) -> Result<Option<Cpus>, Unread> {
     let topology = &scene.machine.topology;
-    match effective {
+    Ok(Some(match effective {
         // What cpusets of version 1 have taken out is in no list of the kernel's.
-        Effective::IsolatedCpus {} => InForce::Set(topology.isolated.or(&domains::taken_out(scene))),
+        Effective::IsolatedCpus {} => topology.isolated.or(&domains::taken_out(scene)),
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
         // nohz=off takes full dynticks away, and the file still names the CPUs.
         Effective::NohzFullCpus {} if crate::probe::parameter::without_dynticks(scene.machine) => {
-            InForce::Set(Cpus::default())
+            Cpus::default()
         }
-        Effective::NohzFullCpus {} => InForce::Set(topology.nohz_full.clone()),
-        Effective::RcuOffload {} | Effective::RcuPoll {} => rcu_offload(scene),
+        Effective::NohzFullCpus {} => topology.nohz_full.clone(),
+        Effective::RcuOffload {} | Effective::RcuPoll {} => rcu_offload(scene)?,
         // Words and numbers are judged by `cmdline`, masks within others by `file`.
-        Effective::File { .. } | Effective::TscWatched {} => InForce::Absent,
-        Effective::HexmaskFile { path } | Effective::Within { path } => hexmask(scene, path),
-        Effective::FairServer {} => {
-            InForce::Set(topology.online.iter().filter(|cpu| server(scene, *cpu)).collect())
+        Effective::File { .. } | Effective::TscWatched {} => return Ok(None),
+        Effective::HexmaskFile { path } | Effective::Within { path } => {
+            let Some(text) = scene.root.text(path)? else { return Ok(None) };
+            let mask =
+                Cpus::parse_hex(&text).map_err(|error| Unread::NoCpus { file: path.clone(), error })?;
+            mask.and(&topology.online.or(&topology.present))
         }
-    }
+        Effective::FairServer {} => topology.online.iter().filter(|cpu| server(scene, *cpu)).collect(),
+    }))
 }
 
 /// The CPUs whose callbacks are offloaded. Since 5.17 the kernel creates the threads of all CPUs
 /// once one CPU is offloaded, so a thread proves nothing; a CPU without one is not offloaded. The
 /// requested CPUs are computed as the kernel does; its boot log takes precedence. Linux
 /// kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
-pub(crate) fn rcu_offload(scene: &Scene) -> InForce {
+pub(crate) fn rcu_offload(scene: &Scene) -> Result<Cpus, Unread> {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
-        return InForce::Unknown("no kernel threads could be read".to_owned());
+        return Err(Unread::NoThreads);
     }
     let cpu = |name: &str| {
         let rest = ["rcuop/", "rcuos/", "rcuob/"].iter().find_map(|prefix| name.strip_prefix(prefix))?;
@@ -44,16 +48,14 @@ pub(crate) fn rcu_offload(scene: &Scene) -> InForce {
     };
     let served: Cpus = threads.iter().filter_map(|thread| cpu(&thread.name)).collect();
     if served.is_empty() {
-        return InForce::Set(served);
+        return Ok(served);
     }
-    match machine::rcu_offloaded(scene.root).map_or_else(|| rcu_asked(scene), Ok) {
-        Ok(offloaded) => InForce::Set(offloaded.and(&served)),
-        Err(reason) => InForce::Unknown(reason),
-    }
+    let offloaded = machine::rcu_offloaded(scene.root).map_or_else(|| rcu_asked(scene), Ok)?;
+    Ok(offloaded.and(&served))
 }
 
 /// The CPUs whose callbacks the kernel was to offload as it booted, by its command line.
-fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
+fn rcu_asked(scene: &Scene) -> Result<Cpus, Unread> {
     let kernel = Kernel::running(scene.root, scene.machine);
     // The kernel's own report of full dynticks takes precedence over the requested list.
     let implied = &scene.machine.topology.nohz_full;
@@ -61,25 +63,9 @@ fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
         && kernel.config.is_none()
         && crate::probe::parameter::value(scene, "rcu_nocbs").is_none()
     {
-        return Err(
-            "there are threads for offloaded callbacks, and neither the command line nor the boot log says of which CPUs".to_owned(),
-        );
+        return Err(Unread::Unlisted);
     }
-    boot::offloaded(&kernel, &scene.machine.cmdline, implied)
-        .map_err(|reason| format!("{reason}, and its boot log does not say which"))
-}
-
-fn hexmask(scene: &Scene, path: &str) -> InForce {
-    match scene.root.text(path) {
-        Err(error) => InForce::Unknown(error.to_string()),
-        Ok(None) => InForce::Absent,
-        Ok(Some(text)) => match Cpus::parse_hex(&text) {
-            Ok(set) => {
-                InForce::Set(set.and(&scene.machine.topology.online.or(&scene.machine.topology.present)))
-            }
-            Err(error) => InForce::Unknown(format!("/{path}: {error}")),
-        },
-    }
+    boot::offloaded(&kernel, &scene.machine.cmdline, implied).map_err(Unread::Unlogged)
 }
 
 /// Whether the fair server takes time from real-time tasks on the CPU; kernels before 6.12 have none.

@@ -3,6 +3,7 @@
 use super::super::catalogue::{Effective, Mechanism, Probe, Want};
 use super::effective::server;
 use super::remedy::{Off, propose};
+use super::unread::Unread;
 use super::{Outcome, Scene, always, named};
 use machine::bracketed;
 use model::Cpus;
@@ -62,16 +63,17 @@ fn shown(held: &[Held]) -> String {
     }
 }
 
-fn read(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Result<Vec<Held>, String> {
+fn read(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Result<Vec<Held>, Unread> {
     let mut all = Vec::new();
     for file in paths.iter().flat_map(|path| scene.expand(path)) {
-        let Some(text) = scene.root.text(&file).map_err(|error| error.to_string())? else { continue };
-        let word = match mechanism.probe {
-            Probe::FileBracketedWord { .. } => bracketed(&text).map(str::to_owned),
-            _ => Some(text.clone()),
-        };
-        let text = word.ok_or_else(|| format!("/{file} holds {text:?}, no choice in brackets"))?;
-        all.push(Held { file, text });
+        let Some(text) = scene.root.text(&file)? else { continue };
+        match mechanism.probe {
+            Probe::FileBracketedWord { .. } => match bracketed(&text).map(str::to_owned) {
+                Some(text) => all.push(Held { file, text }),
+                None => return Err(Unread::NoChoice { file, text }),
+            },
+            _ => all.push(Held { file, text }),
+        }
     }
     Ok(all)
 }
@@ -81,7 +83,7 @@ fn verdicts<'a>(
     scene: &Scene,
     mechanism: &Mechanism,
     held: &'a [Held],
-) -> Result<Vec<(&'a Held, String)>, String> {
+) -> Result<Vec<(&'a Held, String)>, Unread> {
     let mut wrong = Vec::new();
     for one in held {
         if let Some(clause) = miss(scene, mechanism, one)? {
@@ -92,7 +94,7 @@ fn verdicts<'a>(
 }
 
 /// How a value misses what is wanted.
-fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<String>, String> {
+fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<String>, Unread> {
     let text = held.text.as_str();
     let other = |wanted: &str| Some(format!("{text} is set, isolation wants {wanted}"));
     Ok(match &mechanism.want {
@@ -123,30 +125,30 @@ fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<Stri
 }
 
 /// Numbers are compared as numbers: some files pad them.
-fn same(mechanism: &Mechanism, text: &str, wanted: &str) -> Result<bool, String> {
+fn same(mechanism: &Mechanism, text: &str, wanted: &str) -> Result<bool, Unread> {
     if !matches!(mechanism.probe, Probe::FileInteger { .. }) {
         return Ok(text == wanted);
     }
     Ok(wanted.parse() == Ok(number(text)?))
 }
 
-fn number(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number"))
+fn number(text: &str) -> Result<i64, Unread> {
+    text.parse().map_err(|_| Unread::NoNumber(text.to_owned()))
 }
 
 /// The CPUs within which masks are in force.
 fn within(scene: &Scene, mechanism: &Mechanism) -> Cpus {
     let all = || scene.machine.topology.online.or(&scene.machine.topology.present);
     let Some(Effective::Within { path }) = &mechanism.effective else { return all() };
-    scene.root.maybe(path).and_then(|text| Cpus::parse_hex(&text).ok()).unwrap_or_else(all)
+    scene.root.mask(path).unwrap_or_else(all)
 }
 
-fn set(mechanism: &Mechanism, held: &Held) -> Result<Cpus, String> {
+fn set(mechanism: &Mechanism, held: &Held) -> Result<Cpus, Unread> {
     let parse = match mechanism.probe {
         Probe::HexmaskFile { .. } => Cpus::parse_hex,
         _ => Cpus::parse_list,
     };
-    parse(&held.text).map_err(|error| format!("/{}: {error}", held.file))
+    parse(&held.text).map_err(|error| Unread::NoCpus { file: held.file.clone(), error })
 }
 
 fn good(mechanism: &Mechanism, have: &str) -> String {

@@ -26,7 +26,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String], name
     let (file, on) = match find(scene, paths, name) {
         Ok(Some(found)) => found,
         Ok(None) => return unmounted(scene, mechanism, paths),
-        Err(error) => return Outcome::unknown(error.to_string()),
+        Err(error) => return Outcome::unknown(error),
     };
     let have = spelled(on);
     let outcome = match &mechanism.want {

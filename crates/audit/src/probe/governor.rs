@@ -5,6 +5,7 @@
 use super::super::catalogue::{Mechanism, Want};
 use super::remedy::{Off, at_boot, propose};
 use super::{Outcome, Scene, are, named};
+use machine::cpufreq_file;
 use model::Cpus;
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
@@ -21,18 +22,14 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         return Outcome::ok(format!("{wanted} on {}", named(scene.cpus))).having(have);
     }
     let offered = |cpu: &u32| {
-        let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_governors");
-        scene
-            .root
-            .maybe(&file)
-            .is_none_or(|offered| offered.split_whitespace().any(|governor| governor == wanted))
+        let offered = scene.root.maybe(&cpufreq_file(*cpu, "scaling_available_governors"));
+        offered.is_none_or(|offered| offered.split_whitespace().any(|governor| governor == wanted))
     };
     let reason =
         format!("{} not set to {wanted}: {}", are(&wrong.iter().copied().collect::<Cpus>()), mechanism.harm);
     if wrong.iter().all(offered) {
-        let off = |(cpu, governor): &(u32, String)| {
-            Off::file(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"), governor)
-        };
+        let off =
+            |(cpu, governor): &(u32, String)| Off::file(&cpufreq_file(*cpu, "scaling_governor"), governor);
         let off: Vec<_> = governors.iter().filter(|(_, governor)| governor != wanted).map(off).collect();
         propose(scene, mechanism, &off, reason)
     } else {

@@ -5,7 +5,9 @@
 
 use super::super::catalogue::{Mechanism, Want};
 use super::remedy::propose;
+use super::unread::Unread;
 use super::{Outcome, Scene};
+use model::Error;
 use std::io::Read;
 
 const DEVICE: &str = "dev/cpu_dma_latency";
@@ -42,9 +44,9 @@ fn spelled(limit: i32) -> String {
 }
 
 /// A device has no meaning in a captured tree.
-fn limit(scene: &Scene) -> Result<Option<i32>, String> {
+fn limit(scene: &Scene) -> Result<Option<i32>, Unread> {
     if !scene.root.is_live() {
-        return Err("a captured machine does not show which limits processes hold".to_owned());
+        return Err(Unread::Captured);
     }
     let path = scene.root.at(DEVICE);
     let mut bytes = [0u8; 4];
@@ -52,6 +54,6 @@ fn limit(scene: &Scene) -> Result<Option<i32>, String> {
     match read {
         Ok(()) => Ok(Some(i32::from_ne_bytes(bytes))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        Err(error) => Err(Error::io("read", &path, error).into()),
     }
 }

@@ -8,9 +8,8 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
 use super::{Outcome, Scene, named};
-use machine::{idle_state_folder, idle_states};
+use machine::{CpuidleState, cpuidle_states};
 use model::Cpus;
-use model::cpu_states::IdleState;
 
 const DRIVER: &str = "sys/devices/system/cpu/cpuidle/current_driver";
 
@@ -19,7 +18,8 @@ const AWAKE_US: u64 = 2;
 
 struct State {
     cpu: u32,
-    directory: String,
+    number: u32,
+    folder: String,
     name: String,
     latency_us: u64,
     closed: String,
@@ -43,29 +43,23 @@ pub(super) fn judge_states(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         mechanism.harm
     );
     let off: Vec<_> =
-        deep.iter().map(|state| Off::file(&format!("{}/disable", state.directory), &state.closed)).collect();
+        deep.iter().map(|state| Off::file(&format!("{}/disable", state.folder), &state.closed)).collect();
     propose(scene, mechanism, &off, reason).having(format!("{} states open", deep.len()))
 }
 
 /// Which states are closed, `cpu/state=0|1`.
 pub(super) fn value(scene: &Scene) -> Option<String> {
     let all = states(scene, &scene.machine.topology.online);
-    let text = |state: &State| {
-        let number = state.directory.rsplit("/state").next().unwrap_or_default();
-        format!("{}/{number}={}", state.cpu, state.closed)
-    };
+    let text = |state: &State| format!("{}/{}={}", state.cpu, state.number, state.closed);
     Some(all.iter().map(text).collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
 fn states(scene: &Scene, cpus: &Cpus) -> Vec<State> {
-    let all = idle_states(scene.root, cpus).into_iter();
-    let one = |(cpu, number, state): (u32, u32, IdleState)| {
-        let directory = idle_state_folder(cpu, number);
-        let closed = scene.root.maybe(&format!("{directory}/disable"))?;
-        Some(State { cpu, name: state.name, latency_us: state.exit_latency_us, closed, directory })
+    let known = |state: CpuidleState| {
+        let CpuidleState { cpu, number, folder, name, exit_latency_us, disable, .. } = state;
+        Some(State { cpu, number, folder, name, latency_us: exit_latency_us?, closed: disable? })
     };
-    let flat = all.flat_map(|(cpu, states)| states.into_iter().map(move |(at, state)| (cpu, at, state)));
-    flat.filter_map(one).collect()
+    cpus.iter().flat_map(|cpu| cpuidle_states(scene.root, cpu)).filter_map(known).collect()
 }
 
 pub(super) fn judge_driver(scene: &Scene, mechanism: &Mechanism) -> Outcome {

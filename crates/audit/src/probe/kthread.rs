@@ -6,6 +6,7 @@
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
+use super::unread::Unread;
 use super::{Outcome, Scene, named, some_of};
 use machine::{KernelThread, wildcard};
 use model::plan::StepKind;
@@ -13,7 +14,7 @@ use model::plan::StepKind;
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, pattern: &str) -> Outcome {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
-        return Outcome::unknown("no kernel threads could be read");
+        return Outcome::unknown(Unread::NoThreads);
     }
     let ours: Vec<_> = threads
         .iter()

@@ -20,7 +20,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
     for file in files.iter().filter(|file| !file.contains(OURS)) {
         match scene.root.text(file) {
             Ok(text) => active.extend(lines(&text.unwrap_or_default())),
-            Err(error) => return Outcome::unknown(error.to_string()),
+            Err(error) => return Outcome::unknown(error),
         }
     }
     match active.len() {

@@ -11,7 +11,6 @@ mod flag;
 mod governor;
 mod held;
 mod idle;
-mod in_force;
 mod irq;
 mod kconfig;
 mod kthread;
@@ -27,9 +26,9 @@ mod siblings;
 mod swaps;
 mod tasks;
 mod units;
+mod unread;
 mod why_not;
 
-pub(super) use crate::probe::in_force::InForce;
 pub(super) use effective::rcu_offload;
 pub(super) use remedy::fill;
 
@@ -103,21 +102,13 @@ impl<'a> Scene<'a> {
 
     /// The files that a pattern of the catalogue names on this machine.
     fn expand(&self, pattern: &str) -> Vec<String> {
-        let Some(placed) = self.placed(pattern) else { return Vec::new() };
+        let Some(placed) = machine::placed(self.root, pattern) else { return Vec::new() };
         if placed.contains("{cpu}") {
             let cpus = self.cpus.iter().map(|cpu| placed.replace("{cpu}", &cpu.to_string()));
             cpus.flat_map(|one| self.root.glob(&one)).collect()
         } else {
             self.root.glob(&placed)
         }
-    }
-
-    /// The pattern below the file system it names; `None` where that is not mounted.
-    fn placed(&self, pattern: &str) -> Option<String> {
-        let Some((kind, rest)) = pattern.strip_prefix('{').and_then(|text| text.split_once('}')) else {
-            return Some(pattern.to_owned());
-        };
-        machine::mounted_at(self.root, kind).map(|place| format!("{place}{rest}"))
     }
 
     /// What runs; read once an audit.
@@ -191,8 +182,8 @@ impl Outcome {
         Self::new(FindingState::NotApplicable, mechanism.absent.clone())
     }
 
-    fn unknown(reason: impl Into<String>) -> Self {
-        Self::new(FindingState::Unknown, reason)
+    fn unknown(reason: impl ToString) -> Self {
+        Self::new(FindingState::Unknown, reason.to_string())
     }
 
     fn having(self, have: impl Into<String>) -> Self {

@@ -73,20 +73,9 @@ fn mems(scene: &Scene) -> Vec<(String, model::Cpus, BTreeSet<u32>)> {
 
 pub(super) fn judge_devices(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let Some((own, _)) = nodes(scene) else { return Outcome::absent(mechanism) };
-    let mut here = Vec::new();
-    for file in scene
-        .root
-        .glob("sys/class/net/*/device/numa_node")
-        .into_iter()
-        .chain(scene.root.glob("sys/block/*/device/numa_node"))
-        .chain(scene.root.glob("sys/block/*/device/device/numa_node"))
-    {
-        let node = scene.root.number::<i64>(&file).and_then(|node| u32::try_from(node).ok());
-        let name = file.split('/').nth(if file.starts_with("sys/class") { 3 } else { 2 });
-        if let (Some(name), true) = (name, node.is_some_and(|node| own.contains(&node))) {
-            here.push(name.to_owned());
-        }
-    }
+    let all = machine::device_nodes(scene.root).into_iter();
+    let here = all.filter(|device| device.node.is_some_and(|node| own.contains(&node)));
+    let here: Vec<_> = here.map(|device| device.name).collect();
     if here.is_empty() {
         return Outcome::ok(format!("no network or block device is on node {}", list(&own)));
     }
@@ -116,6 +105,15 @@ mod tests {
         let (_, reason, _) = judged("numa-devices", &TWO_NODES);
         assert!(reason.starts_with("eth0 on node 1"), "{reason}");
         assert_eq!(judged("numa-devices", &TWO_NODES[..1]).0, "not-applicable");
+        // A virtio disk has its node one device further up, and one of several NVMe controllers has none above it.
+        let more = [
+            ("sys/block/vda/device/.keep", ""),
+            ("sys/block/vda/numa_node", "1"),
+            ("sys/class/nvme/nvme0/device/numa_node", "1"),
+            ("sys/block/sda/device/numa_node", "-1"),
+        ];
+        let (_, reason, _) = judged("numa-devices", &[&TWO_NODES[..], &more].concat());
+        assert!(reason.starts_with("eth0, nvme0, vda on node 1"), "{reason}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
 use super::{Outcome, Scene, are, named};
-use machine::{Partition, Root, mounts, partition_mount, partitions};
+use machine::{Partition, Root, cpusets_v1, partition_mount, partitions};
 use model::{Cpus, FindingState};
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
@@ -40,15 +40,12 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
             format!("{} in no isolated partition: {}", are(&scene.cpus.minus(&held)), mechanism.harm);
         return propose(scene, mechanism, &[], reason).having("none");
     }
-    let v1 = mounts(scene.root)
-        .into_iter()
-        .find(|m| m.kind == "cgroup" && m.options.split(',').any(|o| o == "cpuset"));
-    match v1 {
-        Some(mount) => Outcome::new(
+    match cpusets_v1(scene.root) {
+        Some(groups) => Outcome::new(
             FindingState::NotApplicable,
             format!(
                 "the cpuset controller is mounted as version 1 at {}, which has no partitions",
-                mount.target
+                groups.place
             ),
         ),
         None => Outcome::absent(mechanism),

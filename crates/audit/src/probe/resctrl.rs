@@ -1,30 +1,23 @@
 //! Cache and memory-bandwidth partitions for the measured CPUs.
 //!
-//! Source: Linux `Documentation/filesystems/resctrl.rst`. A group's `cpus_list` names the CPUs that use its partition; `schemata` says
-//! which. The default group is the mount point itself.
+//! Source: Linux `Documentation/filesystems/resctrl.rst`. The default group is that of all CPUs without one of their own.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
 use super::{Outcome, Scene, are, named};
-use machine::mounts;
+use machine::{Resctrl, ResctrlGroup, resctrl};
 use model::Cpus;
 
-struct Group {
-    name: String,
-    cpus: Cpus,
-    schemata: String,
-}
-
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
-    let known = scene.root.maybe("proc/filesystems").unwrap_or_default();
-    if !known.split_whitespace().any(|word| word == "resctrl") {
-        return Outcome::absent(mechanism);
-    }
-    if place(scene).is_none() {
-        let reason = format!("resctrl is not mounted, so the caches are not partitioned: {}", mechanism.harm);
-        return propose(scene, mechanism, &[], reason).having("not mounted");
-    }
-    let groups = groups(scene);
+    let groups = match resctrl(scene.root) {
+        Resctrl::Absent => return Outcome::absent(mechanism),
+        Resctrl::Unmounted => {
+            let reason =
+                format!("resctrl is not mounted, so the caches are not partitioned: {}", mechanism.harm);
+            return propose(scene, mechanism, &[], reason).having("not mounted");
+        }
+        Resctrl::Groups(groups) => groups,
+    };
     let own = groups.iter().filter(|group| !group.name.is_empty());
     let held = own.clone().fold(Cpus::default(), |all, group| all.or(&group.cpus));
     let missing = scene.cpus.minus(&held);
@@ -34,40 +27,20 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     }
     let schemata: Vec<_> = own
         .filter(|group| !group.cpus.and(scene.cpus).is_empty())
-        .map(|group| format!("{} {}", group.name, group.schemata))
+        .map(|group| format!("{} {}", group.name, shares(group)))
         .collect();
     Outcome::ok(format!("{} have groups of their own", named(scene.cpus))).having(schemata.join("; "))
 }
 
 /// Every group with its CPUs and partition.
 pub(super) fn value(scene: &Scene) -> Option<String> {
-    place(scene)?;
-    let text = |group: &Group| format!("{}:{} {}", group.name, group.cpus, group.schemata);
-    Some(groups(scene).iter().map(text).collect::<Vec<_>>().join("; "))
+    let Resctrl::Groups(groups) = resctrl(scene.root) else { return None };
+    let text = |group: &ResctrlGroup| format!("{}:{} {}", group.name, group.cpus, shares(group));
+    Some(groups.iter().map(text).collect::<Vec<_>>().join("; "))
 }
 
-fn place(scene: &Scene) -> Option<String> {
-    mounts(scene.root).into_iter().find(|mount| mount.kind == "resctrl").map(|mount| mount.target)
-}
-
-fn groups(scene: &Scene) -> Vec<Group> {
-    let Some(place) = place(scene) else { return Vec::new() };
-    let directories = std::iter::once((String::new(), place.clone()))
-        .chain(scene.root.names(&place).into_iter().map(|name| (name.clone(), format!("{place}/{name}"))));
-    directories
-        .filter_map(|(name, directory)| {
-            Some(Group {
-                name,
-                cpus: scene.root.cpus(&format!("{directory}/cpus_list"))?,
-                schemata: scene
-                    .root
-                    .maybe(&format!("{directory}/schemata"))?
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            })
-        })
-        .collect()
+fn shares(group: &ResctrlGroup) -> String {
+    group.schemata.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Swap areas in use: `/proc/swaps`.
+//! Swap areas in use.
 //!
 //! Priorities below zero are the kernel's own (Linux `mm/swapfile.c`): an area gets the lowest when it is switched on, and those below one
 //! that is switched off move up. So the lowest goes first, and when the last that went is switched on first each has its own again.
@@ -6,17 +6,21 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
 use super::{Outcome, Scene, some_of};
+use machine::{SwapArea, swaps};
 use model::plan::StepKind;
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
-    let text = match scene.root.text("proc/swaps") {
-        Ok(Some(text)) => text,
+    let areas = match swaps(scene.root) {
+        Ok(Some(areas)) => areas,
         Ok(None) => return Outcome::absent(mechanism),
-        Err(error) => return Outcome::unknown(error.to_string()),
+        Err(error) => return Outcome::unknown(error),
     };
-    let off: Vec<_> = (first_off(&text).into_iter())
-        .map(|(area, priority)| Off { kind: StepKind::Swap, target: area, old: format!("on {priority}") })
-        .collect();
+    let off = |area: SwapArea| Off {
+        kind: StepKind::Swap,
+        target: area.path,
+        old: format!("on {}", area.priority),
+    };
+    let off: Vec<_> = first_off(areas).into_iter().map(off).collect();
     let areas: Vec<_> = off.iter().map(|off| off.target.clone()).collect();
     if areas.is_empty() {
         return Outcome::ok("no swap is in use").having("none");
@@ -27,13 +31,12 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
 
 /// Areas with their priorities in the order to switch them off: backwards as they are listed, which is where the kernel had room for
 /// them, but those of its own priorities from the lowest up.
-fn first_off(text: &str) -> Vec<(String, i32)> {
-    let listed = areas(text).map(|area| (area[0].to_owned(), area[4].parse::<i32>().unwrap_or(-1)));
-    let mut off: Vec<_> = listed.collect();
+fn first_off(areas: Vec<SwapArea>) -> Vec<SwapArea> {
+    let mut off = areas;
     off.reverse();
-    let own = |area: &(String, i32)| area.1 < 0;
+    let own = |area: &SwapArea| area.priority < 0;
     let mut ascending: Vec<_> = off.iter().filter(|area| own(area)).cloned().collect();
-    ascending.sort_by_key(|area| area.1);
+    ascending.sort_by_key(|area| area.priority);
     for (place, area) in off.iter_mut().filter(|area| own(area)).zip(ascending) {
         *place = area;
     }
@@ -42,18 +45,11 @@ fn first_off(text: &str) -> Vec<(String, i32)> {
 
 /// Name, type, size and priority of each area; neither how much is used, which is a counter, nor the place in the list, which is chance.
 pub(super) fn value(scene: &Scene) -> Option<String> {
-    let text = scene.root.maybe("proc/swaps")?;
-    let setting = |area: Vec<&str>| [area[0], area[1], area[2], area[4]].join(" ");
-    let mut areas: Vec<_> = areas(&text).map(setting).collect();
+    let areas = swaps(scene.root).ok()??.into_iter();
+    let setting = |area: SwapArea| format!("{} {} {} {}", area.path, area.kind, area.size_kib, area.priority);
+    let mut areas: Vec<_> = areas.map(setting).collect();
     areas.sort();
     Some(if areas.is_empty() { "none".to_owned() } else { areas.join("; ") })
-}
-
-fn areas(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines()
-        .skip(1)
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|area| area.len() == 5)
 }
 
 #[cfg(test)]
@@ -67,9 +63,14 @@ mod tests {
     #[test]
     fn areas_go_in_the_order_that_brings_their_priorities_back() {
         let listed = |areas: &[(&str, i32)]| {
-            let lines = areas.iter().map(|(area, priority)| format!("{area} partition 8 0 {priority}\n"));
-            let off = first_off(&lines.fold(HEAD.to_owned(), |text, line| text + &line));
-            off.into_iter().map(|(area, _)| area).collect::<Vec<_>>().join(" ")
+            let area = |&(path, priority): &(&str, i32)| SwapArea {
+                path: path.to_owned(),
+                kind: "partition".to_owned(),
+                size_kib: 8,
+                priority,
+            };
+            let off = first_off(areas.iter().map(area).collect());
+            off.into_iter().map(|area| area.path).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(listed(&[("a", -2), ("b", -3)]), "b a");
         // The place of one that was switched off was used again.

@@ -12,9 +12,11 @@ use crate::run::progress::Reporter;
 use analysis::drift::frequency_hz;
 use anyhow::Context;
 use clap::Args;
+use machine::Root;
 use measure::clocks::{self, Reading};
 use model::clocks::ClocksRecord;
 use model::probe::{ClocksDetail, ProbeDetail};
+use model::machine::Clocksource;
 use model::quantity::duration;
 use model::run::{Phase, ProbeRecord};
 use model::sample::{ProbeKind, SampleMeta};
@@ -165,7 +167,7 @@ fn facts(step_ns: u64, reading: &Reading) -> ClocksRecord {
     let counted = reading.series.iter().find(|series| series.clock == Counter::Cpu.name());
     let hz = counted.and_then(|series| frequency_hz(&series.pairs));
     let offsets = hz.map(|(hz, _)| clocks::core_offsets(1e9 / hz)).transpose();
-    let (source, sources) = clocks::sources(Path::new("/"));
+    let Clocksource { current, available } = machine::clocksource(&Root::live());
     ClocksRecord {
         names: reading.series.iter().map(|series| series.clock.clone()).collect(),
         step_ns,
@@ -173,8 +175,8 @@ fn facts(step_ns: u64, reading: &Reading) -> ClocksRecord {
         shift: reading.conversion.map(|one| one.shift),
         scheduler_unread: reading.scheduler_unread.clone(),
         nominal_hz: counter::nominal_hz(),
-        source,
-        sources,
+        source: current,
+        sources: available,
         ntp: reading.ntp.clone(),
         costs: reading.costs.clone(),
         core_offsets_unread: offsets.as_ref().err().map(ToString::to_string),

@@ -3,7 +3,7 @@
 //! thread's former affinity is restored.
 
 use super::task::alive;
-use machine::{OURS, Root, lineage, mounts};
+use machine::{OURS, Root, group_of, lineage, mounts};
 use model::Cpus;
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,9 @@ const ROUNDS: usize = 50;
 
 /// The group's directory; `None` where the process has ended.
 pub(super) fn read(target: &str) -> Option<String> {
-    let groups = fs::read_to_string(format!("/proc/{}/cgroup", alive(target)?)).ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mount = mounts(&Root::live()).into_iter().find(|mount| mount.kind == "cgroup2")?;
+    let root = Root::live();
+    let path = group_of(&root, alive(target)?.unsigned_abs())?;
+    let mount = mounts(&root).into_iter().find(|mount| mount.kind == "cgroup2")?;
     Some(format!("{}{}", mount.target, path.trim_end_matches('/')))
 }
 

@@ -2,15 +2,13 @@
 //! so that undoing restores the very same process.
 
 use super::task::alive;
+use machine::{Root, task_state};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
 use sys::Error;
 
 pub(super) fn read(target: &str) -> Option<String> {
     let pid = alive(target)?;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    match state {
+    match task_state(&Root::live(), pid.unsigned_abs()) {
         Some('T') => Some("stopped".to_owned()),
         Some('Z' | 'X') | None => None,
         Some(_) => Some("running".to_owned()),

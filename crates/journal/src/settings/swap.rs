@@ -1,18 +1,13 @@
 //! Swap areas: swapoff(2) and swapon(2), with the priority that the area had.
 
-use std::fs;
+use machine::{Root, SwapArea, swaps};
 use sys::{Error, swap};
 
 pub(super) fn read(area: &str) -> Result<Option<String>, Error> {
-    let text = match fs::read_to_string("/proc/swaps") {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::os("read", "/proc/swaps", error)),
-    };
-    let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let priority =
-        fields.filter(|fields| fields.len() == 5 && fields[0] == area).map(|fields| fields[4].to_owned());
-    Ok(Some(priority.last().map_or_else(|| "off".to_owned(), |priority| format!("on {priority}"))))
+    let Some(areas) = swaps(&Root::live())? else { return Ok(None) };
+    let own = areas.iter().rfind(|one| one.path == area);
+    let on = |one: &SwapArea| format!("on {}", one.priority);
+    Ok(Some(own.map_or_else(|| "off".to_owned(), on)))
 }
 
 pub(super) fn write(area: &str, value: &str) -> Result<(), Error> {

@@ -1,8 +1,8 @@
 //! Where a task may run: sched_setaffinity(2), read back from `/proc/TID/status`.
 
+use machine::{ALLOWED, Root, status};
 use model::Cpus;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use sys::process::Owner;
 use sys::{Error, sched};
 
@@ -43,8 +43,7 @@ pub(super) fn alive(target: &str) -> Option<i32> {
 pub(super) fn read(target: &str) -> Option<String> {
     let tid = alive(target)?;
     // It may end between the two files.
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(|list| list.trim().to_owned())
+    status(&Root::live(), &tid.to_string(), ALLOWED)
 }
 
 pub(super) fn write(target: &str, list: &str) -> Result<(), Error> {

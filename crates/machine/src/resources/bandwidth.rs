@@ -6,8 +6,8 @@
 //! `Documentation/scheduler/sched-rt-group.rst` (`cpu.rt_runtime_us`, with CONFIG_RT_GROUP_SCHED
 //! alone). The first counts ordinary tasks, the last real-time ones.
 
-use super::groups::{GROUPS, walk};
-use super::scene::Scene;
+use super::groups::{GROUPS, members, walk};
+use super::scene::{Scene, unknown};
 use crate::UserThread;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeSet;
@@ -33,8 +33,8 @@ fn hierarchy(scene: &Scene, top: &str, rows: &mut Vec<Resource>) {
         true
     });
     if !complete {
-        let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
-        rows.push(Resource { reason, ..Resource::new(Kind::Bandwidth, format!("{top} ...")) });
+        let why = format!("only the first {GROUPS} groups under {top} were read");
+        rows.push(unknown(Kind::Bandwidth, format!("{top} ..."), why));
     }
 }
 
@@ -83,11 +83,7 @@ fn limits(scene: &Scene, at: &str, top: bool) -> Vec<Limit> {
 }
 
 fn row(scene: &Scene, at: &str, group: &str, limit: Limit) -> Resource {
-    // No file lists the members of a threaded group, nor any members to users without the right.
-    let members: Option<BTreeSet<u32>> = scene
-        .root
-        .maybe(&format!("{at}/cgroup.procs"))
-        .map(|text| text.lines().filter_map(|line| line.trim().parse().ok()).collect());
+    let members = members(scene, at);
     let any = |wanted: &dyn Fn(&UserThread) -> bool| {
         let own = |members: &BTreeSet<u32>| {
             scene.threads().iter().any(|thread| members.contains(&thread.pid) && wanted(thread))

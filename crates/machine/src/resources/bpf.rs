@@ -5,7 +5,7 @@
 //! CPUs). Programs that are pinned, or attached and held by nobody, no file shows: bpf(2) does, to
 //! root. So there is always a row that says so.
 
-use super::scene::{Scene, some_of};
+use super::scene::{Scene, some_of, unknown};
 use model::resource::{Kind, Resource};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -60,8 +60,7 @@ struct Program {
 /// A row for each program, and one for those that nobody holds.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     if !scene.root.is_live() {
-        let reason = Some("a capture does not hold the descriptors of processes".to_owned());
-        return vec![Resource { reason, ..Resource::new(Kind::Bpf, "programs") }];
+        return vec![unknown(Kind::Bpf, "programs", "a capture does not hold the descriptors of processes")];
     }
     let mut programs = BTreeMap::<u32, Program>::new();
     let mut hidden = 0;

@@ -4,9 +4,9 @@
 //! a set or a partition of their own get a row; those that inherit are counted. A partition is what it reads back: a write of
 //! `isolated` may succeed and leave `isolated invalid (reason)`.
 
-use super::groups::{GROUPS, walk};
+use super::groups::{GROUPS, members, walk};
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use model::Cpus;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeSet;
@@ -66,8 +66,8 @@ fn hierarchy(scene: &Scene, top: &str, files: &Files) -> Vec<Resource> {
         enabled
     });
     if !complete {
-        let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
-        rows.push(Resource { reason, ..Resource::new(Kind::Cgroup, format!("{top} ...")) });
+        let why = format!("only the first {GROUPS} groups under {top} were read");
+        rows.push(unknown(Kind::Cgroup, format!("{top} ..."), why));
     }
     if heirs > 0 {
         rows.push(Resource {
@@ -144,12 +144,6 @@ fn state(partition: Option<&str>, balance: Option<String>, isolated: Option<Stri
         .into_iter()
         .flatten()
         .fold(String::new(), |text, part| format!("{text}, {part}"))
-}
-
-/// The processes in the group; none are known for threaded groups, or to users without the right.
-fn members(scene: &Scene, at: &str) -> Option<BTreeSet<u32>> {
-    let text = scene.root.maybe(&format!("{at}/cgroup.procs"))?;
-    Some(text.lines().filter_map(|line| line.trim().parse().ok()).collect())
 }
 
 #[cfg(test)]

@@ -5,19 +5,18 @@
 
 use super::id;
 use super::scene::Scene;
+use crate::clocksource;
+use model::machine::Clocksource;
 use model::resource::{Kind, Resource};
-
-const DIRECTORY: &str = "sys/devices/system/clocksource/clocksource0";
 
 /// The clock in use, and its watchdog on machines with a TSC.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let Some(current) = scene.root.maybe(&format!("{DIRECTORY}/current_clocksource")) else {
+    let Clocksource { current: Some(current), available } = clocksource(scene.root) else {
         return Vec::new();
     };
-    let available = scene.root.maybe(&format!("{DIRECTORY}/available_clocksource")).unwrap_or_default();
     let clock = Resource {
         effective: Some(current.clone()),
-        asked: Some(available.clone()).filter(|text| !text.is_empty()).map(|text| format!("of {text}")),
+        asked: (!available.is_empty()).then(|| format!("of {}", available.join(" "))),
         owner: Some("timekeeping".to_owned()),
         may_touch: Some(false),
         reason: Some("reading it stays on the CPU; a clock that is a device is shared by all".to_owned()),
@@ -27,8 +26,8 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     std::iter::once(clock).chain(watchdog(scene, &current, &available)).collect()
 }
 
-fn watchdog(scene: &Scene, current: &str, available: &str) -> Option<Resource> {
-    let offered = available.split_whitespace().any(|name| name == "tsc") || current == "tsc";
+fn watchdog(scene: &Scene, current: &str, available: &[String]) -> Option<Resource> {
+    let offered = available.iter().any(|name| name == "tsc") || current == "tsc";
     // `/proc/cpuinfo` would show it too, but reading it can interrupt every CPU for its frequency.
     let x86 = scene.interrupts().is_ok_and(|rows| rows.iter().any(|row| row.name == "LOC"));
     if !offered && !x86 {

@@ -4,13 +4,14 @@
 
 use super::id;
 use super::scene::Scene;
+use crate::cpufreq_file;
 use model::resource::{Kind, Resource};
 
 /// The CPU's frequency domain, where there is one.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let read = |name: &str| scene.root.maybe(&scene.own(&format!("cpufreq/{name}")));
+    let read = |name: &str| scene.root.maybe(&cpufreq_file(scene.cpu, name));
     let Some(governor) = read("scaling_governor") else { return Vec::new() };
-    let affected = scene.spaced(&scene.own("cpufreq/affected_cpus"));
+    let affected = scene.spaced(&cpufreq_file(scene.cpu, "affected_cpus"));
     let alone = affected.as_ref().is_none_or(|cpus| cpus.len() <= 1);
     let limits = read("scaling_min_freq").zip(read("scaling_max_freq"));
     let fixed = limits.as_ref().is_some_and(|(low, high)| low == high) || governor == "performance";

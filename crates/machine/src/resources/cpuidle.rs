@@ -1,29 +1,23 @@
 //! Idle states of the CPU: the deeper, the longer the way back.
-//!
-//! Files: Linux `Documentation/admin-guide/pm/cpuidle.rst`.
 
 use super::id;
 use super::scene::Scene;
+use crate::{CpuidleState, cpuidle_states};
 use model::resource::{Kind, Resource};
 
 /// A row for each state.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let states = scene.root.glob(&scene.own("cpuidle/state*"));
-    states.iter().filter_map(|state| row(scene, state)).collect()
+    cpuidle_states(scene.root, scene.cpu).into_iter().map(row).collect()
 }
 
-fn row(scene: &Scene, state: &str) -> Option<Resource> {
-    let read = |name: &str| scene.root.maybe(&format!("{state}/{name}"));
-    let name = read("name")?;
-    let disabled = read("disable").map(|text| text != "0");
-    let latency_us: Option<u64> = read("latency").and_then(|text| text.parse().ok());
-    let usage: Option<u64> = read("usage").and_then(|text| text.parse().ok());
+fn row(state: CpuidleState) -> Resource {
+    let CpuidleState { number, name, exit_latency_us, disable, usage, .. } = state;
+    let disabled = disable.map(|text| text != "0");
     // Polling and states without exit latency delay nothing.
-    let costs = latency_us != Some(0);
-    let state = state.rsplit('/').next().unwrap_or(state);
-    Some(Resource {
+    let costs = exit_latency_us != Some(0);
+    Resource {
         asked: disabled.map(|disabled| if disabled { "disabled" } else { "allowed" }.to_owned()),
-        effective: latency_us.map(|us| format!("{us} us to leave")),
+        effective: exit_latency_us.map(|us| format!("{us} us to leave")),
         observed: usage.map(|usage| format!("entered {usage} times")),
         count: usage,
         owner: Some("cpuidle".to_owned()),
@@ -40,8 +34,8 @@ fn row(scene: &Scene, state: &str) -> Option<Resource> {
             .to_owned(),
         ),
         mechanism: Some(id::IDLE_STATES.to_owned()),
-        ..Resource::new(Kind::Cpuidle, format!("{state} {name}"))
-    })
+        ..Resource::new(Kind::Cpuidle, format!("state{number} {name}"))
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Control groups below a mount, each once.
 
 use super::scene::Scene;
+use std::collections::BTreeSet;
 use std::fs;
 
 /// Deeper groups, and more of them, are not walked: a reading must end.
@@ -30,4 +31,10 @@ pub(super) fn walk(scene: &Scene, top: &str, mut each: impl FnMut(&str, &str) ->
 /// A directory itself, not a link to one: links could go round in circles.
 fn is_directory(scene: &Scene, path: &str) -> bool {
     fs::symlink_metadata(scene.root.at(path)).is_ok_and(|meta| meta.is_dir())
+}
+
+/// The processes in the group; none are known for threaded groups, or to users without the right.
+pub(super) fn members(scene: &Scene, at: &str) -> Option<BTreeSet<u32>> {
+    let text = scene.root.maybe(&format!("{at}/cgroup.procs"))?;
+    Some(text.lines().filter_map(|line| line.trim().parse().ok()).collect())
 }

@@ -19,7 +19,7 @@ pub(crate) struct IrqHere {
 }
 
 /// The interrupts that have handlers, and those without a mask that this CPU has handled.
-pub(crate) fn read(root: &Root, counts: Result<&[Row], &str>) -> Vec<IrqHere> {
+pub(crate) fn read(root: &Root, counts: Option<&[Row]>) -> Vec<IrqHere> {
     let rows = counts.unwrap_or_default();
     let rows: BTreeMap<u32, _> = rows.iter().filter_map(|row| Some((row.name.parse().ok()?, row))).collect();
     let debugfs = debugfs(root);
@@ -37,7 +37,7 @@ pub(crate) fn read(root: &Root, counts: Result<&[Row], &str>) -> Vec<IrqHere> {
         let row = rows.get(&number);
         let detail = debugfs.as_ref().and_then(|at| root.maybe(&format!("{at}/irq/irqs/{number}")));
         IrqHere {
-            count: row.map(|row| row.count).or_else(|| counts.is_ok().then_some(0)),
+            count: row.map(|row| row.count).or_else(|| counts.is_some().then_some(0)),
             chip: row.map(|row| row.text.clone()).unwrap_or_default(),
             managed: detail.as_ref().map(|detail| detail.contains("IRQD_AFFINITY_MANAGED")),
             vector: detail.as_deref().and_then(vector),

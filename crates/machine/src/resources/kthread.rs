@@ -3,8 +3,8 @@
 //! Some belong to the CPU and sleep unless it gives them work; of those with `PF_NO_SETAFFINITY` that may run anywhere, workqueue rescuers
 //! run only under memory pressure, and unbound kworkers follow the mask of their workqueue.
 
-use super::scene::Scene;
-use super::{id, stat};
+use super::id;
+use super::scene::{Scene, unknown};
 use crate::{KernelThread, Policy};
 use model::resource::{Kind, Resource};
 
@@ -12,23 +12,22 @@ use model::resource::{Kind, Resource};
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
-        let reason = Some("no kernel threads could be read; a PID namespace hides them".to_owned());
-        return vec![Resource { reason, ..Resource::new(Kind::Kthread, "kernel threads") }];
+        let why = "no kernel threads could be read; a PID namespace hides them";
+        return vec![unknown(Kind::Kthread, "kernel threads", why)];
     }
     threads.iter().filter_map(|thread| row(scene, thread)).collect()
 }
 
 fn row(scene: &Scene, thread: &KernelThread) -> Option<Resource> {
-    let own = format!("proc/{}", thread.pid);
     let may = thread.allowed.contains(scene.cpu);
-    let last = stat::last_cpu(scene, &own);
+    let last = thread.last;
     let here = last == Some(scene.cpu);
     if !may && !here {
         return None;
     }
     let bound = may && thread.allowed.len() == 1;
     // The count of runs describes this CPU only where the thread runs nowhere else.
-    let count = bound.then(|| stat::runs(scene, &own)).flatten();
+    let count = bound.then(|| runs(scene, thread.pid)).flatten();
     let observed = match (count, last) {
         (Some(count), _) => Some(format!("ran {count} times")),
         (None, Some(last)) => Some(format!("last ran on CPU {last}")),
@@ -50,6 +49,11 @@ fn row(scene: &Scene, thread: &KernelThread) -> Option<Resource> {
         mechanism: Some(mechanism.to_owned()),
         ..Resource::new(Kind::Kthread, format!("{} ({})", thread.name, thread.pid))
     })
+}
+
+/// How often the thread was put on a CPU, any CPU (Linux `Documentation/scheduler/sched-stats.rst`, third number).
+pub(super) fn runs(scene: &Scene, pid: u32) -> Option<u64> {
+    scene.root.maybe(&format!("proc/{pid}/schedstat"))?.split_whitespace().nth(2)?.parse().ok()
 }
 
 fn governed(thread: &KernelThread, bound: bool) -> (&'static str, &'static str) {

@@ -31,7 +31,6 @@ mod sched_domain;
 mod shared;
 mod sibling;
 mod softirq;
-mod stat;
 mod table;
 mod task;
 mod throttle;
@@ -41,9 +40,9 @@ mod vector;
 mod watchdog;
 mod workqueue;
 
-use super::{Root, Selection};
+use super::{Root, topology};
+use model::Error;
 use model::resource::{Kind, Resource};
-use model::{Cpus, Error};
 use scene::Scene;
 
 /// The rows of these kinds for one CPU, which must be online; in the order of the kinds, and within a kind in that of the kernel.
@@ -91,113 +90,14 @@ fn of_kind(scene: &Scene, kind: Kind) -> Vec<Resource> {
 
 /// Whether the machine has the CPU, and has it online.
 fn check_cpu(root: &Root, cpu: u32) -> Result<(), Error> {
-    const CPUS: &str = "sys/devices/system/cpu";
-    let file = format!("{CPUS}/online");
-    let text = root.text(&file)?;
-    let online = text.as_deref().map(Cpus::parse_list).transpose()?.filter(|cpus| !cpus.is_empty());
-    let online = online.ok_or_else(|| {
-        let found = text.map_or("no such file".to_owned(), |text| format!("{text:?}"));
-        Error::invalid(root.at(&file).display(), found, "the list of online CPUs")
-    })?;
-    let present = root.cpus(&format!("{CPUS}/present")).unwrap_or_else(|| online.clone());
+    let online = topology::online(root)?;
     let bad = |what: String| Err(Error::invalid("--cpu", what, format!("a CPU among {online}")));
     if online.contains(cpu) {
         Ok(())
-    } else if present.contains(cpu) {
+    } else if topology::present(root).is_some_and(|cpus| cpus.contains(cpu)) {
         bad(format!("CPU {cpu} is offline"))
     } else {
         bad(format!("this machine has no CPU {cpu}"))
-    }
-}
-
-/// What these readers read beyond the machine's own, for a capture. Counters and names, no contents.
-pub fn selection() -> Selection {
-    const CPU: &str = "sys/devices/system/cpu/cpu*";
-    const FILES: &[&str] = &[
-        "proc/interrupts",
-        "proc/schedstat",
-        "proc/softirqs",
-        "proc/sys/kernel/nmi_watchdog",
-        "proc/sys/kernel/perf_event_paranoid",
-        "proc/sys/kernel/soft_watchdog",
-        "proc/sys/kernel/watchdog",
-        "proc/sys/kernel/watchdog_cpumask",
-        "proc/sys/kernel/watchdog_thresh",
-        "proc/timer_list",
-        // A virtio disk's interrupts, and those of a network device, belong to the PCI device above it.
-        "sys/block/*/device/../msi_irqs/*",
-        "sys/block/*/device/device/msi_irqs/*",
-        "sys/block/*/device/uevent",
-        "sys/block/*/mq/*/cpu_list",
-        "sys/block/*/size",
-        "sys/bus/pci/devices/*/msi_irqs/*",
-        "sys/bus/pci/devices/*/uevent",
-        "sys/class/net/*/device/../msi_irqs/*",
-        "sys/class/net/*/device/msi_irqs/*",
-        "sys/class/net/*/device/numa_node",
-        "sys/class/net/*/device/uevent",
-        "sys/class/net/*/queues/*/rps_cpus",
-        "sys/class/net/*/queues/*/xps_cpus",
-        "sys/devices/system/clockevents/*/current_device",
-        "sys/devices/system/machinecheck/machinecheck*/check_interval",
-        "sys/devices/system/machinecheck/machinecheck*/ignore_ce",
-        "sys/devices/system/node/node*/cpulist",
-        "sys/devices/system/node/node*/meminfo",
-        "sys/devices/system/node/online",
-        "sys/devices/cpu_atom/cpus",
-        "sys/devices/cpu_core/cpus",
-        "sys/devices/virtual/workqueue/*/cpumask",
-        "sys/devices/virtual/workqueue/cpumask",
-        "sys/devices/virtual/workqueue/cpumask_isolated",
-        "sys/devices/virtual/workqueue/cpumask_requested",
-        "sys/fs/cgroup/cpuset/cpuset.cpus",
-        "sys/fs/cgroup/cpuset/*/cpuset.cpus",
-        "sys/fs/cgroup/cpuset/*/cpuset.effective_cpus",
-        "sys/fs/cgroup/cpuset/*/cpuset.sched_load_balance",
-        "sys/fs/resctrl/cpus_list",
-        "sys/fs/resctrl/mode",
-        "sys/fs/resctrl/schemata",
-        "sys/fs/resctrl/*/cpus_list",
-        "sys/fs/resctrl/*/mode",
-        "sys/fs/resctrl/*/schemata",
-        "{cgroup2}/cpuset.cpus.effective",
-        "{cgroup2}/*/cpuset.cpus.effective",
-        "{cgroup2}/*/*/cpuset.cpus.effective",
-        "{debugfs}/irq/domains/VECTOR",
-        "{debugfs}/kprobes/list",
-        "{debugfs}/sched/ext_server/cpu*/period",
-        "{debugfs}/sched/ext_server/cpu*/runtime",
-        "{debugfs}/sched/fair_server/cpu*/period",
-        "{tracefs}/current_tracer",
-        "{tracefs}/kprobe_profile",
-        "{tracefs}/uprobe_profile",
-        "{tracefs}/set_event",
-        "{tracefs}/tracing_cpumask",
-        "{tracefs}/tracing_on",
-        "{tracefs}/instances/*/current_tracer",
-        "{tracefs}/instances/*/set_event",
-        "{tracefs}/instances/*/tracing_cpumask",
-        "{tracefs}/instances/*/tracing_on",
-    ];
-    const OF_CPU: &[&str] = &[
-        "cache/index*/id",
-        "cache/index*/size",
-        "cpu_capacity",
-        "cpufreq/affected_cpus",
-        "cpufreq/scaling_max_freq",
-        "cpufreq/scaling_min_freq",
-        "cpuidle/state*/disable",
-        "cpuidle/state*/latency",
-        "cpuidle/state*/name",
-        "cpuidle/state*/usage",
-        "power/pm_qos_resume_latency_us",
-    ];
-    let own = OF_CPU.iter().map(|file| format!("{CPU}/{file}"));
-    Selection {
-        files: FILES.iter().map(|file| (*file).to_owned()).chain(own).collect(),
-        // A queue may have no file that can be read.
-        names: vec!["sys/class/net/*/queues/*".to_owned()],
-        ..Selection::default()
     }
 }
 

@@ -79,7 +79,7 @@ struct Queue<'a> {
 fn queue_row(scene: &Scene, queue: &Queue) -> Option<Resource> {
     let receives = queue.direction == "rx";
     let file = if receives { "rps_cpus" } else { "xps_cpus" };
-    let steered = scene.mask(&format!("{}/{file}", queue.at)).filter(|cpus| !cpus.is_empty());
+    let steered = scene.root.mask(&format!("{}/{file}", queue.at)).filter(|cpus| !cpus.is_empty());
     let steers = steered.as_ref().is_some_and(|cpus| cpus.contains(scene.cpu));
     let (irq, count) = (queue.irq.map(|here| &here.irq), queue.irq.and_then(|here| here.count));
     let routed = irq.map(|irq| irq.effective.contains(scene.cpu));

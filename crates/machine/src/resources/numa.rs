@@ -1,20 +1,18 @@
 //! The CPU's memory node: its memory, the CPUs that use it first, and the devices that move data through it.
 //!
-//! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`, `numa_node` of PCI devices (-1 where firmware does not say).
+//! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`.
 
 use super::id;
 use super::scene::{Scene, some_of};
+use crate::nodes;
 use model::resource::{Kind, Resource};
 
 /// The node, and the devices on it.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let names = scene.root.names(&scene.own(""));
-    let Some(node) = names.iter().find_map(|name| name.strip_prefix("node")?.parse::<u32>().ok()) else {
-        return Vec::new();
-    };
+    let Some(node) = nodes::of_cpu(scene.root, scene.cpu) else { return Vec::new() };
     let at = format!("sys/devices/system/node/node{node}");
     let cpus = scene.root.cpus(&format!("{at}/cpulist"));
-    let nodes = scene.root.cpus("sys/devices/system/node/online").map_or(1, |nodes| nodes.len());
+    let count = scene.root.cpus("sys/devices/system/node/online").map_or(1, |nodes| nodes.len());
     let memory = scene.root.maybe(&format!("{at}/meminfo")).as_deref().and_then(total_kib);
     let shared = cpus.as_ref().map(|cpus| cpus.len() > 1);
     let memory_row = Resource {
@@ -23,9 +21,9 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
         owner: Some("memory controller".to_owned()),
         may_touch: shared,
         in_force: shared,
-        movable: Some(nodes > 1),
+        movable: Some(count > 1),
         reason: Some(
-            if nodes > 1 {
+            if count > 1 {
                 "other tasks can be given memory of other nodes"
             } else {
                 "this machine has one node"
@@ -44,24 +42,10 @@ fn total_kib(meminfo: &str) -> Option<u64> {
 
 /// Network and block devices on the node; where firmware names no node, that is said.
 fn devices(scene: &Scene, node: u32) -> Option<Resource> {
-    let mut here = Vec::new();
-    let mut unplaced = 0;
-    for class in ["net", "nvme", "block"] {
-        let folder = if class == "block" { "sys/block".to_owned() } else { format!("sys/class/{class}") };
-        for name in scene.root.names(&folder) {
-            let device = format!("{folder}/{name}/device");
-            let places = [
-                format!("{device}/numa_node"),
-                format!("{device}/../numa_node"),
-                format!("{device}/device/numa_node"),
-            ];
-            match places.iter().find_map(|place| scene.root.number::<i64>(place)) {
-                Some(own) if own == i64::from(node) => here.push(name),
-                Some(own) if own < 0 => unplaced += 1,
-                _ => {}
-            }
-        }
-    }
+    let all = nodes::device_nodes(scene.root);
+    let unplaced = all.iter().filter(|device| device.node.is_none()).count();
+    let here = all.into_iter().filter(|device| device.node == Some(node));
+    let here: Vec<_> = here.map(|device| device.name).collect();
     if here.is_empty() && unplaced == 0 {
         return None;
     }

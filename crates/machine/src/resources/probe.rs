@@ -5,7 +5,7 @@
 //! `uprobe_profile`: hits on all CPUs), `Documentation/trace/kprobes.rst` (debugfs `kprobes/list`:
 //! those of others too, such as BPF programs).
 
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use crate::mounted_at;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeMap;
@@ -19,20 +19,14 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
         for (file, word) in [("kprobe_profile", "kprobe"), ("uprobe_profile", "uprobe")] {
             match scene.look(&format!("{top}/{file}")) {
                 Ok(text) => rows.extend(text.unwrap_or_default().lines().filter_map(|line| hits(line, word))),
-                Err(why) => {
-                    let name = format!("{word}s");
-                    rows.push(Resource { reason: Some(why), ..Resource::new(Kind::Probe, name) });
-                }
+                Err(why) => rows.push(unknown(Kind::Probe, format!("{word}s"), why)),
             }
         }
     }
     if let Some(debugfs) = mounted_at(scene.root, "debugfs") {
         match scene.look(&format!("{debugfs}/kprobes/list")) {
             Ok(text) => rows.extend(places(&text.unwrap_or_default())),
-            Err(why) => {
-                let row = Resource::new(Kind::Probe, "places of the kernel");
-                rows.push(Resource { reason: Some(why), ..row });
-            }
+            Err(why) => rows.push(unknown(Kind::Probe, "places of the kernel", why)),
         }
     }
     rows

@@ -1,32 +1,27 @@
 //! Shares of cache and memory bandwidth: the group that holds the CPU, and the groups whose share overlaps with its own.
-//!
-//! Files: Linux `Documentation/filesystems/resctrl.rst` (`schemata`, `cpus_list`, `mode`). The monitoring files are left alone: reading one
-//! sends an IPI to a CPU of the domain.
 
 use super::id;
 use super::scene::Scene;
+use crate::{Resctrl, ResctrlGroup, resctrl};
 use model::resource::{Kind, Resource};
 use std::collections::BTreeMap;
 
-/// Directories of the file system that are no groups.
-const NO_GROUPS: [&str; 3] = ["info", "mon_groups", "mon_data"];
-
 /// A row for the CPU's group and for each group that shares cache with it.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let Some(mount) = scene.mounts().iter().find(|mount| mount.kind == "resctrl") else {
-        let known = scene
-            .root
-            .maybe("proc/filesystems")
-            .is_some_and(|text| text.split_whitespace().any(|word| word == "resctrl"));
-        return if known { vec![unmounted()] } else { Vec::new() };
+    let groups = match resctrl(scene.root) {
+        Resctrl::Absent => return Vec::new(),
+        Resctrl::Unmounted => return vec![unmounted()],
+        Resctrl::Groups(groups) => groups,
     };
-    let groups = groups(scene, &mount.target);
+    let domains = domains(scene);
+    let parts = groups.iter().map(|group| Part { group, shares: shares(&group.schemata, &domains) });
+    let parts: Vec<_> = parts.collect();
     // A CPU that no group names belongs to the default group.
-    let own = groups.iter().find(|group| group.name != DEFAULT && group.here).or(groups.first());
-    let Some(own) = own else { return Vec::new() };
-    groups
+    let here = |part: &&Part| !part.group.name.is_empty() && part.group.cpus.contains(scene.cpu);
+    let Some(own) = parts.iter().find(here).or(parts.first()) else { return Vec::new() };
+    parts
         .iter()
-        .filter(|group| group.name == own.name || overlap(own, group))
+        .filter(|part| part.group.name == own.group.name || overlap(own, part))
         .map(|group| row(own, group))
         .collect()
 }
@@ -46,34 +41,11 @@ fn unmounted() -> Resource {
     }
 }
 
-const DEFAULT: &str = "default group";
-
-struct Group {
-    name: String,
-    cpus: String,
-    mode: String,
-    here: bool,
+/// What a group has of this CPU's caches and bandwidth.
+struct Part<'a> {
+    group: &'a ResctrlGroup,
     /// The parts of the schemata about this CPU's domains: resource, domain → value.
     shares: BTreeMap<(String, u32), String>,
-}
-
-fn groups(scene: &Scene, top: &str) -> Vec<Group> {
-    let domains = domains(scene);
-    let names = scene.root.names(top).into_iter().filter(|name| !NO_GROUPS.contains(&name.as_str()));
-    let places = names.map(|name| (format!("group {name}"), format!("{top}/{name}")));
-    let places = [(DEFAULT.to_owned(), top.to_owned())].into_iter().chain(places);
-    let group = |(name, at): (String, String)| {
-        let schemata = scene.root.maybe(&format!("{at}/schemata"))?;
-        let cpus = scene.root.cpus(&format!("{at}/cpus_list")).unwrap_or_default();
-        Some(Group {
-            name,
-            here: cpus.contains(scene.cpu),
-            cpus: cpus.to_string(),
-            mode: scene.root.maybe(&format!("{at}/mode")).unwrap_or_default(),
-            shares: shares(&schemata, &domains),
-        })
-    };
-    places.filter_map(group).collect()
 }
 
 /// The ids of the CPU's caches by level: `L3` → 0.
@@ -107,16 +79,21 @@ fn shares(schemata: &str, domains: &BTreeMap<u32, u32>) -> BTreeMap<(String, u32
 }
 
 /// Whether both may fill the same part of a cache.
-fn overlap(one: &Group, other: &Group) -> bool {
+fn overlap(one: &Part, other: &Part) -> bool {
     let mask = |text: &String| u64::from_str_radix(text, 16).ok();
     one.shares.iter().filter(|((resource, _), _)| resource.starts_with('L')).any(|(key, value)| {
         mask(value).zip(other.shares.get(key).and_then(mask)).is_some_and(|(one, other)| one & other != 0)
     })
 }
 
-fn row(own: &Group, group: &Group) -> Resource {
-    let ours = own.name == group.name;
-    let shares: Vec<_> = group
+fn row(own: &Part, part: &Part) -> Resource {
+    let group = part.group;
+    let ours = own.group.name == group.name;
+    let name = match group.name.as_str() {
+        "" => "default group".to_owned(),
+        name => format!("group {name}"),
+    };
+    let shares: Vec<_> = part
         .shares
         .iter()
         .map(|((resource, domain), value)| format!("{resource}:{domain}={value}"))
@@ -136,11 +113,11 @@ fn row(own: &Group, group: &Group) -> Resource {
         effective: Some(format!("{}{mode}", shares.join(" "))),
         owner: Some("resctrl".to_owned()),
         may_touch: Some(true),
-        in_force: Some(ours || overlap(own, group)),
+        in_force: Some(ours || overlap(own, part)),
         movable: Some(true),
         reason: Some(reason.to_owned()),
         mechanism: Some(id::RESCTRL.to_owned()),
-        ..Resource::new(Kind::Resctrl, &group.name)
+        ..Resource::new(Kind::Resctrl, name)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::table::{self, Row};
 use crate::resources::irq_here::{self, IrqHere};
-use crate::resources::refusal::refusal;
+use crate::resources::refusal::Refusal;
 use crate::{Mount, Processes, Root, UserThread, mounts, processes, user_threads};
 use model::Cpus;
+use model::resource::{Kind, Resource};
 use std::cell::OnceCell;
 
 /// The CPU that is asked about, on its machine.
@@ -13,7 +14,7 @@ pub(super) struct Scene<'a> {
     pub(super) cpu: u32,
     processes: OnceCell<Processes>,
     threads: OnceCell<Vec<UserThread>>,
-    interrupts: OnceCell<Result<Vec<Row>, String>>,
+    interrupts: OnceCell<Result<Vec<Row>, Refusal>>,
     irqs: OnceCell<Vec<IrqHere>>,
     mounts: OnceCell<Vec<Mount>>,
 }
@@ -42,13 +43,8 @@ impl<'a> Scene<'a> {
     }
 
     /// A file's text, `None` where the machine has no such file; otherwise why it cannot be read.
-    pub(super) fn look(&self, file: &str) -> Result<Option<String>, String> {
-        self.root.text(file).map_err(|error| refusal(file, &error))
-    }
-
-    /// A file that holds a CPU mask in hex.
-    pub(super) fn mask(&self, file: &str) -> Option<Cpus> {
-        Cpus::parse_hex(&self.root.maybe(file)?).ok()
+    pub(super) fn look(&self, file: &str) -> Result<Option<String>, Refusal> {
+        self.root.text(file).map_err(|error| Refusal::of(self.root, error))
     }
 
     /// A file that holds CPU numbers with blanks between them, commas or not, as cpufreq and block queues write them.
@@ -73,14 +69,14 @@ impl<'a> Scene<'a> {
     }
 
     /// The rows of `/proc/interrupts`, or why there are none.
-    pub(super) fn interrupts(&self) -> Result<&[Row], &str> {
+    pub(super) fn interrupts(&self) -> Result<&[Row], &Refusal> {
         let read = || table::read(self.root, self.cpu, "proc/interrupts");
-        self.interrupts.get_or_init(read).as_deref().map_err(String::as_str)
+        self.interrupts.get_or_init(read).as_deref()
     }
 
     /// The numbered interrupts.
     pub(super) fn irqs(&self) -> &[IrqHere] {
-        self.irqs.get_or_init(|| irq_here::read(self.root, self.interrupts()))
+        self.irqs.get_or_init(|| irq_here::read(self.root, self.interrupts().ok()))
     }
 
     pub(super) fn mounts(&self) -> &[Mount] {
@@ -92,6 +88,11 @@ impl<'a> Scene<'a> {
         let text = self.root.maybe(&format!("{device}/uevent"))?;
         text.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix('=')?.to_owned()))
     }
+}
+
+/// A row of which only its name is known, and why no more is.
+pub(super) fn unknown(kind: Kind, name: impl Into<String>, why: impl ToString) -> Resource {
+    Resource { reason: Some(why.to_string()), ..Resource::new(kind, name) }
 }
 
 /// Names, at most eight of them, the rest as a number.
@@ -119,7 +120,8 @@ pub(super) mod tests {
     #[test]
     fn rights_and_lockdown_are_distinguished() {
         let refused = |code: i32| {
-            refusal("/d/x", &Error::io("read", Path::new("/d/x"), io::Error::from_raw_os_error(code)))
+            let error = Error::io("read", Path::new("/d/x"), io::Error::from_raw_os_error(code));
+            Refusal::of(&Root::live(), error).to_string()
         };
         assert_eq!(refused(13), "only root may read /d/x");
         assert_eq!(refused(1), "the kernel lets nobody read /d/x, as under lockdown");

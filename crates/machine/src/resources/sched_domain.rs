@@ -2,15 +2,15 @@
 //! here and takes locks of this CPU's queue.
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use crate::{Domain, domains};
 use model::resource::{Kind, Resource};
 
 /// A row for each domain, or one that says that there is none.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let Some(all) = domains(scene.root) else {
-        let reason = "this kernel does not report them (CONFIG_SCHEDSTATS)".to_owned();
-        return vec![Resource { reason: Some(reason), ..Resource::new(Kind::SchedDomain, "domains") }];
+        let why = "this kernel does not report them (CONFIG_SCHEDSTATS)";
+        return vec![unknown(Kind::SchedDomain, "domains", why)];
     };
     match all.get(&scene.cpu).map(Vec::as_slice) {
         None | Some([]) => vec![Resource {

@@ -6,19 +6,20 @@
 //! inode). The other end of a socket, and which futexes are used, no file shows. Read on the
 //! machine itself: a capture holds neither.
 
-use super::scene::{Scene, some_of};
+use super::scene::{Scene, some_of, unknown};
 use crate::UserThread;
 use model::resource::{Kind, Resource};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+
+const HIDDEN: &str = "not all processes are to be seen from here";
 
 /// Rows for each process with threads bound to this CPU, or one that says why there are none.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let bound = |thread: &&UserThread| thread.allowed.len() == 1 && thread.allowed.contains(scene.cpu);
     let own: BTreeSet<u32> = scene.threads().iter().filter(bound).map(|thread| thread.pid).collect();
     if own.is_empty() && !scene.sees_all() {
-        let reason = Some("not all processes are to be seen from here".to_owned());
-        return vec![Resource { reason, ..Resource::new(Kind::Shared, "bound threads") }];
+        return vec![unknown(Kind::Shared, "bound threads", HIDDEN)];
     }
     if own.is_empty() {
         return vec![Resource {
@@ -31,8 +32,8 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     }
     let mut rows: Vec<_> = own.iter().filter_map(|pid| memory(scene, *pid)).collect();
     if !scene.root.is_live() {
-        let reason = Some("a capture does not hold what processes map and have open".to_owned());
-        rows.push(Resource { reason, ..Resource::new(Kind::Shared, "mappings, pipes and sockets") });
+        let why = "a capture does not hold what processes map and have open";
+        rows.push(unknown(Kind::Shared, "mappings, pipes and sockets", why));
         return rows;
     }
     let all: Vec<_> =
@@ -129,8 +130,8 @@ fn compare(scene: &Scene, own: &BTreeSet<u32>, all: &[(u32, Held)]) -> Vec<Resou
     for (pid, held) in all.iter().filter(|(pid, _)| own.contains(pid)) {
         let whose = called(scene, *pid);
         if !held.known {
-            let reason = Some("what it maps and has open may be read by root alone".to_owned());
-            rows.push(Resource { reason, ..Resource::new(Kind::Shared, format!("mappings of {whose}")) });
+            let why = "what it maps and has open may be read by root alone";
+            rows.push(unknown(Kind::Shared, format!("mappings of {whose}"), why));
         }
         for (key, (path, writes)) in &held.mapped {
             let with: Vec<u32> = others()
@@ -155,19 +156,17 @@ fn compare(scene: &Scene, own: &BTreeSet<u32>, all: &[(u32, Held)]) -> Vec<Resou
             }
         }
         if held.sockets > 0 {
-            let reason = Some("no file shows who is at the other end".to_owned());
             let name = format!("{} sockets of {whose}", held.sockets);
-            rows.push(Resource { reason, ..Resource::new(Kind::Shared, name) });
+            rows.push(unknown(Kind::Shared, name, "no file shows who is at the other end"));
         }
     }
     let hidden = others().filter(|(_, held)| !held.known).count();
     if !scene.sees_all() {
-        let reason = Some("not all processes are to be seen from here".to_owned());
-        rows.push(Resource { reason, ..Resource::new(Kind::Shared, "processes of others") });
+        rows.push(unknown(Kind::Shared, "processes of others", HIDDEN));
     }
     if hidden > 0 {
-        let reason = Some(format!("what {hidden} other processes map and have open may not be read"));
-        rows.push(Resource { reason, ..Resource::new(Kind::Shared, "other processes") });
+        let why = format!("what {hidden} other processes map and have open may not be read");
+        rows.push(unknown(Kind::Shared, "other processes", why));
     }
     rows
 }

@@ -1,18 +1,16 @@
 //! The CPUs of the same core: they share its pipelines, so what runs on one slows the other.
-//!
-//! File: Linux `Documentation/admin-guide/cputopology.rst`.
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
+use crate::topology::{SMT_CONTROL, siblings};
 use model::resource::{Kind, Resource};
 
 /// A row for each sibling.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let Some(siblings) = scene.root.cpus(&scene.own("topology/thread_siblings_list")) else {
-        let reason = Some("this kernel does not show who shares the core".to_owned());
-        return vec![Resource { reason, ..Resource::new(Kind::Sibling, "siblings") }];
+    let Some(siblings) = siblings(scene.root, scene.cpu) else {
+        return vec![unknown(Kind::Sibling, "siblings", "this kernel does not show who shares the core")];
     };
-    let control = scene.root.maybe("sys/devices/system/cpu/smt/control");
+    let control = scene.root.maybe(SMT_CONTROL);
     let others = siblings.iter().filter(|cpu| *cpu != scene.cpu);
     let row = |cpu: u32| Resource {
         asked: control.clone().map(|control| format!("SMT {control}")),

@@ -3,7 +3,7 @@
 //! File: proc(5), `/proc/softirqs`, with a column for every possible CPU.
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use super::table::{self, Row};
 use model::resource::{Kind, Resource};
 
@@ -11,7 +11,7 @@ use model::resource::{Kind, Resource};
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     match table::read(scene.root, scene.cpu, "proc/softirqs") {
         Ok(rows) => rows.into_iter().map(row).collect(),
-        Err(why) => vec![Resource { reason: Some(why), ..Resource::new(Kind::Softirq, "softirqs") }],
+        Err(why) => vec![unknown(Kind::Softirq, "softirqs", why)],
     }
 }
 

@@ -1,13 +1,12 @@
 //! Processes of user space with threads that may run on the CPU, or last ran there.
 //!
 //! Files: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status` is what is in force (the asked mask cut down by the cpuset, which
-//! no file shows apart), field 39 of `stat` the last CPU, 40 and 41 priority and policy,
-//! `/proc/PID/cgroup` the group. Workers that the kernel makes for a process are threads of it:
-//! io_uring's (`iou-wrk-PID`, `iou-sqp-PID`, since 5.12) and vhost's (`vhost-PID`, since 6.4).
+//! no file shows apart), field 39 of `stat` the last CPU, 40 and 41 priority and policy. Workers that the
+//! kernel makes for a process are threads of it: io_uring's (`iou-wrk-PID`, `iou-sqp-PID`, since 5.12) and vhost's (`vhost-PID`, since 6.4).
 
 use super::id;
-use super::scene::Scene;
-use crate::UserThread;
+use super::scene::{Scene, unknown};
+use crate::{UserThread, memberships};
 use model::resource::{Kind, Resource};
 use std::collections::BTreeMap;
 
@@ -15,8 +14,7 @@ use std::collections::BTreeMap;
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let threads = scene.threads();
     if threads.is_empty() {
-        let reason = Some("no threads of user space could be read".to_owned());
-        return vec![Resource { reason, ..Resource::new(Kind::Task, "user threads") }];
+        return vec![unknown(Kind::Task, "user threads", "no threads of user space could be read")];
     }
     let mut processes: BTreeMap<u32, Vec<&UserThread>> = BTreeMap::new();
     for thread in threads {
@@ -113,17 +111,10 @@ fn lasts(threads: &[&UserThread]) -> model::Cpus {
 
 /// The group whose CPU set holds the process: version 1's cpuset if there is one, else that of version 2.
 fn group(scene: &Scene, pid: u32) -> Option<String> {
-    let text = scene.root.maybe(&format!("proc/{pid}/cgroup"))?;
-    let lines: Vec<_> = text
-        .lines()
-        .filter_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            Some((parts.next()?, parts.next()?, parts.next()?))
-        })
-        .collect();
-    let cpuset = lines.iter().find(|(_, controllers, _)| controllers.split(',').any(|name| name == "cpuset"));
-    let best = cpuset.or_else(|| lines.iter().find(|(number, ..)| *number == "0"))?;
-    Some(format!("cgroup {}", best.2))
+    let all = memberships(scene.root, pid)?;
+    let cpuset = all.iter().find(|one| one.controllers.split(',').any(|name| name == "cpuset"));
+    let best = cpuset.or_else(|| all.iter().find(|one| one.controllers.is_empty()))?;
+    Some(format!("cgroup {}", best.path))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! All kinds together: on this machine, on captures, on trees of rubbish.
 
 use super::*;
-use crate::capture;
 use crate::tree::tree;
+use crate::{Selection, capture};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn every_captured_machine_can_be_asked() {
 fn a_capture_shows_what_the_machine_shows() {
     let (live, dir) = (Root::live(), tempfile::tempdir().unwrap());
     let cpu = live.cpus("sys/devices/system/cpu/online").unwrap().iter().next().unwrap();
-    capture(&live, dir.path(), &selection()).unwrap();
+    capture(&live, dir.path(), &Selection::default()).unwrap();
     let rows_of = |root: &Root, kind: Kind| {
         let rows = resources(root, cpu, &[kind]).unwrap();
         rows.into_iter().map(|row| (row.name, row.asked, row.effective)).collect::<Vec<_>>()
@@ -212,7 +212,7 @@ fn a_machine_that_has_everything_has_a_row_of_every_kind() {
 fn a_capture_of_a_capture_shows_the_same() {
     let (_dir, root) = tree(WHOLE);
     let to = tempfile::tempdir().unwrap();
-    capture(&root, to.path(), &selection()).unwrap();
+    capture(&root, to.path(), &Selection::default()).unwrap();
     let again = Root::open(to.path()).unwrap();
     // The mount points of this tree are not the usual ones of resctrl, whose files a capture knows by their usual place.
     let rows_of = |root: &Root| -> Vec<_> {

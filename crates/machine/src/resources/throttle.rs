@@ -53,7 +53,7 @@ fn server(scene: &Scene, name: &str, mechanism: &str) -> Option<Resource> {
         Ok(Some(text)) => text,
         Ok(None) => return None,
         // Then it is also unknown whether the kernel has one.
-        Err(why) => return Some(Resource { reason: Some(why), ..row }),
+        Err(why) => return Some(Resource { reason: Some(why.to_string()), ..row }),
     };
     let on = runtime.parse::<u64>().ok().map(|ns| ns > 0);
     let period = scene.root.number::<u64>(&format!("{at}/period"));

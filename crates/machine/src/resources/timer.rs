@@ -5,35 +5,30 @@
 //! shows. Only root may read it.
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use model::resource::{Kind, Resource};
 use std::collections::BTreeMap;
 
 const FILE: &str = "proc/timer_list";
+const HIGH_RESOLUTION: &str = "high-resolution timers";
 
 /// A row for each function (and task, where the kernel says so) with the number of its timers; then the wheel, which is not shown.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let mut rows = match scene.look(FILE) {
         Ok(Some(text)) => shown(scene, &text),
-        Ok(None) => vec![unknown("high-resolution timers", format!("this kernel has no /{FILE}"))],
-        Err(why) => vec![unknown("high-resolution timers", why)],
+        Ok(None) => vec![unknown(Kind::Timer, HIGH_RESOLUTION, format!("this kernel has no /{FILE}"))],
+        Err(why) => vec![unknown(Kind::Timer, HIGH_RESOLUTION, why)],
     };
     let wheel = "no file shows the timers of the wheel: the softirq TIMER counts them, trace timer:timer_expire_entry to see them";
     let mechanism = Some(id::TIMER_MIGRATION.to_owned());
-    rows.push(Resource { mechanism, ..unknown("timer wheel", wheel.to_owned()) });
+    rows.push(Resource { mechanism, ..unknown(Kind::Timer, "timer wheel", wheel) });
     rows
-}
-
-fn unknown(name: &str, reason: String) -> Resource {
-    Resource { reason: Some(reason), ..Resource::new(Kind::Timer, name) }
 }
 
 fn shown(scene: &Scene, text: &str) -> Vec<Resource> {
     let Some(section) = section(text, scene.cpu) else {
-        return vec![unknown(
-            "high-resolution timers",
-            format!("/{FILE} has no section for CPU {}", scene.cpu),
-        )];
+        let why = format!("/{FILE} has no section for CPU {}", scene.cpu);
+        return vec![unknown(Kind::Timer, HIGH_RESOLUTION, why)];
     };
     let mut rows: Vec<_> = expiries(&section).into_iter().collect();
     let field = |name: &str| section.fields.get(name).copied();
@@ -43,7 +38,7 @@ fn shown(scene: &Scene, text: &str) -> Vec<Resource> {
         rows.push(Resource {
             observed: Some(format!("{events} since boot{stopped}")),
             count: Some(events),
-            owner: Some("high-resolution timers".to_owned()),
+            owner: Some(HIGH_RESOLUTION.to_owned()),
             may_touch: Some(true),
             in_force: Some(true),
             touched: Some(events > 0),

@@ -4,7 +4,7 @@
 //! Which performance counters are open on a CPU no file shows. Nothing of the ring buffer is read: that would wake it.
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use crate::mounted_at;
 use model::resource::{Kind, Resource};
 
@@ -32,7 +32,7 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
 
 fn buffers(scene: &Scene, top: &str) -> Vec<Resource> {
     if let Err(why) = scene.look(&format!("{top}/tracing_on")) {
-        return vec![Resource { reason: Some(why), ..Resource::new(Kind::Tracing, "tracing buffers") }];
+        return vec![unknown(Kind::Tracing, "tracing buffers", why)];
     }
     let instances = scene.root.names(&format!("{top}/instances")).into_iter();
     let instances = instances.map(|name| (format!("instance {name}"), format!("{top}/instances/{name}")));
@@ -46,7 +46,7 @@ fn buffer(scene: &Scene, name: String, at: &str) -> Option<Resource> {
     let tracer = read("current_tracer").filter(|tracer| tracer != "nop");
     let events =
         read("set_event").map_or(0, |text| text.lines().filter(|line| !line.trim().is_empty()).count());
-    let cpus = scene.mask(&format!("{at}/tracing_cpumask"));
+    let cpus = scene.root.mask(&format!("{at}/tracing_cpumask"));
     let busy = on && (tracer.is_some() || events > 0);
     let here = cpus.as_ref().map(|cpus| busy && cpus.contains(scene.cpu));
     let entries = read(&format!("per_cpu/cpu{}/stats", scene.cpu)).as_deref().and_then(entries);

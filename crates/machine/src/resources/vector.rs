@@ -4,7 +4,7 @@
 //! and on, distinguished by their text).
 
 use super::id;
-use super::scene::Scene;
+use super::scene::{Scene, unknown};
 use super::table::Row;
 use model::resource::{Kind, Resource};
 
@@ -15,10 +15,7 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
             let own = rows.iter().filter(|row| row.name.parse::<u32>().is_err()).map(row);
             own.chain(firmware(rows)).chain(allocated(scene)).collect()
         }
-        Err(why) => {
-            let reason = Some(why.to_owned());
-            vec![Resource { reason, ..Resource::new(Kind::Vector, "vectors of the processor") }]
-        }
+        Err(why) => vec![unknown(Kind::Vector, "vectors of the processor", why)],
     }
 }
 

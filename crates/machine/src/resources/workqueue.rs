@@ -4,7 +4,8 @@
 //! with the global mask, and the global mask where that is nothing. `cpumask_requested` and `cpumask_isolated` are new in 6.8.
 
 use super::scene::{Scene, some_of};
-use super::{id, stat};
+use super::{id, kthread};
+use crate::KernelThread;
 use model::Cpus;
 use model::resource::{Kind, Resource};
 
@@ -12,7 +13,7 @@ const DIRECTORY: &str = "sys/devices/virtual/workqueue";
 
 /// The global mask, each workqueue that sysfs shows, and the CPU's own pools.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
-    let global = scene.mask(&format!("{DIRECTORY}/cpumask"));
+    let global = scene.root.mask(&format!("{DIRECTORY}/cpumask"));
     let queues = scene.root.names(DIRECTORY);
     let each = queues.iter().filter_map(|queue| one(scene, queue, global.as_ref()));
     all(scene, global.as_ref()).into_iter().chain(each).chain([pools(scene)]).collect()
@@ -24,12 +25,12 @@ fn all(scene: &Scene, global: Option<&Cpus>) -> Option<Resource> {
         let why = match scene.look(&format!("{DIRECTORY}/cpumask")) {
             Ok(Some(text)) => format!("its mask {text:?} cannot be understood"),
             Ok(None) => return None,
-            Err(why) => why,
+            Err(why) => why.to_string(),
         };
         return Some(Resource { reason: Some(why), ..row });
     };
-    let requested = scene.mask(&format!("{DIRECTORY}/cpumask_requested"));
-    let isolated = scene.mask(&format!("{DIRECTORY}/cpumask_isolated")).filter(|cpus| !cpus.is_empty());
+    let requested = scene.root.mask(&format!("{DIRECTORY}/cpumask_requested"));
+    let isolated = scene.root.mask(&format!("{DIRECTORY}/cpumask_isolated")).filter(|cpus| !cpus.is_empty());
     let here = global.contains(scene.cpu);
     let workers = workers(scene, |name| name.starts_with("kworker/u"));
     let seen = workers.iter().filter(|worker| worker.last == Some(scene.cpu)).count();
@@ -54,7 +55,7 @@ fn all(scene: &Scene, global: Option<&Cpus>) -> Option<Resource> {
 }
 
 fn one(scene: &Scene, queue: &str, global: Option<&Cpus>) -> Option<Resource> {
-    let asked = scene.mask(&format!("{DIRECTORY}/{queue}/cpumask"))?;
+    let asked = scene.root.mask(&format!("{DIRECTORY}/{queue}/cpumask"))?;
     let shared = global.map_or_else(|| asked.clone(), |global| asked.and(global));
     let effective = if shared.is_empty() { global.cloned().unwrap_or(shared) } else { shared };
     let may = effective.contains(scene.cpu);
@@ -75,7 +76,7 @@ fn one(scene: &Scene, queue: &str, global: Option<&Cpus>) -> Option<Resource> {
 fn pools(scene: &Scene) -> Resource {
     let bound = format!("kworker/{}:", scene.cpu);
     let workers = workers(scene, |name| name.starts_with(&bound));
-    let runs: Vec<u64> = workers.iter().filter_map(|worker| stat::runs(scene, &worker.own)).collect();
+    let runs: Vec<u64> = workers.iter().filter_map(|worker| kthread::runs(scene, worker.pid)).collect();
     let names: Vec<_> = workers.iter().map(|worker| worker.name.clone()).collect();
     let count = (!runs.is_empty()).then(|| runs.iter().fold(0, |sum: u64, runs| sum.saturating_add(*runs)));
     let ran = count.map_or(String::new(), |count| format!(", ran {count} times"));
@@ -96,19 +97,8 @@ fn pools(scene: &Scene) -> Resource {
     }
 }
 
-struct Worker {
-    own: String,
-    name: String,
-    last: Option<u32>,
-}
-
-fn workers(scene: &Scene, wanted: impl Fn(&str) -> bool) -> Vec<Worker> {
-    let threads = scene.processes().kernel.iter().filter(|thread| wanted(&thread.name));
-    let worker = |pid: u32, name: &str| {
-        let own = format!("proc/{pid}");
-        Worker { last: stat::last_cpu(scene, &own), own, name: name.to_owned() }
-    };
-    threads.map(|thread| worker(thread.pid, &thread.name)).collect()
+fn workers<'a>(scene: &'a Scene, wanted: impl Fn(&str) -> bool) -> Vec<&'a KernelThread> {
+    scene.processes().kernel.iter().filter(|thread| wanted(&thread.name)).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,44 @@
+//! Memory nodes: those of CPUs, and those of the devices that move data.
+//!
+//! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`, `Documentation/ABI/testing/sysfs-bus-pci` (`numa_node`: -1 where firmware
+//! does not say).
+
+use super::Root;
+
+/// Where a device may show its node: the PCI device of a disk or card is itself, behind a virtio device or behind a controller.
+const PLACES: [&str; 3] = ["device/numa_node", "device/../numa_node", "device/device/numa_node"];
+/// Classes of devices. A disk of several NVMe controllers is below none of them.
+const CLASSES: [&str; 3] = ["sys/class/net", "sys/class/nvme", "sys/block"];
+
+/// A network or block device, or a controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceNode {
+    /// Its name.
+    pub name: String,
+    /// Its node; `None` where firmware names none.
+    pub node: Option<u32>,
+}
+
+/// The node of a CPU.
+pub(super) fn of_cpu(root: &Root, cpu: u32) -> Option<u32> {
+    let names = root.names(&format!("sys/devices/system/cpu/cpu{cpu}"));
+    names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
+}
+
+/// The devices whose place the kernel shows.
+pub fn device_nodes(root: &Root) -> Vec<DeviceNode> {
+    let of_class = |class: &str| {
+        let device = |name: String| {
+            let mut files = PLACES.iter().map(|place| format!("{class}/{name}/{place}"));
+            let node = files.find_map(|file| root.number::<i64>(&file))?;
+            Some(DeviceNode { name, node: u32::try_from(node).ok() })
+        };
+        root.names(class).into_iter().filter_map(device).collect::<Vec<_>>()
+    };
+    CLASSES.into_iter().flat_map(of_class).collect()
+}
+
+/// The files that show the nodes of devices, as patterns.
+pub(super) fn files() -> impl Iterator<Item = String> {
+    CLASSES.into_iter().flat_map(|class| PLACES.map(|place| format!("{class}/*/{place}")))
+}
