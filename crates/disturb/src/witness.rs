@@ -2,9 +2,10 @@
 //!
 //! Some are shared with the whole machine (`/proc/stat`), and several stressors run at once: growth is then a lower bound, and
 //! "seen ≥ expected" can only refute a stressor, never flatter it.
-//! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/stat`, `/proc/interrupts`, `/proc/net/snmp`).
+//! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/stat`, `/proc/net/snmp`).
 
 use super::Error;
+use machine::{CpuCounts, cpu_table};
 use model::Cpus;
 use model::stressor::Witness;
 use std::collections::BTreeSet;
@@ -136,8 +137,8 @@ fn polls(sysfs: &Path, cpus: Option<&Cpus>) -> u64 {
 
 /// Interrupts since boot of the lines with these numbers, on these CPUs or on all.
 pub(super) fn rows_of(lines: &BTreeSet<u32>, cpus: Option<&Cpus>) -> Result<u64, Error> {
-    let ours = |row: &str| row.trim().parse().is_ok_and(|line| lines.contains(&line));
-    counter(&proc_dir().join("interrupts"), |text| rows(text, |row, _| ours(row), cpus).or(Some(0)))
+    let ours = |row: &CpuCounts| row.name.parse().is_ok_and(|line| lines.contains(&line));
+    counter(&proc_dir().join("interrupts"), |text| rows(text, ours, cpus).or(Some(0)))
 }
 
 /// Events that the kernel has sent to user space: a device comes, goes, or changes its state
@@ -206,37 +207,25 @@ fn snmp_field(text: &str, protocol: &str, name: &str) -> Option<u64> {
 
 /// Sums the per-CPU columns of the rows of local timers: `LOC` (x86), `HVS` (Hyper-V), `arch_timer` (arm64), `riscv-timer`.
 fn timer_rows(text: &str) -> Option<u64> {
-    let is_timer = |row: &str, rest: &str| {
-        matches!(row, "LOC" | "HVS")
-            || rest.split_whitespace().any(|word| matches!(word, "arch_timer" | "riscv-timer"))
+    let is_timer = |row: &CpuCounts| {
+        matches!(row.name.as_str(), "LOC" | "HVS")
+            || row.text.split_whitespace().any(|word| matches!(word, "arch_timer" | "riscv-timer"))
     };
-    let rows =
-        text.lines().filter_map(|line| line.split_once(':')).filter(|(row, rest)| is_timer(row.trim(), rest));
-    let sums =
-        rows.map(|(_, rest)| rest.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum::<u64>());
-    sums.reduce(|left, right| left + right)
+    rows(text, is_timer, None)
 }
 
 /// Sums the columns of some CPUs over the rows that are described so.
 fn described_rows(text: &str, description: &str, cpus: Option<&Cpus>) -> Option<u64> {
-    rows(text, |_, rest| rest.trim_end().ends_with(description), cpus)
+    rows(text, |row| row.text.ends_with(description), cpus)
 }
 
-/// Sums the columns of some CPUs over the rows wanted, by what stands before their colon and after. The first line names the CPUs of
-/// the columns. None where there is no such row.
-fn rows(text: &str, wanted: impl Fn(&str, &str) -> bool, cpus: Option<&Cpus>) -> Option<u64> {
-    let mut lines = text.lines();
-    let number = |word: &str| word.strip_prefix("CPU")?.parse::<u32>().ok();
-    let columns: Vec<u32> = lines.next()?.split_whitespace().filter_map(number).collect();
-    let row = |line: &str| {
-        let (name, rest) = line.split_once(':')?;
-        let counted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(cpu));
-        let counts = rest.split_whitespace().map_while(|word| word.parse::<u64>().ok());
-        wanted(name, rest).then(|| {
-            columns.iter().zip(counts).filter(|(cpu, _)| counted(**cpu)).map(|(_, count)| count).sum()
-        })
+/// Sums the columns of some CPUs over the rows wanted. None where there is no such row.
+fn rows(text: &str, wanted: impl Fn(&CpuCounts) -> bool, cpus: Option<&Cpus>) -> Option<u64> {
+    let counted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(cpu));
+    let sum = |row: CpuCounts| {
+        row.counts.iter().filter(|(cpu, _)| counted(**cpu)).map(|(_, count)| count).sum::<u64>()
     };
-    lines.filter_map(row).reduce(|left: u64, right| left + right)
+    cpu_table(text, None)?.into_iter().filter(wanted).map(sum).reduce(|left, right| left + right)
 }
 
 /// Where the live machine's counters are.
@@ -305,8 +294,8 @@ mod tests {
         assert_eq!(described_rows(x86, "TLB shootdowns", Some(&Cpus::one(1))), Some(0));
         assert_eq!(described_rows(x86, "Rescheduling interrupts", None), None);
         let lines = "   CPU0 CPU2\n 8: 1 2 IO-APIC rtc0\n22: 30 4 IO-APIC 22-fasteoi eth0\n222: 9 9 x eth1\n";
-        assert_eq!(rows(lines, |row, _| row.trim() == "22", None), Some(34));
-        assert_eq!(rows(lines, |row, _| row.trim() == "22", Some(&Cpus::one(2))), Some(4));
+        assert_eq!(rows(lines, |row| row.name == "22", None), Some(34));
+        assert_eq!(rows(lines, |row| row.name == "22", Some(&Cpus::one(2))), Some(4));
         let arm =
             "      CPU0 CPU1\nIPI0:  1  2  Rescheduling interrupts\nIPI1:  3  4  Function call interrupts\n";
         assert_eq!(described_rows(arm, FUNCTION_CALL, Some(&Cpus::one(1))), Some(4));

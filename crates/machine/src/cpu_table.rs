@@ -17,12 +17,12 @@ pub struct CpuCounts {
     pub text: String,
 }
 
-/// The rows, with the columns of these CPUs; `None` where none of them has one.
-pub fn cpu_table(text: &str, cpus: &Cpus) -> Option<Vec<CpuCounts>> {
+/// The rows, with the columns of these CPUs or of all; `None` where none of them has one.
+pub fn cpu_table(text: &str, cpus: Option<&Cpus>) -> Option<Vec<CpuCounts>> {
     let (header, body) = text.split_once('\n')?;
     let wanted = |word: &str| {
         let cpu = word.strip_prefix("CPU")?.parse().ok()?;
-        cpus.contains(cpu).then_some(cpu)
+        cpus.is_none_or(|cpus| cpus.contains(cpu)).then_some(cpu)
     };
     let columns: Vec<Option<u32>> = header.split_whitespace().map(wanted).collect();
     let row = |line: &str| {
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn columns_are_found_by_name_and_rows_of_the_whole_machine_left_out() {
         let text = "      CPU0   CPU2   CPU10\n  4:  1  2  3  IO-APIC  4-edge  ttyS0\nLOC: 5 6 7 Local timer interrupts\nERR: 0\nIPI0: 8 9 10\n";
-        let rows = cpu_table(text, &"2,10".parse().unwrap()).unwrap();
+        let rows = cpu_table(text, Some(&"2,10".parse().unwrap())).unwrap();
         let seen: Vec<_> =
             rows.iter().map(|row| (row.name.as_str(), &row.counts, row.text.as_str())).collect();
         let counts = [[2, 3], [6, 7], [9, 10]].map(|[two, ten]| BTreeMap::from([(2, two), (10, ten)]));
@@ -60,16 +60,16 @@ mod tests {
             ]
         );
         // The count of the whole machine stands in the first column.
-        let first = cpu_table(text, &Cpus::one(0)).unwrap();
+        let first = cpu_table(text, Some(&Cpus::one(0))).unwrap();
         assert!(first.iter().all(|row| row.name != "ERR"));
-        assert_eq!(cpu_table(text, &Cpus::one(1)), None, "an offline CPU has no column");
-        assert_eq!(cpu_table("", &Cpus::one(0)), None);
+        assert_eq!(cpu_table(text, Some(&Cpus::one(1))), None, "an offline CPU has no column");
+        assert_eq!(cpu_table("", None), None);
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "(CPU[0-3] |[0-9]{1,25} |[a-z:]{1,5} |\n){0,60}", cpu in 0u32..4) {
-            let _ = cpu_table(&text, &Cpus::one(cpu));
+            let _ = cpu_table(&text, Some(&Cpus::one(cpu)));
         }
     }
 }

@@ -69,7 +69,7 @@ fn rows_growth(earlier: &Rows, later: &Rows) -> Rows {
 }
 
 fn rows(text: &str, cpus: &Cpus) -> Rows {
-    let rows = machine::cpu_table(text, cpus).unwrap_or_default();
+    let rows = machine::cpu_table(text, Some(cpus)).unwrap_or_default();
     rows.into_iter().map(|row| (row.name, row.counts)).collect()
 }
 

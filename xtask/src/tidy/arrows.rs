@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("audit", &["model", "machine", "boot"]),
     ("journal", &["model", "sys", "machine"]),
     ("record", &["model", "ftrace", "sys", "journal"]),
-    ("disturb", &["model", "sys", "journal", "record"]),
+    ("disturb", &["model", "sys", "machine", "journal", "record"]),
     ("isolate", &["model", "sys", "machine", "boot", "audit", "journal"]),
     ("measure", &["model", "sys", "machine", "journal", "record"]),
     ("graph", &["model", "sys", "machine", "journal", "record", "measure"]),

@@ -18,7 +18,7 @@ pub(super) struct Row {
 /// The rows for the CPU, or why there are none.
 pub(super) fn read(root: &Root, cpu: u32, file: &'static str) -> Result<Vec<Row>, Refusal> {
     let text = root.text(file).map_err(|error| Refusal::of(root, error))?;
-    let rows = cpu_table(&text.ok_or(Refusal::Absent(file))?, &Cpus::one(cpu));
+    let rows = cpu_table(&text.ok_or(Refusal::Absent(file))?, Some(&Cpus::one(cpu)));
     let row = |CpuCounts { name, counts, text }| Some(Row { name, count: *counts.get(&cpu)?, text });
     Ok(rows.ok_or(Refusal::NoColumn { file, cpu })?.into_iter().filter_map(row).collect())
 }
