@@ -18,43 +18,78 @@ const INSTALLED: [&str; 5] = [
     "/opt/stillcore/stillcore",
 ];
 
+/// Why a unit of root's may not start a program: a clause.
+#[derive(Debug, thiserror::Error)]
+pub enum Untrusted {
+    /// Nothing says where it is.
+    #[error("it is no absolute path")]
+    Relative,
+    /// Its path lies where users keep what is theirs.
+    #[error("what lies under {0} belongs to users or goes with the boot")]
+    Under(&'static str),
+    /// A link leads there.
+    #[error("it leads to {0}")]
+    LeadsTo(&'static str),
+    /// A link leads out of the root.
+    #[error("it leads out of {}", .0.display())]
+    Outside(PathBuf),
+    /// A directory, or a device.
+    #[error("it is no file")]
+    NoFile,
+    /// It, or a directory on the way, belongs to a user.
+    #[error("{} is not root's", .0.display())]
+    Owner(PathBuf),
+    /// It, or a directory on the way, may be changed.
+    #[error("others may write {}", .0.display())]
+    Writable(PathBuf),
+    /// A part of its path cannot be looked at.
+    #[error("{}: {source}", path.display())]
+    Part {
+        /// The part.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// It cannot be found.
+    #[error(transparent)]
+    Absent(#[from] std::io::Error),
+}
+
 /// The program as installed under `root`, if it is.
 pub fn installed(root: &Root) -> Option<PathBuf> {
     INSTALLED.iter().find(|path| trusted(root, Path::new(path)).is_ok()).map(PathBuf::from)
 }
 
-/// Whether a unit of root's may start the program; an error is the reason why not, a clause. On the
-/// machine that runs it and its directories must be root's; the owners of an image are set when it
-/// is installed, so there only the modes count.
-pub fn trusted(root: &Root, program: &Path) -> Result<(), String> {
+/// Whether a unit of root's may start the program. On the machine that runs, it and its directories
+/// must be root's; the owners of an image are set when it is installed, so there only the modes
+/// count.
+pub fn trusted(root: &Root, program: &Path) -> Result<(), Untrusted> {
     if !program.is_absolute() {
-        return Err("it is no absolute path".to_owned());
+        return Err(Untrusted::Relative);
     }
     if let Some(place) = NOT_UNDER.iter().find(|place| program.starts_with(place)) {
-        return Err(format!("what lies under {place} belongs to users or goes with the boot"));
+        return Err(Untrusted::Under(place));
     }
-    let top = root.at("").canonicalize().map_err(|error| error.to_string())?;
-    let real = root.at(&program.to_string_lossy()).canonicalize().map_err(|error| error.to_string())?;
-    let Ok(below) = real.strip_prefix(&top) else {
-        return Err(format!("it leads out of {}", top.display()));
-    };
+    let top = root.at("").canonicalize()?;
+    let real = root.at(&program.to_string_lossy()).canonicalize()?;
+    let Ok(below) = real.strip_prefix(&top) else { return Err(Untrusted::Outside(top)) };
     if let Some(place) = NOT_UNDER.iter().find(|place| Path::new("/").join(below).starts_with(place)) {
-        return Err(format!("it leads to {place}"));
+        return Err(Untrusted::LeadsTo(place));
     }
     if !real.is_file() {
-        return Err("it is no file".to_owned());
+        return Err(Untrusted::NoFile);
     }
     for part in real.ancestors().take_while(|part| part.starts_with(&top)) {
         let shown = Path::new("/").join(part.strip_prefix(&top).unwrap_or(part));
-        let found = fs::metadata(part).map_err(|error| format!("{}: {error}", shown.display()))?;
+        let found = fs::metadata(part).map_err(|source| Untrusted::Part { path: shown.clone(), source })?;
         if root.is_live() && found.uid() != 0 {
-            return Err(format!("{} is not root's", shown.display()));
+            return Err(Untrusted::Owner(shown));
         }
         // A directory of an image that is not yet installed lies where its builder keeps it.
         let by_group = found.mode() & 0o020 != 0 && found.gid() != 0;
         let counts = root.is_live() || part != top;
         if counts && (found.mode() & 0o002 != 0 || by_group) {
-            return Err(format!("others may write {}", shown.display()));
+            return Err(Untrusted::Writable(shown));
         }
     }
     Ok(())
@@ -77,7 +112,7 @@ mod tests {
             mode(file, 0o755);
         }
         mode("opt/open", 0o1777);
-        let check = |path: &str| trusted(&root, Path::new(path));
+        let check = |path: &str| trusted(&root, Path::new(path)).map_err(|error| error.to_string());
         assert_eq!(check("/usr/sbin/stillcore"), Ok(()));
         assert_eq!(installed(&root).as_deref(), Some(Path::new("/usr/sbin/stillcore")));
         assert!(check("/mnt/me/stillcore").unwrap_err().contains("/mnt"));
@@ -98,10 +133,8 @@ mod tests {
     fn homes_and_temporary_places_of_the_machine_that_runs_are_refused() {
         for place in NOT_UNDER {
             let path = format!("{place}/stillcore");
-            assert!(
-                trusted(&Root::live(), Path::new(&path)).unwrap_err().contains("belongs to users"),
-                "{path}"
-            );
+            let error = trusted(&Root::live(), Path::new(&path)).unwrap_err().to_string();
+            assert!(error.contains("belongs to users"), "{path}: {error}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::KUBELET;
 
-/// With `*` for any part of a name; `{debugfs}`, `{tracefs}` and `{cgroup2}` stand for where these are mounted.
+/// With `*` for any part of a name; `{debugfs}`, `{tracefs}` and `{cgroup2}` stand for where these
+/// are mounted.
 pub(super) const FILES: &[&str] = &[
     "boot/config-*",
     "etc/tuned/*-variables.conf",

@@ -1,7 +1,8 @@
 //! The kernel's tables with a column a CPU: `/proc/interrupts` and `/proc/softirqs`.
 //!
-//! Format: proc(5), Linux `kernel/irq/proc.c` (`show_interrupts`): a header names the CPUs that are online, each row has as many counts,
-//! then words. `ERR` and `MIS` have one count for the whole machine; they belong to no CPU.
+//! Format: proc(5), Linux `kernel/irq/proc.c` (`show_interrupts`): a header names the CPUs that are
+//! online, each row has as many counts, then words. `ERR` and `MIS` have one count for the whole
+//! machine; they belong to no CPU.
 
 use model::Cpus;
 use std::collections::BTreeMap;

@@ -67,12 +67,17 @@ fn names(root: &Root, own: &str, number: u32) -> Vec<String> {
     directories.collect()
 }
 
+/// What debugfs, where it is mounted at this place, says of an interrupt.
+pub(super) fn detail(root: &Root, debugfs: Option<&str>, number: u32) -> Option<String> {
+    root.maybe(&format!("{}/irq/irqs/{number}", debugfs?))
+}
+
 /// Since 6.12 the file of an interrupt that users cannot move has no write bit; before, debugfs may name the flag.
 fn movable(root: &Root, own: &str, number: u32, debugfs: Option<&str>) -> Option<bool> {
     if root.writable(&format!("{own}/smp_affinity_list")) == Some(false) {
         return Some(false);
     }
-    let detail = root.maybe(&format!("{}/irq/irqs/{number}", debugfs?))?;
+    let detail = detail(root, debugfs, number)?;
     Some(
         !["IRQD_AFFINITY_MANAGED", "IRQD_NO_BALANCING", "IRQD_PER_CPU"]
             .iter()

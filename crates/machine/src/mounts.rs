@@ -53,7 +53,8 @@ pub fn mounted_at(root: &Root, kind: &str) -> Option<String> {
     }
 }
 
-/// A path of the machine for one that begins with `{debugfs}`, `{tracefs}` or `{cgroup2}`, where that is mounted; others stay.
+/// A path of the machine for one that begins with `{debugfs}`, `{tracefs}` or `{cgroup2}`; `None`
+/// where that is not mounted. Other paths stay as they are.
 pub fn placed(root: &Root, pattern: &str) -> Option<String> {
     match pattern.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
         Some((kind, rest)) => mounted_at(root, kind).map(|place| format!("{place}{rest}")),

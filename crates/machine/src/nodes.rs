@@ -1,11 +1,12 @@
 //! Memory nodes: those of CPUs, and those of the devices that move data.
 //!
-//! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`, `Documentation/ABI/testing/sysfs-bus-pci` (`numa_node`: -1 where firmware
-//! does not say).
+//! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`,
+//! `Documentation/ABI/testing/sysfs-bus-pci` (`numa_node`: -1 where firmware does not say).
 
 use super::Root;
 
-/// Where a device may show its node: the PCI device of a disk or card is itself, behind a virtio device or behind a controller.
+/// Where a device may show its node: it is a PCI device, belongs to a virtio device, or to a
+/// controller.
 const PLACES: [&str; 3] = ["device/numa_node", "device/../numa_node", "device/device/numa_node"];
 /// Classes of devices. A disk of several NVMe controllers is below none of them.
 const CLASSES: [&str; 3] = ["sys/class/net", "sys/class/nvme", "sys/block"];

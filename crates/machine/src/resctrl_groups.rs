@@ -1,7 +1,7 @@
 //! Groups that share out cache and memory bandwidth.
 //!
-//! Files: Linux `Documentation/filesystems/resctrl.rst` (`schemata`, `cpus_list`, `mode`). The monitoring files are left alone: reading
-//! one sends an IPI to a CPU of the domain.
+//! Files: Linux `Documentation/filesystems/resctrl.rst` (`schemata`, `cpus_list`, `mode`). The
+//! monitoring files are left alone: reading one sends an IPI to a CPU of the domain.
 
 use super::{Root, mounts};
 use model::Cpus;

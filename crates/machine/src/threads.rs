@@ -97,7 +97,8 @@ pub fn lineage(root: &Root, pid: u32) -> Option<Lineage> {
     Some(Lineage { pid: i32::try_from(pid).ok()?, parent, group, session, start: start? })
 }
 
-/// The state of a task as proc(5) abbreviates it, such as `T` where it is stopped; `None` where there is none of this number.
+/// The state of a task as proc(5) abbreviates it, such as `T` where it is stopped; `None` where
+/// there is no such task.
 pub fn task_state(root: &Root, pid: u32) -> Option<char> {
     Some(stat(root, &pid.to_string())?.state)
 }
@@ -149,8 +150,8 @@ pub fn user_threads(root: &Root, processes: &[Process]) -> Vec<UserThread> {
     processes.iter().flat_map(of).collect()
 }
 
-/// A thread of user space by its own number; `None` where it has ended. A capture does not name its process, and has none but the
-/// first under their own number.
+/// A thread of user space by its own number; `None` where it has ended. A capture does not name
+/// its process, and has no threads but the first under their own number.
 pub fn thread(root: &Root, tid: u32) -> Option<UserThread> {
     let pid = match status(root, &tid.to_string(), "Tgid") {
         Some(pid) => pid.parse().ok()?,
@@ -188,8 +189,9 @@ fn stat(root: &Root, task: &str) -> Option<Stat> {
     parse_stat(&root.maybe(&format!("proc/{task}/stat"))?)
 }
 
-/// The name stands in parentheses and may itself hold any; counted after it, parent, group and session are the 2nd to 4th field, the
-/// flags the 7th, the start the 20th, the last CPU the 37th, priority and policy the 38th and 39th. A capture may end after the flags.
+/// The name stands in parentheses and may itself hold any. Counted after it, parent, group and
+/// session are the 2nd to 4th field, the flags the 7th, the start the 20th, the last CPU the 37th,
+/// priority and policy the 38th and 39th. A capture may end after the flags.
 fn parse_stat(stat: &str) -> Option<Stat> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();

@@ -45,7 +45,8 @@ pub fn isolated_at_boot(root: &Root) -> Cpus {
     root.cpus(&format!("{CPU}/isolated")).unwrap_or_default()
 }
 
-/// The CPUs of a CPU's core, itself among them; `None` where the kernel does not show them, as of a CPU that is offline.
+/// The CPUs of a CPU's core, itself among them; `None` where the kernel does not show them, as of
+/// a CPU that is offline.
 pub(super) fn siblings(root: &Root, cpu: u32) -> Option<Cpus> {
     root.cpus(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"))
 }

@@ -105,7 +105,8 @@ mod tests {
         let (_, reason, _) = judged("numa-devices", &TWO_NODES);
         assert!(reason.starts_with("eth0 on node 1"), "{reason}");
         assert_eq!(judged("numa-devices", &TWO_NODES[..1]).0, "not-applicable");
-        // A virtio disk has its node one device further up, and one of several NVMe controllers has none above it.
+        // A virtio disk has its node one device further up; a disk of several NVMe controllers has
+        // none above it.
         let more = [
             ("sys/block/vda/device/.keep", ""),
             ("sys/block/vda/numa_node", "1"),

@@ -1,6 +1,7 @@
 //! Cache and memory-bandwidth partitions for the measured CPUs.
 //!
-//! Source: Linux `Documentation/filesystems/resctrl.rst`. The default group is that of all CPUs without one of their own.
+//! Source: Linux `Documentation/filesystems/resctrl.rst`. The default group is that of all CPUs
+//! without one of their own.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

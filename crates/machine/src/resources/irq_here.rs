@@ -1,5 +1,6 @@
 //! Numbered interrupts, with what one CPU has of each.
 
+use crate::irq::detail;
 use crate::resources::table::Row;
 use crate::{Irq, Root, debugfs, irqs};
 use model::Cpus;
@@ -35,7 +36,7 @@ pub(crate) fn read(root: &Root, counts: Option<&[Row]>) -> Vec<IrqHere> {
     }
     let one = |(number, irq): (u32, Irq)| {
         let row = rows.get(&number);
-        let detail = debugfs.as_ref().and_then(|at| root.maybe(&format!("{at}/irq/irqs/{number}")));
+        let detail = detail(root, debugfs.as_deref(), number);
         IrqHere {
             count: row.map(|row| row.count).or_else(|| counts.is_some().then_some(0)),
             chip: row.map(|row| row.text.clone()).unwrap_or_default(),

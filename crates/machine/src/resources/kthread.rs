@@ -51,7 +51,8 @@ fn row(scene: &Scene, thread: &KernelThread) -> Option<Resource> {
     })
 }
 
-/// How often the thread was put on a CPU, any CPU (Linux `Documentation/scheduler/sched-stats.rst`, third number).
+/// How often the thread was put on a CPU, any CPU (Linux
+/// `Documentation/scheduler/sched-stats.rst`, third number).
 pub(super) fn runs(scene: &Scene, pid: u32) -> Option<u64> {
     scene.root.maybe(&format!("proc/{pid}/schedstat"))?.split_whitespace().nth(2)?.parse().ok()
 }

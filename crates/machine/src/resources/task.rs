@@ -1,8 +1,9 @@
 //! Processes of user space with threads that may run on the CPU, or last ran there.
 //!
-//! Files: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status` is what is in force (the asked mask cut down by the cpuset, which
-//! no file shows apart), field 39 of `stat` the last CPU, 40 and 41 priority and policy. Workers that the
-//! kernel makes for a process are threads of it: io_uring's (`iou-wrk-PID`, `iou-sqp-PID`, since 5.12) and vhost's (`vhost-PID`, since 6.4).
+//! Files: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status` is what is in force (the
+//! asked mask cut down by the cpuset, which no file shows apart), field 39 of `stat` the last CPU,
+//! 40 and 41 priority and policy. Workers that the kernel makes for a process are threads of it:
+//! io_uring's (`iou-wrk-PID`, `iou-sqp-PID`, since 5.12) and vhost's (`vhost-PID`, since 6.4).
 
 use super::id;
 use super::scene::{Scene, unknown};
