@@ -2,7 +2,6 @@
 
 use attribution::attribute::Causes;
 use attribution::spans::Span;
-use attribution::spans::Span;
 use attribution::view::{Level, Task};
 use model::probe::{NoiseDetail, ProbeDetail, Releases, Served};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
