@@ -70,7 +70,7 @@ pub(crate) struct MatrixArgs {
 }
 
 /// Runs the cells without a result, then reports all results.
-pub(crate) fn run(args: &MatrixArgs, signals: EndSignals) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &MatrixArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let asked = exposure::asked(&args.stressors, &args.suite)?;
     let declared = Declared {
         name: "matrix",

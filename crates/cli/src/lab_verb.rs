@@ -5,6 +5,7 @@
 //! back, under `root/` of the result directory.
 
 use crate::run::progress::Reporter;
+use crate::verbs::stop_on;
 use anyhow::Context as _;
 use clap::Args;
 use lab::kernels::{self, Kernel};
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// More emulated machines than this at once wait for each other on hosts of today.
 const MOST_JOBS: usize = 3;
@@ -24,7 +26,7 @@ const MOST_JOBS: usize = 3;
 pub(crate) const EXEC_BOUND: &str = "__exec-bound";
 
 /// Arguments of `stillcore lab run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// Guest architecture [default: this machine's].
     #[arg(long, value_name = "x86_64|aarch64")]
@@ -78,14 +80,13 @@ pub(crate) struct RunArgs {
     command: Vec<String>,
 }
 
-/// Runs the guest; returns the exit code of its command. `stop` ends it early.
-pub(crate) fn run(args: RunArgs, stop: &Stop) -> anyhow::Result<u8> {
-    let json = args.json;
-    let spec = spec(args)?;
-    let outcome = lab::run(&spec, Path::new("/etc/apt"), stop, &mut |event| show(event))?;
+/// Runs the guest; returns the exit code of its command. A signal ends it early.
+pub(crate) fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let spec = spec(args.clone())?;
+    let outcome = lab::run(&spec, Path::new("/etc/apt"), &stop_on(signals)?, &mut |event| show(event))?;
     warn(&outcome);
     let mut stdout = io::stdout().lock();
-    if json {
+    if args.json {
         serde_json::to_writer_pretty(&mut stdout, &outcome)?;
         writeln!(stdout)?;
     } else {

@@ -1,12 +1,14 @@
-//! The `stillcore` command: one match, one file per verb. All printing lives here and in `report`.
+//! The `stillcore` command: a table of verbs, one file per verb. All printing lives here and in
+//! `report`.
 //!
 //! Exit status: 0 pass, 1 error (wrong usage included), 2 a finding or a threshold that failed.
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod stdout;
+#[macro_use]
+mod verbs;
 
-mod args;
 mod assess;
 mod audit;
 mod carried;
@@ -34,8 +36,8 @@ mod summary_verb;
 mod trace_verb;
 mod values;
 
-use args::{Cli, LabVerb, Verb};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use sys::signals::EndSignals;
 
@@ -45,6 +47,62 @@ use sys::signals::EndSignals;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+verbs! {
+    /// Measure, attribute and remove interference on isolated CPUs; bound what remains.
+    #[command(name = "stillcore", version, max_term_width = 100)]
+    Verb {
+        /// Audit, measure, disturb and judge this machine; write a run directory and report.
+        Assess(assess::AssessArgs) => changes(assess::run),
+        /// Check every isolation mechanism of this machine or of a snapshot.
+        Audit(audit::AuditArgs) => reads(audit::run),
+        /// Explain a mechanism, an event class or a kernel fix.
+        Explain(explain_verb::ExplainArgs) => reads(explain_verb::run),
+        /// Run interference workloads: confined, counted, and verified to have worked.
+        Disturb(disturb_verb::DisturbArgs) => changes(disturb_verb::run),
+        /// List everything that may use one CPU: requested, effective, observed, owner.
+        Resources(resources_verb::ResourcesArgs) => reads(resources_verb::run),
+        /// Archive everything that an audit reads, to audit it elsewhere.
+        Snapshot(snapshot_verb::SnapshotArgs) => reads(snapshot_verb::run),
+        /// Recompute the conclusions of a run directory and write its report.
+        Report(report_verb::ReportArgs) => reads(report_verb::run),
+        /// Summarise samples files in bounded memory: losses, quantiles, deadlines, maxima.
+        Summary(summary_verb::SummaryArgs) => reads(summary_verb::run),
+        /// Compare groups of runs: better, worse, equivalent, or runs still needed.
+        Compare(compare_verb::CompareArgs) => reads(compare_verb::run),
+        /// Isolate CPUs: plan, apply, verify and undo.
+        #[command(subcommand)]
+        Isolate(isolate::IsolateVerb) => nested(isolate::IsolateVerb::run),
+        /// Measure wake-up latency, noise, cross-CPU wake-ups, overheads, jobs or clocks.
+        #[command(subcommand)]
+        Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
+        /// Analyze the schedulability of task sets.
+        #[command(subcommand)]
+        Sched(sched_verb::SchedVerb) => nested(sched_verb::SchedVerb::run),
+        /// Run communication graphs: end-to-end latency and outcome of every message.
+        #[command(subcommand)]
+        Graph(graph_verb::GraphVerb) => nested(graph_verb::GraphVerb::run),
+        /// Analyze or export a trace; watch a program.
+        #[command(subcommand)]
+        Trace(trace_verb::TraceVerb) => nested(trace_verb::TraceVerb::run),
+        /// Run a declared matrix of measurements, cell by cell.
+        #[command(subcommand)]
+        Study(study_verb::StudyVerb) => nested(study_verb::StudyVerb::run),
+        /// Run stillcore on other kernels, in QEMU.
+        #[command(subcommand)]
+        Lab(LabVerb) => nested(LabVerb::run),
+    }
+}
+
+verbs! {
+    /// Verbs under `lab`.
+    LabVerb {
+        /// Boot a kernel under QEMU, run a command there as root, copy its files back.
+        Run(lab_verb::RunArgs) => boots(lab_verb::run),
+        /// Boot kernels under several isolation profiles; compare exposure to each stressor.
+        Matrix(lab_matrix::MatrixArgs) => boots(lab_matrix::run),
+    }
+}
+
 fn main() -> ExitCode {
     if lab::guest::init::is_wanted() {
         lab::guest::init::run();
@@ -52,89 +110,42 @@ fn main() -> ExitCode {
     if let Some(code) = internal::run() {
         return code;
     }
-    let cli = match Cli::try_parse_from(measure::cyclictest::command_line(std::env::args_os())) {
-        Ok(cli) => cli,
+    let words = measure::cyclictest::command_line(std::env::args_os());
+    let (verb, json) = match parse(words) {
+        Ok(parsed) => parsed,
         Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
     };
     sys::signals::outlive_file_size_limit();
-    let json = cli.verb.json();
-    match dispatch(cli.verb) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => failure::show(&error, json),
-    }
-}
-
-/// Undoes what a stillcore that was killed together with its guardian has left. `assess` looks
-/// again and reports what cannot be undone.
-fn restore_what_was_left() -> anyhow::Result<()> {
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
-    if let Some(state) = journal::session::default_state(home.as_deref()) {
-        restore_what_was_left_in(&state)?;
-    }
-    Ok(())
-}
-
-/// The same for one state directory; returns what could not be undone.
-pub(crate) fn restore_what_was_left_in(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let restored = journal::guardian::recover(state, owners::all())?;
-    if !restored.undone.is_empty() {
-        eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
-    }
-    Ok(restored.failed)
-}
-
-/// Turns a signal into the lab's request to stop; the thread ends with the process.
-pub(crate) fn stop_on(signals: EndSignals) -> lab::Stop {
-    let stop = lab::Stop::default();
-    let asked = stop.clone();
-    std::thread::spawn(move || {
-        while signals.arrived().is_none() {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        asked.stop();
-    });
-    stop
-}
-
-/// Ends a call that only reads and computes as soon as a signal arrives: all that it has to remove
-/// is a tree that it has unpacked. The thread ends with the process.
-fn end_at_once_on(signals: EndSignals) {
-    std::thread::spawn(move || {
-        loop {
-            if let Some(signal) = signals.arrived() {
-                machine::remove_unpacked();
-                sys::signals::end_by(signal);
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    });
-}
-
-fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     // Signals are blocked before any thread exists, so that every thread inherits it.
-    let signals = EndSignals::block()?;
-    if verb.touches_the_machine() {
-        restore_what_was_left()?;
-    } else if !matches!(verb, Verb::Lab(_)) {
-        end_at_once_on(signals.try_clone()?);
+    let ended = EndSignals::block().map_err(Into::into).and_then(|signals| verb.run(&signals));
+    ended.map_or_else(|error| failure::show(&error, json), ExitCode::from)
+}
+
+/// The verb of a command line, and whether answers and errors are to be JSON.
+fn parse(words: Vec<OsString>) -> Result<(Verb, bool), clap::Error> {
+    let mut matches = Verb::command().try_get_matches_from(words)?;
+    let mut innermost = &matches;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
     }
-    match verb {
-        Verb::Assess(args) => assess::run(&args, &signals),
-        Verb::Audit(args) => audit::run(&args),
-        Verb::Explain(args) => explain_verb::run(&args),
-        Verb::Disturb(args) => disturb_verb::run(&args, &signals),
-        Verb::Sched { verb } => verb.run(),
-        Verb::Resources(args) => resources_verb::run(&args),
-        Verb::Snapshot(args) => snapshot_verb::run(&args),
-        Verb::Report(args) => report_verb::run(&args),
-        Verb::Summary(args) => summary_verb::run(&args),
-        Verb::Compare(args) => compare_verb::run(&args),
-        Verb::Isolate { verb } => verb.run(&signals),
-        Verb::Measure { verb } => verb.run(&signals),
-        Verb::Graph { verb } => verb.run(&signals),
-        Verb::Trace(verb) => trace_verb::run(&verb, &signals),
-        Verb::Study { verb } => verb.run(signals),
-        Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
-        Verb::Lab(LabVerb::Matrix(args)) => lab_matrix::run(&args, signals),
+    let json = innermost.try_get_one("json").is_ok_and(|json| json == Some(&true));
+    Ok((Verb::from_arg_matches_mut(&mut matches)?, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Verb::command().debug_assert();
+    }
+
+    #[test]
+    fn only_a_verb_with_the_option_answers_in_json() {
+        let json = |line: &str| parse(line.split(' ').map(Into::into).collect()).unwrap().1;
+        assert!(json("stillcore audit --json") && json("stillcore measure spin --json"));
+        assert!(!json("stillcore audit") && !json("stillcore sched generate"));
+        assert!(!json("stillcore isolate run -- audit --json"));
     }
 }

@@ -1,15 +1,70 @@
 //! `stillcore report`: the conclusions of a run, drawn again. Needs no root, no Linux tracing, no network.
 
-use crate::args::{ReportArgs, ReportFormat};
 use crate::conclude;
 use analysis::Asked;
+use clap::{Args, ValueEnum};
+use model::quantity::duration;
 use model::store;
 use report::{Document, export};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run directory.
+    pub(crate) run: PathBuf,
+    /// Count the releases at least this late, also per hour, with confidence intervals; repeatable.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Vec<Duration>,
+    /// Estimate the tail beyond the observed maximum by extreme value theory, or report why that is
+    /// impossible.
+    #[arg(long)]
+    pub(crate) tail: bool,
+    /// With --tail, also estimate the level reached once in this many releases, besides n, 10 n and
+    /// 100 n; repeatable.
+    #[arg(long, value_name = "RELEASES", requires = "tail", value_parser = releases)]
+    pub(crate) once_in: Vec<f64>,
+    /// Write the page to this file, and nothing into the run directory.
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print the run's results in this format instead of the summary; write nothing into the run
+    /// directory.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<ReportFormat>,
+    /// With --format, output file; for latex a directory [default: standard output].
+    #[arg(long, value_name = "PATH", requires = "format")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object instead of the summary.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Formats of a run's results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// OpenMetrics text, for Prometheus or node exporter's textfile collector.
+    Openmetrics,
+    /// Comma-separated values, one line per value.
+    Csv,
+    /// Markdown tables.
+    Markdown,
+    /// pgfplots data, a document that draws them, and a table; needs --out.
+    Latex,
+    /// The same table as csv, as Parquet; needs --out.
+    Parquet,
+}
+
+/// A number of releases: a count, or a power of ten such as 1e8.
+fn releases(text: &str) -> Result<f64, String> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".e".contains(&byte));
+    let number = text.parse::<f64>().ok().filter(|number| plain && number.is_finite() && *number >= 1.0);
+    number.ok_or_else(|| format!("invalid number of releases {text:?}: expected such as 100000000 or 1e8"))
+}
 
 /// Rebuilds analysis and report of a run, or prints its results in another format.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
-    let ns = |time: &std::time::Duration| time.as_nanos().min(i64::MAX as u128) as i64;
+    let ns = |time: &Duration| time.as_nanos().min(i64::MAX as u128) as i64;
     let asked = Asked {
         deadlines_ns: args.deadline.iter().map(ns).collect(),
         tail: args.tail.then(|| args.once_in.clone()),

@@ -56,6 +56,8 @@ fn children(path: &str) -> &str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Code,
+    /// A table of verbs.
+    Verbs,
     /// The fields of a struct or variant that clap reads.
     Options,
     /// The variants of an enum that clap reads.
@@ -65,7 +67,11 @@ enum Scope {
 impl Scope {
     /// The scope of braces in it.
     fn inside(self) -> Self {
-        if self == Self::Subcommands { Self::Options } else { Self::Code }
+        match self {
+            Self::Verbs => Self::Subcommands,
+            Self::Subcommands => Self::Options,
+            Self::Options | Self::Code => Self::Code,
+        }
     }
 }
 
@@ -92,7 +98,10 @@ impl File<'_> {
             let attributes = Attributes::read(&tokens[at..]);
             if attributes.length == 0 {
                 self.add_error_call(tokens, at);
-                inside = self.enter(&tokens[at], scope, inside);
+                inside = match &tokens[at..] {
+                    [table, mark, ..] if self.is_verbs(table, mark) => Scope::Verbs,
+                    _ => self.enter(&tokens[at], scope, inside),
+                };
                 at += 1;
                 continue;
             }
@@ -121,6 +130,11 @@ impl File<'_> {
         }
     }
 
+    /// Whether `verbs!` of the command begins here.
+    fn is_verbs(&self, name: &TokenTree, mark: &TokenTree) -> bool {
+        self.path.starts_with(CLI) && is_word(name, "verbs") && is(mark, '!')
+    }
+
     /// The scope of the braces of an item that derives a trait of clap.
     fn scope_of(&self, attributes: &Attributes<'_>) -> Option<Scope> {
         if !self.path.starts_with(CLI) {
@@ -140,7 +154,7 @@ impl File<'_> {
         let is_help = match scope {
             // Clap shows no doc comment of a field that stands for further arguments.
             Scope::Options => !attributes.has("command"),
-            Scope::Subcommands => true,
+            Scope::Verbs | Scope::Subcommands => true,
             Scope::Code => self.scope_of(attributes).is_some(),
         };
         let kind = if is_help { Kind::Help } else { Kind::Doc };
@@ -329,6 +343,14 @@ enum Plain {
     /// One of it.
     One,
 }
+verbs! {
+    /// All of them.
+    Verbs {
+        /// Those below.
+        #[command(subcommand)]
+        Below(BelowVerb) => nested(BelowVerb::run),
+    }
+}
 "#;
 
     #[test]
@@ -345,6 +367,8 @@ enum Plain {
                 expected(Kind::Help, 20, "what", "What to show."),
                 expected(Kind::Doc, 24, "Plain", "A plain type."),
                 expected(Kind::Doc, 26, "One", "One of it."),
+                expected(Kind::Help, 30, "Verbs", "All of them."),
+                expected(Kind::Help, 32, "Below", "Those below."),
             ]
         );
         let elsewhere = found(&[("crates/x/src/a.rs", OPTIONS)]);

@@ -1,7 +1,7 @@
 //! What an assessment will do: arguments resolved against this machine. It refuses everything that
 //! can be refused before anything is written or changed.
 
-use crate::args::AssessArgs;
+use super::AssessArgs;
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::recording;
 use crate::values::TraceMode;

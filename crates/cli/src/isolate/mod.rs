@@ -12,30 +12,30 @@ pub(crate) mod target;
 pub(crate) mod undo;
 pub(crate) mod verify;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use isolate::standing::{self, Found};
 use std::path::PathBuf;
-use sys::signals::EndSignals;
 
-/// Verbs under `isolate`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum IsolateVerb {
-    /// Print what apply would change, in order, and what it cannot; write nothing.
-    Plan(plan::PlanArgs),
-    /// Apply the plan; record every change first, so that undo can restore it.
-    Apply(apply::ApplyArgs),
-    /// Compare the machine with the applied settings, once or continuously.
-    Verify(verify::VerifyArgs),
-    /// Run a command on the isolated CPUs.
-    Run(run::RunArgs),
-    /// Restore every changed value.
-    Undo(undo::UndoArgs),
-    /// Print what is applied.
-    Status(status::StatusArgs),
-    /// Write stillcore's own files that restore the isolation after a boot.
-    Persist(persist::PersistArgs),
-    /// Apply one of the IEEE Access paper's six multicore deployments; undo reverts it.
-    Deployment(deployment::DeploymentArgs),
+verbs! {
+    /// Verbs under `isolate`.
+    IsolateVerb {
+        /// Print what apply would change, in order, and what it cannot; write nothing.
+        Plan(plan::PlanArgs) => reads(plan::run),
+        /// Apply the plan; record every change first, so that undo can restore it.
+        Apply(apply::ApplyArgs) => changes(apply::run),
+        /// Compare the machine with the applied settings, once or continuously.
+        Verify(verify::VerifyArgs) => changes(verify::run),
+        /// Run a command on the isolated CPUs.
+        Run(run::RunArgs) => completes(run::run),
+        /// Restore every changed value.
+        Undo(undo::UndoArgs) => completes(undo::run),
+        /// Print what is applied.
+        Status(status::StatusArgs) => reads(status::run),
+        /// Write stillcore's own files that restore the isolation after a boot.
+        Persist(persist::PersistArgs) => completes(persist::run),
+        /// Apply one of the IEEE Access paper's six multicore deployments; undo reverts it.
+        Deployment(deployment::DeploymentArgs) => changes(deployment::run),
+    }
 }
 
 /// Location of the journal.
@@ -80,40 +80,5 @@ impl State {
             .clone()
             .or_else(default)
             .ok_or_else(|| anyhow::anyhow!("no home directory: give --state DIR"))
-    }
-}
-
-impl IsolateVerb {
-    /// Whether it changes something on the machine, or watches it until a signal ends it.
-    pub(crate) fn touches_the_machine(&self) -> bool {
-        !matches!(self, Self::Plan(_) | Self::Status(_))
-    }
-
-    /// Whether answers and errors are to be JSON.
-    pub(crate) fn json(&self) -> bool {
-        match self {
-            Self::Plan(args) => args.json,
-            Self::Apply(args) => args.json,
-            Self::Verify(args) => args.json,
-            Self::Run(_) => false,
-            Self::Undo(args) => args.json,
-            Self::Status(args) => args.json,
-            Self::Persist(args) => args.json,
-            Self::Deployment(args) => args.json,
-        }
-    }
-
-    /// Runs the verb; returns the exit status.
-    pub(crate) fn run(&self, signals: &EndSignals) -> anyhow::Result<u8> {
-        match self {
-            Self::Plan(args) => plan::run(args),
-            Self::Apply(args) => apply::run(args, signals),
-            Self::Verify(args) => verify::run(args, signals),
-            Self::Run(args) => run::run(args),
-            Self::Undo(args) => undo::run(args),
-            Self::Status(args) => status::run(args),
-            Self::Persist(args) => persist::run(args),
-            Self::Deployment(args) => deployment::run(args, signals),
-        }
     }
 }

@@ -4,6 +4,7 @@
 use super::State;
 use super::apply::need_root;
 use super::crash::Crashing;
+use crate::verbs::restore_what_was_left_in;
 use clap::Args;
 use isolate::revert::{Reverted, forget, revert};
 use isolate::standing::{self, Standing};
@@ -30,7 +31,7 @@ pub(crate) struct UndoArgs {
 /// Undoes.
 pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
     // Changes for the length of a run, left by one that was killed.
-    let left = args.state.path().map_or(Ok(Vec::new()), |state| crate::restore_what_was_left_in(&state))?;
+    let left = args.state.path().map_or(Ok(Vec::new()), |state| restore_what_was_left_in(&state))?;
     let code = undo_what_stands(args)?;
     anyhow::ensure!(left.is_empty(), "left by a killed run and still there: {}", left.join("; "));
     Ok(code)

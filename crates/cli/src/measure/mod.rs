@@ -18,30 +18,30 @@ pub(crate) mod taskset;
 pub(crate) mod tracing;
 pub(crate) mod wakeup;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use model::Cpus;
 use std::path::PathBuf;
-use sys::signals::EndSignals;
 
-/// Verbs under `measure`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum MeasureVerb {
-    /// Wake-up latency of periodic tasks, every release accounted for.
-    Wakeup(wakeup::WakeupArgs),
-    /// Noise: time stolen from a busy loop, with a timestamp for every gap.
-    Spin(spin::SpinArgs),
-    /// Wake-up latency from one CPU to another, for every pair and several methods.
-    Ipi(ipi::IpiArgs),
-    /// Interference events that one operation of a stressor costs the measured CPUs.
-    Exposure(exposure::ExposureArgs),
-    /// Kernel overheads, as input to schedulability analysis.
-    Overheads(overheads::OverheadsArgs),
-    /// Relative rates of the clocks, above all the scheduler's, and their read costs.
-    Clocks(clocks::ClocksArgs),
-    /// Periodic computing job: execution and response times, counters, wake-up drift.
-    Periodic(periodic::PeriodicArgs),
-    /// Measured and calculated response times of a task set on one core.
-    Taskset(taskset::TasksetArgs),
+verbs! {
+    /// Verbs under `measure`.
+    MeasureVerb {
+        /// Wake-up latency of periodic tasks, every release accounted for.
+        Wakeup(wakeup::WakeupArgs) => changes(wakeup::run),
+        /// Noise: time stolen from a busy loop, with a timestamp for every gap.
+        Spin(spin::SpinArgs) => changes(spin::run),
+        /// Wake-up latency from one CPU to another, for every pair and several methods.
+        Ipi(ipi::IpiArgs) => changes(ipi::run),
+        /// Interference events that one operation of a stressor costs the measured CPUs.
+        Exposure(exposure::ExposureArgs) => changes(exposure::run),
+        /// Kernel overheads, as input to schedulability analysis.
+        Overheads(overheads::OverheadsArgs) => changes(overheads::run),
+        /// Relative rates of the clocks, above all the scheduler's, and their read costs.
+        Clocks(clocks::ClocksArgs) => changes(clocks::run),
+        /// Periodic computing job: execution and response times, counters, wake-up drift.
+        Periodic(periodic::PeriodicArgs) => changes(periodic::run),
+        /// Measured and calculated response times of a task set on one core.
+        Taskset(taskset::TasksetArgs) => changes(taskset::run),
+    }
 }
 
 /// Options common to all measurements.
@@ -80,35 +80,5 @@ impl Common {
     /// The value to hold in `/dev/cpu_dma_latency` while it measures, us.
     pub(crate) fn dma_latency(&self) -> Option<i32> {
         (!self.no_dma_latency).then_some(self.dma_latency_us)
-    }
-}
-
-impl MeasureVerb {
-    /// Whether answers and errors are to be JSON.
-    pub(crate) fn json(&self) -> bool {
-        match self {
-            Self::Wakeup(args) => args.common.json,
-            Self::Spin(args) => args.common.json,
-            Self::Ipi(args) => args.common.json,
-            Self::Overheads(args) => args.common.json,
-            Self::Exposure(args) => args.json,
-            Self::Clocks(args) => args.common.json,
-            Self::Periodic(args) => args.common.json,
-            Self::Taskset(args) => args.common.json,
-        }
-    }
-
-    /// Carries it out.
-    pub(crate) fn run(&self, signals: &EndSignals) -> anyhow::Result<u8> {
-        match self {
-            Self::Wakeup(args) => wakeup::run(args, signals),
-            Self::Spin(args) => spin::run(args, signals),
-            Self::Ipi(args) => ipi::run(args, signals),
-            Self::Overheads(args) => overheads::run(args, signals),
-            Self::Exposure(args) => exposure::run(args, signals),
-            Self::Clocks(args) => clocks::run(args, signals),
-            Self::Periodic(args) => periodic::run(args, signals),
-            Self::Taskset(args) => taskset::run(args, signals),
-        }
     }
 }

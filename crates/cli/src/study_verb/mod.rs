@@ -10,7 +10,7 @@ pub(crate) mod profile;
 
 use crate::sched_verb::jitter::At;
 use crate::sched_verb::study as curves;
-use clap::{Args, Subcommand};
+use clap::Args;
 pub(crate) use experiment::options::Onto;
 use model::quantity::duration;
 use model::{Cpus, Error};
@@ -22,28 +22,37 @@ use study::Shard;
 use study::experiment::EXPERIMENT_SCHEMA;
 use sys::signals::EndSignals;
 
-/// Verbs under `study`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum StudyVerb {
-    /// Run a study, or resume an interrupted one.
-    Run(Box<RunArgs>),
-    /// Merge the parts of an experiment and conclude from all of them.
-    Merge(experiment::merge::MergeArgs),
-    /// Stop the call that runs an experiment, and undo what its cells changed.
-    Stop {
-        /// Directory of the study.
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// Time to end by itself before it is killed.
-        #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-        within: Duration,
-    },
-    /// List the built-in studies.
-    List {
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
+verbs! {
+    /// Verbs under `study`.
+    StudyVerb {
+        /// Run a study, or resume an interrupted one.
+        Run(RunArgs) => changes(run),
+        /// Merge the parts of an experiment and conclude from all of them.
+        Merge(experiment::merge::MergeArgs) => reads(experiment::merge::run),
+        /// Stop the call that runs an experiment, and undo what its cells changed.
+        Stop(StopArgs) => completes(stop),
+        /// List the built-in studies.
+        List(ListArgs) => reads(list),
+    }
+}
+
+/// Arguments of `study stop`.
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// Directory of the study.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Time to end by itself before it is killed.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    within: Duration,
+}
+
+/// Arguments of `study list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Arguments of `study run`.
@@ -203,40 +212,7 @@ fn refuse(given: &[(&str, bool)], found: &str, expected: &str) -> Result<(), Err
     }
 }
 
-impl StudyVerb {
-    /// Whether it changes something on the machine.
-    pub(crate) fn touches_the_machine(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Stop { .. })
-    }
-
-    /// Whether answers and errors are to be JSON.
-    pub(crate) fn json(&self) -> bool {
-        match self {
-            Self::Run(args) => args.json,
-            Self::Merge(args) => args.json,
-            Self::Stop { .. } => false,
-            Self::List { json } => *json,
-        }
-    }
-
-    /// Carries it out.
-    pub(crate) fn run(&self, signals: EndSignals) -> anyhow::Result<u8> {
-        match self {
-            Self::Run(args) => run(args, signals),
-            Self::Merge(args) => experiment::merge::run(args),
-            Self::Stop { dir, within } => {
-                println!("{}", experiment::directory::stop(dir, *within)?);
-                Ok(0)
-            }
-            Self::List { json } => {
-                list(*json)?;
-                Ok(0)
-            }
-        }
-    }
-}
-
-fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
+fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     if let Some(text) = experiment::files::built_in(&args.study) {
         args.only_of_experiments()?;
         return experiment::run(args, text, &args.study, signals);
@@ -260,7 +236,7 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
 }
 
 /// The built-in study, with the stressors that the user asked for.
-fn run_exposure(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
+fn run_exposure(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     args.begun()?;
     let suites: Vec<String> = args.suite.iter().cloned().collect();
     let declared = exposure::Declared {
@@ -273,6 +249,11 @@ fn run_exposure(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
         guests: None,
     };
     experiment::run(args, &declared.text()?, exposure::NAME, signals)
+}
+
+fn stop(args: &StopArgs) -> anyhow::Result<u8> {
+    println!("{}", experiment::directory::stop(&args.dir, args.within)?);
+    Ok(0)
 }
 
 /// A study of schedulability curves, by the verb that has the rest of their options.
@@ -305,7 +286,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-fn list(as_json: bool) -> anyhow::Result<()> {
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let built_in = vec![(exposure::NAME.to_owned(), exposure::TITLE.to_owned())];
     let kinds = [
         ("built-in", built_in),
@@ -318,7 +299,7 @@ fn list(as_json: bool) -> anyhow::Result<()> {
             titles.into_iter().map(move |(name, title)| (kind, name, title))
         })
         .collect();
-    if as_json {
+    if args.json {
         let entry = |(kind, name, title): &(&str, String, String)| json!({ "name": name, "title": title, "kind": kind });
         let studies: Vec<_> = studies.iter().map(entry).collect();
         println!("{}", json!({ "schema": "stillcore.study-list/1", "studies": studies }));
@@ -326,5 +307,5 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         let width = studies.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
         studies.iter().for_each(|(_, name, title)| println!("{name:width$}  {title}"));
     }
-    Ok(())
+    Ok(0)
 }

@@ -1,4 +1,5 @@
-//! What the command prints, word by word: `cmd/*.trycmd`. After a wanted change: `TRYCMD=overwrite cargo test -p stillcore --test transcripts`.
+//! What the command prints, word by word: `cmd/*.trycmd`. After a wanted change:
+//! `TRYCMD=overwrite cargo test -p stillcore --test it transcripts`.
 
 #[test]
 fn transcripts() {

@@ -102,7 +102,7 @@ mod tests {
                 for words in made.before.into_iter().chain(steps).chain(made.after) {
                     let line = std::iter::once("stillcore".to_owned()).chain(words);
                     let line: Vec<String> = line.collect();
-                    if let Err(error) = crate::args::Cli::try_parse_from(&line) {
+                    if let Err(error) = crate::Verb::try_parse_from(&line) {
                         panic!("{name}: {}: {error}", line.join(" "));
                     }
                 }

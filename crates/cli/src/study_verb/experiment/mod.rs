@@ -25,9 +25,10 @@ mod rows;
 mod whose;
 
 use super::RunArgs;
+use crate::lab_verb;
 use crate::run::progress::Reporter;
 use crate::study_verb::experiment::options::AnswerOptions;
-use crate::{lab_verb, stop_on};
+use crate::verbs::stop_on;
 use anyhow::Context;
 use model::Error;
 use on::On;
@@ -46,7 +47,7 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// Runs an experiment, or resumes one.
-pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) -> anyhow::Result<u8> {
     let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
     let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
@@ -94,13 +95,13 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     let interrupted = if let Some(inventory) = &args.hosts {
         let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
         let fleet = hosts::Fleet { args, inventory, text, repetitions, out: &out, store: &store };
-        let ended = hosts::run(&fleet, &machines, &todo, &signals)?;
+        let ended = hosts::run(&fleet, &machines, &todo, signals)?;
         lost = ended.lost;
         ended.interrupted
     } else if on.lab {
         in_guests(args, &experiment, text, &todo, &store, &out, &on.kernels, signals)?
     } else {
-        here::run(args, &experiment, &todo, &store, &part, &out, &signals)?
+        here::run(args, &experiment, &todo, &store, &part, &out, signals)?
     };
     if interrupted {
         anyhow::bail!("stopped; resume with: the same command, or --out {}", out.display());
@@ -260,13 +261,13 @@ fn in_guests(
     store: &Store,
     out: &Path,
     kernels: &[String],
-    signals: EndSignals,
+    signals: &EndSignals,
 ) -> anyhow::Result<bool> {
     if todo.is_empty() {
         return Ok(false);
     }
     let arch = guests::arch(experiment)?;
-    let stop = stop_on(signals);
+    let stop = stop_on(signals)?;
     let programs = lab_verb::programs(arch, args.binary.clone())?;
     lab::initramfs::check_program(&programs.init, arch, true)?;
     programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
