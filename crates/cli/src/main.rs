@@ -25,6 +25,8 @@ mod lab_matrix;
 mod lab_verb;
 mod measure;
 mod owners;
+#[cfg(test)]
+mod owners_tests;
 mod provoke;
 mod report_verb;
 mod resources_verb;

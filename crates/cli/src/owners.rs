@@ -21,6 +21,3 @@ pub(crate) fn all() -> &'static [Owner] {
     });
     &ALL
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,19 +2,13 @@
 //! may touch, whoever wrote it and even with a valid checksum.
 
 use super::common::mutate::Rng;
-use super::{Outcome, Reader, fixture, in_scratch, words};
+use super::{Outcome, Reader, fixture, in_scratch, owners, words};
 use journal::{Change, Entry, Phase, encode, read as read_journal};
 use machine::{Root, mounts};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path};
-
-/// Every owner, as the command has them.
-fn owners() -> Vec<journal::Owner> {
-    [journal::session::changes::OWNERS, record::changes::OWNERS, disturb::changes::OWNERS, isolate::owners()]
-        .concat()
-}
 
 const SUM: &str = ",\"crc\":";
 
@@ -166,7 +160,7 @@ fn parsed(bytes: &[u8]) -> journal::Contents {
     in_scratch(|scratch| {
         let path = scratch.at("journal.jsonl");
         fs::write(&path, bytes).unwrap();
-        read_journal(&path, &owners()).unwrap()
+        read_journal(&path, owners::all()).unwrap()
     })
 }
 

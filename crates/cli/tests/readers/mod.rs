@@ -17,6 +17,9 @@ pub(crate) mod tails;
 pub(crate) mod traces;
 pub(crate) mod words;
 
+#[path = "../../src/owners.rs"]
+mod owners;
+
 use super::common;
 use super::common::execute::Outcome;
 use super::common::mutate::Rng;

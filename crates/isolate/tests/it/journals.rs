@@ -13,12 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use sys::Error;
 
-/// Every owner, as the command has them.
-fn owners() -> Vec<journal::Owner> {
-    [journal::session::changes::OWNERS, record::changes::OWNERS, disturb::changes::OWNERS, isolate::owners()]
-        .concat()
-}
-
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals").join(name)
 }
@@ -83,13 +77,13 @@ impl Settings for Kernel {
 
 #[test]
 fn the_sums_of_then_are_those_in_the_captured_files() {
-    for name in ["isolated.jsonl", "deployed.jsonl", "run.jsonl"] {
+    for name in ["isolated.jsonl", "deployed.jsonl"] {
         let text = fs::read_to_string(fixture(name)).unwrap();
         for line in text.lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             assert_eq!(line["crc"], sum(&line), "{name} {line}");
         }
-        let Contents { open, refused, .. } = journal::read(&fixture(name), &owners()).unwrap();
+        let Contents { open, refused, .. } = journal::read(&fixture(name), isolate::owners()).unwrap();
         assert!(refused.is_empty() && !open.is_empty(), "{name}: {refused:?}");
     }
 }
@@ -138,30 +132,6 @@ fn an_isolation_of_before_is_read_and_undone() {
         }
         assert!(before.len() > 30, "{name}: {}", before.len());
     }
-}
-
-#[test]
-fn what_a_run_of_before_has_left_goes_with_its_boot() {
-    let state = tempfile::tempdir().unwrap();
-    let dir = state.path().join("journal");
-    fs::create_dir(&dir).unwrap();
-    fs::copy(fixture("run.jsonl"), dir.join("99999999-1.jsonl")).unwrap();
-    let restored = journal::guardian::recover(state.path(), &owners()).unwrap();
-    assert_eq!((restored.undone.len(), restored.failed.len()), (19, 0), "{restored:?}");
-    for kind in [
-        "cgroup",
-        "directory",
-        "tracefs-mount",
-        "shaken-affinities",
-        "value",
-        "trace-instance",
-        "kprobe",
-        "module",
-        "child",
-    ] {
-        assert!(restored.undone.iter().any(|undone| undone.starts_with(kind)), "{kind} {restored:?}");
-    }
-    assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
 }
 
 /// Affinities that cannot be read are named, and the journal is kept: they would stay widened.

@@ -1,6 +1,6 @@
 //! Every kind of change: written and read back, refused where it is not known or aims elsewhere.
 
-use super::*;
+use crate::owners::all;
 use disturb::changes::{Cgroup, Module};
 use isolate::setting::Setting;
 use journal::affinities::Shaken;
@@ -200,6 +200,34 @@ fn what_stillcore_changes_is_not_refused() {
         Arc::new(Child { pid: 12, start: 34 }),
     ];
     changes.iter().for_each(|change| change.bounds().unwrap());
+}
+
+/// A journal of a version before their schema had a number, as a real run has left it.
+#[test]
+fn what_a_run_of_before_has_left_goes_with_its_boot() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals/run.jsonl");
+    let contents = read(&fixture, all()).unwrap();
+    assert!(contents.refused.is_empty() && !contents.open.is_empty(), "{:?}", contents.refused);
+    let state = tempfile::tempdir().unwrap();
+    let dir = state.path().join("journal");
+    fs::create_dir(&dir).unwrap();
+    fs::copy(fixture, dir.join("99999999-1.jsonl")).unwrap();
+    let restored = guardian::recover(state.path(), all()).unwrap();
+    assert_eq!((restored.undone.len(), restored.failed.len()), (19, 0), "{restored:?}");
+    for kind in [
+        "cgroup",
+        "directory",
+        "tracefs-mount",
+        "shaken-affinities",
+        "value",
+        "trace-instance",
+        "kprobe",
+        "module",
+        "child",
+    ] {
+        assert!(restored.undone.iter().any(|undone| undone.starts_with(kind)), "{kind} {restored:?}");
+    }
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
 }
 
 #[test]
