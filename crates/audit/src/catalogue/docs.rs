@@ -12,7 +12,7 @@ changes one, `stillcore explain ID` prints one entry. *Shown* says what shows a 
 does, the audit never says `ok` but \"asked; cannot be proven here\". `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks
 without `0x`: the two are never interchangeable.
 
-This page is generated: `cargo run -p stillcore-audit --example mechanisms > docs/mechanisms.md`.
+A test writes this page: `SNAPSHOTS=overwrite cargo test -p stillcore-audit --test it page`.
 ";
 
 const TABLE: &str = "

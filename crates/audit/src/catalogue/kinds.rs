@@ -22,7 +22,7 @@ pub enum ValueType {
     HeldFd,
 }
 
-/// Where the value is read: a closed list, one file under `isolate/probe/` a kind.
+/// Where the value is read: a closed list, one file under `audit/src/probe/` a kind.
 ///
 /// In paths `*` stands for any part of a name, `{cpu}` for each measured CPU, `{debugfs}`, `{tracefs}`, `{cgroup2}` for where these are mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -10,7 +10,7 @@ with isolated CPUs, that brought one, that prepared the removal of one, and prop
 kernel shows whether a commit is there (a file, a name in the kernel's type information, a call in its code, what it does), that
 decides. Elsewhere the audit says \"by version, unproven\": stable kernels take fixes back. `stillcore explain COMMIT` prints one entry.
 
-This page is generated: `cargo run -p stillcore-audit --example kernel_fixes > docs/kernel-fixes.md`.
+A test writes this page: `SNAPSHOTS=overwrite cargo test -p stillcore-audit --test it page`.
 ";
 
 const KINDS: [(Kind, &str); 5] = [
