@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use result::apart::Group;
 use result::{Row, Stored, text};
 
-use super::{BLOCK, Broken, no_row, result_of};
+use super::{Broken, RESULT, no_row, result_of};
 use crate::results::Results;
 
 /// What an author may ask for; all optional.
@@ -50,7 +50,7 @@ fn parse(marker: &str) -> Result<(&str, Attributes), Broken> {
     let wrong =
         || Broken::new("attributes that cannot be read", "`key=\"value\"`, separated by spaces, then `-->`");
     let inside =
-        marker.strip_prefix(BLOCK).and_then(|rest| rest.trim_end().strip_suffix("-->")).ok_or_else(wrong)?;
+        marker.strip_prefix(RESULT).and_then(|rest| rest.trim_end().strip_suffix("-->")).ok_or_else(wrong)?;
     let (name, mut rest) = inside.trim().split_once(' ').unwrap_or((inside.trim(), ""));
     let mut attributes = Attributes::new();
     while !rest.trim().is_empty() {

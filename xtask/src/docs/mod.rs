@@ -1,7 +1,8 @@
-//! Measured numbers in the pages: between markers, from the stored results, never typed.
+//! Measured numbers and exercises in the pages: between markers, from files, never typed.
 //!
 //! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to `<!--
 //! /result -->`. A number in a sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one line.
+//! A patch: `<!-- exercise:NAME -->` on a line of its own, up to `<!-- /exercise -->`.
 //! `cargo xtask docs` writes what is between; `tidy` fails where a page has something else.
 //! CONTRIBUTING.md describes the attributes.
 
@@ -17,8 +18,14 @@ use anyhow::{Context, Result};
 use crate::repo::{Repo, has_extension};
 use crate::results::{self, FOLDER, Results};
 
-const BLOCK: &str = "<!-- result:";
-const BLOCK_END: &str = "<!-- /result -->";
+const RESULT: &str = "<!-- result:";
+const EXERCISE: &str = "<!-- exercise:";
+
+/// Where the patches are that pages show.
+pub(crate) const EXERCISES: &str = "docs/exercises/";
+
+/// How blocks begin and end.
+const BLOCKS: [(&str, &str); 2] = [(RESULT, "<!-- /result -->"), (EXERCISE, "<!-- /exercise -->")];
 
 /// Something wrong at a line of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +36,13 @@ pub(crate) struct Problem {
     pub expected: String,
 }
 
-/// A page with all measured numbers as the results have them.
+/// A page with everything between markers as the files have it.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub text: String,
     /// Markers that cannot be filled.
     pub broken: Vec<Problem>,
-    /// Places where the page has something else than its result.
+    /// Places where the page has something else than its file.
     pub differs: Vec<Problem>,
 }
 
@@ -45,7 +52,7 @@ pub(crate) fn is_page(path: &str) -> bool {
 }
 
 /// Fills every marker of a page. `path`: of the page, from the root, for its links.
-pub(crate) fn expand(path: &str, text: &str, results: &Results) -> Expanded {
+pub(crate) fn expand(path: &str, text: &str, results: &Results, repo: &Repo) -> Expanded {
     let mut out = Expanded { text: String::new(), broken: Vec::new(), differs: Vec::new() };
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut fenced) = (0, false);
@@ -54,17 +61,18 @@ pub(crate) fn expand(path: &str, text: &str, results: &Results) -> Expanded {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         }
-        if fenced || !line.starts_with(BLOCK) {
+        let block = BLOCKS.iter().find(|(begin, _)| !fenced && line.starts_with(begin));
+        let Some((begin, end)) = block else {
             let filled = if fenced { line.to_owned() } else { inline_line(at + 1, line, results, &mut out) };
             out.push(&filled);
             at += 1;
             continue;
-        }
-        let Some(length) = lines[at..].iter().position(|line| *line == BLOCK_END) else {
+        };
+        let Some(length) = lines[at..].iter().position(|line| line == end) else {
             out.broken.push(Problem {
                 line: at + 1,
-                what: "a table that does not end".into(),
-                expected: format!("a line `{BLOCK_END}`"),
+                what: "a block that does not end".into(),
+                expected: format!("a line `{end}`"),
             });
             out.push(line);
             at += 1;
@@ -72,17 +80,21 @@ pub(crate) fn expand(path: &str, text: &str, results: &Results) -> Expanded {
         };
         out.push(line);
         let page = &lines[at + 1..at + length];
-        match block::render(line, &link(path), results) {
-            Ok(table) => {
-                out.compare(at + 2, page, &table);
-                table.iter().for_each(|line| out.push(line));
+        let made = match *begin {
+            EXERCISE => exercise(line, repo),
+            _ => block::render(line, &link(path), results),
+        };
+        match made {
+            Ok(made) => {
+                out.compare(at + 2, page, &made);
+                made.iter().for_each(|line| out.push(line));
             }
             Err(why) => {
                 out.broken.push(Problem { line: at + 1, what: why.what, expected: why.expected });
                 page.iter().for_each(|line| out.push(line));
             }
         }
-        out.push(BLOCK_END);
+        out.push(end);
         at += length + 1;
     }
     out
@@ -94,23 +106,33 @@ impl Expanded {
         self.text.push('\n');
     }
 
-    /// Notes the first line of a table that differs.
-    fn compare(&mut self, first: usize, page: &[&str], table: &[String]) {
-        let longer = page.len().max(table.len());
-        let at = (0..longer).find(|&at| page.get(at).copied() != table.get(at).map(String::as_str));
+    /// Notes the first line of a block that differs.
+    fn compare(&mut self, first: usize, page: &[&str], made: &[String]) {
+        let longer = page.len().max(made.len());
+        let at = (0..longer).find(|&at| page.get(at).copied() != made.get(at).map(String::as_str));
         if let Some(at) = at {
             let show =
-                |line: Option<&str>| line.map_or("the end of the table".to_owned(), |l| format!("`{l}`"));
+                |line: Option<&str>| line.map_or("the end of the block".to_owned(), |l| format!("`{l}`"));
             self.differs.push(Problem {
                 line: first + at.min(page.len()),
                 what: show(page.get(at).copied()),
                 expected: format!(
-                    "{}, as the result has it (cargo xtask docs)",
-                    show(table.get(at).map(String::as_str))
+                    "{}, as the file has it (cargo xtask docs)",
+                    show(made.get(at).map(String::as_str))
                 ),
             });
         }
     }
+}
+
+/// The lines of `<!-- exercise:NAME -->`: a patch as it is.
+fn exercise(marker: &str, repo: &Repo) -> Result<Vec<String>, Broken> {
+    let name = marker.strip_prefix(EXERCISE).and_then(|rest| rest.strip_suffix("-->")).unwrap_or_default();
+    let path = format!("{EXERCISES}{}.patch", name.trim());
+    let Some(Some(patch)) = repo.files.get(&path) else {
+        return Err(Broken::new(format!("no exercise `{}`", name.trim()), path));
+    };
+    Ok(std::iter::once("```diff").chain(patch.lines()).chain(["```"]).map(str::to_owned).collect())
 }
 
 /// The folder of results as seen from a page.
@@ -171,9 +193,10 @@ fn no_row(stored: &result::Stored, what: &str) -> Broken {
 /// Writes every page anew. `false` where a marker cannot be filled.
 pub(crate) fn rewrite(root: &Path) -> Result<bool> {
     let results = results::read(root)?;
+    let repo = Repo::read(root)?;
     let mut good = true;
-    for (path, text) in Repo::read(root)?.texts(is_page) {
-        let new = expand(path, text, &results);
+    for (path, text) in repo.texts(is_page) {
+        let new = expand(path, text, &results, &repo);
         for one in &new.broken {
             good = false;
             println!("{path}:{}: {}; expected {}", one.line, one.what, one.expected);
@@ -191,6 +214,12 @@ mod tests {
     use super::*;
     use crate::results::tests::stored;
     use result::Row;
+
+    const PATCH: &str = "$ stillcore x\n\n--- a/x\n+++ b/x\n+```\n";
+
+    fn expand(path: &str, text: &str, results: &Results) -> Expanded {
+        super::expand(path, text, results, &Repo::of(&[("docs/exercises/x.patch", PATCH)]))
+    }
 
     fn results() -> Results {
         let rows = vec![
@@ -265,6 +294,22 @@ mod tests {
         let link = |path| expand(path, PAGE, &results()).text;
         assert!(link("README.md").contains("(docs/results/bench-x.json)"));
         assert!(link("crates/a/README.md").contains("(../../docs/results/bench-x.json)"));
+    }
+
+    #[test]
+    fn a_patch_is_shown_as_it_is() {
+        let page = "# A\n\n<!-- exercise:x -->\nold\n<!-- /exercise -->\nEnd.\n";
+        let new = expand("a.md", page, &results());
+        assert_eq!(new.text, page.replace("old\n", &format!("```diff\n{PATCH}```\n")));
+        assert_eq!((new.broken.len(), new.differs.len()), (0, 1));
+        assert_eq!(expand("a.md", &new.text, &results()).differs, []);
+        for (from, to, what) in [
+            ("exercise:x", "exercise:y", "no exercise `y`"),
+            ("<!-- /exercise -->", "<!-- /result -->", "does not end"),
+        ] {
+            let new = expand("a.md", &page.replace(from, to), &results());
+            assert!(new.broken[0].line == 3 && new.broken[0].what.contains(what), "{:?}", new.broken);
+        }
     }
 
     #[test]

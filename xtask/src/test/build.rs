@@ -18,7 +18,7 @@ use crate::repo::{self, Repo};
 const COMMON: [&str; 3] = ["--locked", "--profile", "ci"];
 
 /// The package without tests of its own: they are in Python, and run on the wheel.
-const WHEEL: &str = "stillcore-py";
+pub(super) const WHEEL: &str = "stillcore-py";
 
 /// The programs under `tests/` of the packages, by name. `boot` of the lab and `ros2_interop` of
 /// the graphs belong to the slow tier.
@@ -183,7 +183,7 @@ pub(crate) fn arm64_quickly(root: &Path, output: &mut Output) -> Result<()> {
 }
 
 /// The setting of one package of ours.
-fn optimised(package: &str, level: u8) -> String {
+pub(super) fn optimised(package: &str, level: u8) -> String {
     format!("profile.ci.package.{package}.opt-level={level}")
 }
 

@@ -8,6 +8,7 @@
 mod account;
 pub(crate) mod all;
 mod build;
+mod exercises;
 mod guests;
 mod programs;
 
@@ -152,6 +153,9 @@ fn phases<'a>(
             Step::new("clippy, examples", move |output, _| {
                 build::clippy(root, output)?;
                 build::doc_tests(root, output)
+            }),
+            Step::new("exercises of CONTRIBUTING.md", move |output, counts| {
+                exercises::test(root, output, counts)
             }),
         ],
     ]

@@ -1,5 +1,5 @@
-//! Rule: every measured number of a page is that of its stored result, every result is valid and
-//! has its job, and `docs/results` has nothing else but the sample report.
+//! Rule: everything between markers of a page is as its file has it, every result is valid and has
+//! its job, and `docs/results` has nothing else but the sample report.
 
 use super::Violation;
 use crate::docs::{expand, is_page};
@@ -17,7 +17,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
     let results = stored(repo, &mut found);
     for (path, text) in repo.texts(is_page) {
-        let new = expand(path, text, &results);
+        let new = expand(path, text, &results, repo);
         for one in new.broken.into_iter().chain(new.differs) {
             found.push(Violation::at(path, one.line, one.what, one.expected));
         }
