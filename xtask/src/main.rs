@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod docs;
-mod elf;
 mod hosts;
 mod jobs;
 mod output;

@@ -27,9 +27,12 @@ use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample};
 use model::{growth, samples_file};
-use stats::{parallel, resample};
+use rayon::prelude::*;
+use stats::resample;
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::path::Path;
+use std::thread;
 
 /// Analyses a run directory.
 ///
@@ -131,7 +134,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     };
     let time = measured.iter().filter(is_wanted);
     let whole = traced.as_ref().filter(|_| snapshots.is_none());
-    let time = parallel::map(&time.collect::<Vec<_>>(), |one| over_time(one, whole));
+    let time = in_parallel(&time.collect::<Vec<_>>(), |one| over_time(one, whole));
     let none = BTreeSet::new();
     let trust = EventTrust {
         observable: traced.as_ref().map_or(&none, |traced| &traced.observable),
@@ -206,6 +209,18 @@ fn roaming(one: &Measured<'_>) -> Option<String> {
         one.record.thread,
         one.record.probe().name()
     ))
+}
+
+/// Results in the order of the items. The threads end with the call, since a process that forks must
+/// have one; where none can be started, this one does the work.
+fn in_parallel<T: Sync, R: Send>(items: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.max(1))
+        .build_scoped(rayon::ThreadBuilder::run, |pool| {
+            pool.install(|| items.par_iter().with_max_len(1).map(&each).collect())
+        })
+        .unwrap_or_else(|_| items.iter().map(&each).collect())
 }
 
 /// Its samples over time, and the sources of their periods.

@@ -8,12 +8,12 @@ use crate::overlap::Intervals;
 use attribution::attribute::table::Table;
 use attribution::count_ns::CountNs;
 use attribution::decode::SOFTIRQS;
-use attribution::hash::FastMap;
 use attribution::labels::LabelId;
 use attribution::spans::Span;
 use attribution::view::{KernelEvent, What};
 use model::EventClass;
 use model::run::ProbeRecord;
+use rustc_hash::FxHashMap;
 use stats::stretches::Stretches;
 
 /// Length of the blocks in which events are counted for their dispersion, ns.
@@ -40,7 +40,7 @@ pub struct Tally {
     /// By the class's place in `EventClass::ALL`.
     pub classes: Vec<ClassSum>,
     /// By place of the class and by label.
-    pub(crate) labels: FastMap<(u32, LabelId), CountNs>,
+    pub(crate) labels: FxHashMap<(u32, LabelId), CountNs>,
     /// Raw events in the counted time, by number of the event.
     pub by_event: Vec<u64>,
     /// Raw events in the whole window, by number of the event.
@@ -87,7 +87,7 @@ impl Tally {
         Self {
             cpu: record.cpu,
             classes: vec![class; EventClass::ALL.len()],
-            labels: FastMap::default(),
+            labels: FxHashMap::default(),
             by_event: vec![0; events],
             whole: vec![0; events],
             softirqs: [0; SOFTIRQS.len()],

@@ -10,7 +10,6 @@ use crate::tally::Tally;
 use attribution::Error;
 use attribution::damage::{damage, remarks};
 use attribution::decode::Decoder;
-use attribution::hash::FastMap;
 use attribution::holes::Hole;
 use attribution::labels::CpuSets;
 use attribution::spans::Known;
@@ -19,6 +18,7 @@ use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
 use model::run::{Run, TRACED, TraceRecord, Window};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) struct Traced {
     /// The CPUs of which an event says that they sleep, or wake.
     pub(crate) slept: BTreeSet<u32>,
     /// Names of tasks.
-    pub(crate) comms: FastMap<i32, String>,
+    pub(crate) comms: FxHashMap<i32, String>,
     /// The terms of the phase that was measured for its trace, and its CPU.
     pub(crate) lengths: Option<(u32, Vec<TracedTerm>)>,
     /// What ran during the samples of snapshots.

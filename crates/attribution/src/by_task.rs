@@ -1,7 +1,7 @@
 //! A value a task, by its number, in a hash table with a small table before it: events come from
 //! few tasks at a time, and each is looked up several times at every event.
 
-use crate::hash::FastMap;
+use rustc_hash::FxHashMap;
 
 /// Tasks that are found without the hash table, by the low bits of their numbers.
 const RECENT: usize = 1 << 10;
@@ -11,13 +11,13 @@ const RECENT: usize = 1 << 10;
 pub(crate) struct ByTask<T> {
     /// Where the value of the last task with these low bits may be.
     recent: Box<[u32; RECENT]>,
-    places: FastMap<i32, u32>,
+    places: FxHashMap<i32, u32>,
     values: Vec<(i32, T)>,
 }
 
 impl<T> Default for ByTask<T> {
     fn default() -> Self {
-        Self { recent: Box::new([u32::MAX; RECENT]), places: FastMap::default(), values: Vec::new() }
+        Self { recent: Box::new([u32::MAX; RECENT]), places: FxHashMap::default(), values: Vec::new() }
     }
 }
 

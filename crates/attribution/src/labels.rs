@@ -1,8 +1,8 @@
 //! What ran, as small numbers: functions, interrupt names and task names, each text kept once; and sets of CPUs likewise.
 
-use crate::hash::FastMap;
 use model::Cpus;
 use model::cpus::MAX_CPU;
+use rustc_hash::FxHashMap;
 
 /// A text of [`Labels`].
 pub type LabelId = u32;
@@ -11,9 +11,9 @@ pub type LabelId = u32;
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     texts: Vec<String>,
-    ids: FastMap<Box<[u8]>, LabelId>,
+    ids: FxHashMap<Box<[u8]>, LabelId>,
     /// Those that were read from a field of [`COMM`] bytes, by these.
-    comms: FastMap<u128, LabelId>,
+    comms: FxHashMap<u128, LabelId>,
 }
 
 /// Bytes of the field that holds a task's name, a zero byte behind it (`TASK_COMM_LEN`,
@@ -85,7 +85,7 @@ impl Labels {
 #[derive(Debug, Clone, Default)]
 pub struct CpuSets {
     sets: Vec<Cpus>,
-    ids: FastMap<Box<[u8]>, u32>,
+    ids: FxHashMap<Box<[u8]>, u32>,
 }
 
 impl CpuSets {

@@ -15,7 +15,6 @@ pub mod count_ns;
 pub mod damage;
 pub mod decode;
 mod error;
-pub mod hash;
 pub mod holes;
 pub mod instants;
 pub mod labels;

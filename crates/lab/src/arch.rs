@@ -1,7 +1,7 @@
 //! The two guest architectures and what differs between them.
 
-use crate::elf;
 use crate::error::{Error, Result};
+use object::elf;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +55,7 @@ impl Arch {
     }
 
     /// `e_machine` of its programs.
-    pub const fn elf_machine(self) -> u16 {
+    pub(crate) const fn elf_machine(self) -> elf::Machine {
         match self {
             Self::X86_64 => elf::EM_X86_64,
             Self::Aarch64 => elf::EM_AARCH64,

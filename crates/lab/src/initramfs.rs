@@ -10,15 +10,17 @@
 //! | `/bin`, `/sbin`, `/lib`, `/lib64` | links into `/usr`, as on every Debian of today |
 
 use crate::arch::Arch;
-use crate::cpio;
-use crate::elf::Elf;
 use crate::error::{Error, IoContext, Result};
 use crate::guest_config::{CONFIG_PATH, GREETING, GuestConfig};
 use crate::modules::Module;
 use crate::spec::Addition;
+use cpio::newc::{self, ModeFileType};
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -61,14 +63,15 @@ pub fn check_program(path: &Path, arch: Arch, first: bool) -> Result<()> {
     let refuse =
         |reason: String, text: &str| Err(Error::Program { path: path.into(), reason, remedy: remedy(text) });
     let bytes = fs::read(path).context("read", path)?;
-    let elf = match Elf::parse(&bytes) {
-        Ok(elf) => elf,
-        Err(reason) => return refuse(reason, STATIC),
+    let header = FileHeader64::<LittleEndian>::parse(&bytes[..]);
+    let read = header.and_then(|header| Ok((header, header.program_headers(LittleEndian, &bytes[..])?)));
+    let Ok((header, segments)) = read else {
+        return refuse("it is not a 64-bit ELF program".into(), STATIC);
     };
-    if elf.machine() != Ok(arch.elf_machine()) {
+    if header.e_machine(LittleEndian) != arch.elf_machine() {
         return refuse(format!("it is not a program for {arch}"), STATIC);
     }
-    if elf.wants_loader() != Ok(false) {
+    if segments.iter().any(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP) {
         return refuse("it is dynamically linked".into(), STATIC);
     }
     if first && !contains(&bytes, GREETING.as_bytes()) {
@@ -94,7 +97,7 @@ pub fn write(contents: &Contents<'_>, path: &Path) -> Result<()> {
 type Failed = (PathBuf, io::Error);
 
 fn build(contents: &Contents<'_>, out: impl Write) -> std::result::Result<(), Failed> {
-    let mut tree = Tree { cpio: cpio::Writer::new(out), dirs: BTreeSet::new() };
+    let mut tree = Tree { out, dirs: BTreeSet::new() };
     let own = |error: io::Error| (PathBuf::from("initramfs"), error);
     tree.skeleton().map_err(own)?;
     // Packages first: where names collide, what comes later wins.
@@ -103,7 +106,7 @@ fn build(contents: &Contents<'_>, out: impl Write) -> std::result::Result<(), Fa
     }
     tree.base_files(contents.config).map_err(own)?;
     tree.copy(contents.init, "init", Some(0o755))?;
-    tree.cpio.symlink("usr/bin/stillcore", "/init").map_err(own)?;
+    tree.symlink("usr/bin/stillcore", "/init").map_err(own)?;
     if let Some(binary) = contents.binary {
         tree.copy(binary, &program_path(Some(binary)), Some(0o755))?;
     }
@@ -113,17 +116,41 @@ fn build(contents: &Contents<'_>, out: impl Write) -> std::result::Result<(), Fa
     for addition in contents.add {
         tree.add(&addition.host, &addition.guest)?;
     }
-    tree.cpio.finish().map_err(own)?;
-    Ok(())
+    newc::trailer(tree.out).and_then(|mut out| out.flush()).map_err(own)
 }
 
+/// The archive under construction. Owners are root and times zero, so that the same input gives the
+/// same bytes on every machine. Directories come before what is in them.
 struct Tree<W: Write> {
-    cpio: cpio::Writer<W>,
+    out: W,
     /// Directories (and links to directories) that exist already, without a leading slash.
     dirs: BTreeSet<String>,
 }
 
 impl<W: Write> Tree<W> {
+    /// Adds an entry of `len` bytes; fewer bytes are an error.
+    fn entry(&mut self, name: &str, node: newc::Builder, len: u64, data: &mut dyn Read) -> io::Result<()> {
+        let len32 = u32::try_from(len).map_err(|_| {
+            io::Error::other(format!("{name}: {len} bytes, the format holds less than 4 GiB"))
+        })?;
+        let mut entry = node.write(&mut self.out, len32);
+        let copied = io::copy(&mut data.take(len), &mut entry)?;
+        if copied != len {
+            return Err(io::Error::other(format!("{name}: {copied} of {len} bytes")));
+        }
+        entry.finish().map(drop)
+    }
+
+    fn symlink(&mut self, name: &str, target: &str) -> io::Result<()> {
+        let node = node(name, ModeFileType::Symlink, 0o777);
+        self.entry(name, node, target.len() as u64, &mut target.as_bytes())
+    }
+
+    fn char_dev(&mut self, name: &str, major: u32, minor: u32) -> io::Result<()> {
+        let node = node(name, ModeFileType::Char, 0o600).rdev_major(major).rdev_minor(minor);
+        self.entry(name, node, 0, &mut io::empty())
+    }
+
     fn skeleton(&mut self) -> io::Result<()> {
         for dir in [
             "dev",
@@ -143,13 +170,13 @@ impl<W: Write> Tree<W> {
             self.dir(dir)?;
         }
         for link in ["bin", "sbin", "lib", "lib64"] {
-            self.cpio.symlink(link, &format!("usr/{link}"))?;
+            self.symlink(link, &format!("usr/{link}"))?;
             self.dirs.insert(link.into());
         }
-        self.cpio.symlink("var/run", "/run")?;
+        self.symlink("var/run", "/run")?;
         self.dirs.insert("var/run".into());
-        self.cpio.char_dev("dev/console", 5, 1)?;
-        self.cpio.char_dev("dev/null", 1, 3)
+        self.char_dev("dev/console", 5, 1)?;
+        self.char_dev("dev/null", 1, 3)
     }
 
     fn base_files(&mut self, config: &GuestConfig) -> io::Result<()> {
@@ -172,7 +199,7 @@ impl<W: Write> Tree<W> {
             return Ok(());
         }
         self.parents(name)?;
-        self.cpio.dir(name)?;
+        self.entry(name, node(name, ModeFileType::Directory, 0o755), 0, &mut io::empty())?;
         self.dirs.insert(name.into());
         Ok(())
     }
@@ -183,7 +210,7 @@ impl<W: Write> Tree<W> {
 
     fn file(&mut self, name: &str, mode: u32, data: &[u8]) -> io::Result<()> {
         self.parents(name)?;
-        self.cpio.file(name, mode, data)
+        self.entry(name, node(name, ModeFileType::Regular, mode), data.len() as u64, &mut { data })
     }
 
     fn copy(&mut self, host: &Path, name: &str, mode: Option<u32>) -> std::result::Result<(), Failed> {
@@ -192,7 +219,7 @@ impl<W: Write> Tree<W> {
             let data = file.metadata()?;
             self.parents(name)?;
             let mode = mode.unwrap_or(data.permissions().mode() & 0o7777);
-            self.cpio.file_from(name, mode, data.len(), &mut file)
+            self.entry(name, node(name, ModeFileType::Regular, mode), data.len(), &mut file)
         };
         copy().map_err(|error| (host.into(), error))
     }
@@ -223,7 +250,7 @@ impl<W: Write> Tree<W> {
                 let target = fs::read_link(&path).map_err(failed)?;
                 if !self.dirs.contains(&name) {
                     self.parents(&name).map_err(failed)?;
-                    self.cpio.symlink(&name, &target.to_string_lossy()).map_err(failed)?;
+                    self.symlink(&name, &target.to_string_lossy()).map_err(failed)?;
                 }
             } else if data.is_file() {
                 self.copy(&path, &name, None)?;
@@ -231,6 +258,11 @@ impl<W: Write> Tree<W> {
         }
         Ok(())
     }
+}
+
+/// `mode` holds the permission bits.
+fn node(name: &str, kind: ModeFileType, mode: u32) -> newc::Builder {
+    newc::Builder::new(name.trim_start_matches('/')).mode(mode & 0o7777).set_mode_file_type(kind)
 }
 
 fn children(dir: &Path) -> std::result::Result<Vec<(PathBuf, String)>, Failed> {
@@ -253,10 +285,44 @@ fn merged(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpio::tests::{Entry, read};
-    use crate::elf::tests::program;
-    use crate::elf::{EM_AARCH64, EM_X86_64};
+    use object::elf::{EM_AARCH64, EM_X86_64, Machine};
     use std::collections::BTreeMap;
+
+    /// One entry as a reader of the format sees it.
+    struct Entry {
+        name: String,
+        mode: u32,
+        device: (u32, u32),
+        data: Vec<u8>,
+    }
+
+    fn read(mut archive: &[u8]) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        loop {
+            let mut reader = newc::Reader::new(archive).unwrap();
+            let entry = reader.entry().clone();
+            if entry.is_trailer() {
+                return entries;
+            }
+            let mut data = Vec::new();
+            reader.read_to_end(&mut data).unwrap();
+            let device = (entry.rdev_major(), entry.rdev_minor());
+            entries.push(Entry { name: entry.name().to_owned(), mode: entry.mode(), device, data });
+            archive = reader.finish().unwrap();
+        }
+    }
+
+    /// A program with one program header of the given type.
+    fn program(machine: Machine, header_type: u32) -> Vec<u8> {
+        let mut elf = vec![0; 64 + 56];
+        elf[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        elf[18..20].copy_from_slice(&machine.0.to_le_bytes());
+        elf[32..40].copy_from_slice(&64u64.to_le_bytes());
+        elf[54..56].copy_from_slice(&56u16.to_le_bytes());
+        elf[56..58].copy_from_slice(&1u16.to_le_bytes());
+        elf[64..68].copy_from_slice(&header_type.to_le_bytes());
+        elf
+    }
 
     fn config(modules: Vec<String>) -> GuestConfig {
         GuestConfig {
@@ -314,6 +380,9 @@ mod tests {
         assert_eq!(find(&entries, "usr/lib/x86_64-linux-gnu/libc.so.6").data, b"libc");
         assert_eq!(find(&entries, "usr/lib/x86_64-linux-gnu/libc.so").data, b"libc.so.6");
         assert_eq!(find(&entries, "dev/console").device, (5, 1));
+        let modes = ["dev/console", "bin", "dev"].map(|name| find(&entries, name).mode);
+        assert_eq!(modes, [0o020_600, 0o120_777, 0o040_755]);
+        assert_eq!(find(&entries, "bin").data, b"usr/bin");
         let stored: GuestConfig = serde_json::from_slice(&find(&entries, "stillcore-lab.json").data).unwrap();
         assert_eq!(stored, config);
 
@@ -352,6 +421,13 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_shrinks_is_an_error() {
+        let mut tree = Tree { out: Vec::new(), dirs: BTreeSet::new() };
+        let file = node("x", ModeFileType::Regular, 0o644);
+        assert!(tree.entry("x", file, 5, &mut &b"abc"[..]).is_err());
+    }
+
+    #[test]
     fn programs_that_cannot_run_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");
@@ -359,7 +435,11 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             check_program(&path, arch, first).map_err(|error| error.to_string())
         };
-        assert!(check(b"#!/bin/sh".to_vec(), Arch::X86_64, false).unwrap_err().contains("no ELF magic"));
+        assert!(
+            check(b"#!/bin/sh".to_vec(), Arch::X86_64, false)
+                .unwrap_err()
+                .contains("not a 64-bit ELF program")
+        );
         assert!(
             check(program(EM_X86_64, 3), Arch::X86_64, false).unwrap_err().contains("dynamically linked")
         );

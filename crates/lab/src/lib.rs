@@ -12,8 +12,6 @@
 mod apt;
 mod arch;
 pub mod cache;
-mod cpio;
-pub mod elf;
 mod error;
 pub mod frame;
 pub mod guest;

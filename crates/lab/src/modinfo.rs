@@ -4,7 +4,11 @@
 //! post: c` and `alias=…` may come several times. Modules may be compressed (`.ko.xz` in Debian from 6.12 on, `.ko.zst`
 //! elsewhere).
 
-use crate::elf::Elf;
+use crate::error::{Error, Result};
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,42 +57,82 @@ fn soft_dependencies(text: &str, info: &mut Modinfo) {
     }
 }
 
-/// Reads `.modinfo` of a decompressed module.
-pub fn of_module(elf: &[u8]) -> Result<Modinfo, String> {
-    let section = Elf::parse(elf)?.section(".modinfo")?.ok_or("no .modinfo section")?;
-    Ok(parse(section))
+fn bad(path: &Path, reason: impl Display) -> Error {
+    Error::Format { path: path.into(), format: "kernel module", reason: reason.to_string() }
+}
+
+/// Reads `.modinfo` of a decompressed module: a 64-bit little-endian ELF file, as both guest
+/// architectures use.
+pub fn of_module(path: &Path, elf: &[u8]) -> Result<Modinfo> {
+    let section = || {
+        let sections = FileHeader64::<LittleEndian>::parse(elf)?.sections(LittleEndian, elf)?;
+        let found = sections.section_by_name(LittleEndian, b".modinfo");
+        found.map(|(_, section)| section.data(LittleEndian, elf)).transpose()
+    };
+    let section = section().map_err(|error: object::read::Error| bad(path, error))?;
+    section.map(parse).ok_or_else(|| bad(path, "no .modinfo section"))
 }
 
 /// The module's ELF bytes, decompressed. Only the compression is taken from `path`.
-pub fn decompress(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+pub fn decompress(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("ko") => Ok(bytes),
         Some("xz") => {
             let mut elf = Vec::new();
             lzma_rust2::XzReader::new(&bytes[..], true)
                 .read_to_end(&mut elf)
-                .map_err(|error| format!("xz: {error}"))?;
+                .map_err(|error| bad(path, format_args!("xz: {error}")))?;
             Ok(elf)
         }
         Some("zst") => {
-            let zstd = |error: &dyn std::fmt::Display| format!("zstd: {error}");
+            let zstd = |error: &dyn Display| bad(path, format_args!("zstd: {error}"));
             let mut decoder =
                 ruzstd::decoding::StreamingDecoder::new(&bytes[..]).map_err(|error| zstd(&error))?;
             let mut elf = Vec::new();
             decoder.read_to_end(&mut elf).map_err(|error| zstd(&error))?;
             Ok(elf)
         }
-        other => Err(format!(
-            "extension {:?} is not supported, expected .ko, .ko.xz or .ko.zst",
-            other.unwrap_or_default()
-        )),
+        other => {
+            let other = other.unwrap_or_default();
+            let expected = "expected .ko, .ko.xz or .ko.zst";
+            Err(bad(path, format_args!("extension {other:?} is not supported, {expected}")))
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::elf::tests::with_section;
+    use proptest::prelude::*;
+
+    /// A relocatable file with one named section, as small as the format allows: header, contents, names, three
+    /// section headers (null, the section, the name table).
+    pub(crate) fn with_section(name: &str, contents: &[u8]) -> Vec<u8> {
+        let mut names = vec![0];
+        names.extend(name.as_bytes());
+        names.push(0);
+        let names_at = 64 + contents.len() as u64;
+        let table = names_at + names.len() as u64;
+        let mut elf = vec![0; 64];
+        elf[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        elf[40..48].copy_from_slice(&table.to_le_bytes());
+        elf[58..60].copy_from_slice(&64u16.to_le_bytes());
+        elf[60..62].copy_from_slice(&3u16.to_le_bytes());
+        elf[62..64].copy_from_slice(&2u16.to_le_bytes());
+        elf.extend(contents);
+        elf.extend(&names);
+        elf.extend([0; 64]);
+        for (name_at, offset, len) in
+            [(1u32, 64u64, contents.len() as u64), (0, names_at, names.len() as u64)]
+        {
+            let mut header = [0; 64];
+            header[..4].copy_from_slice(&name_at.to_le_bytes());
+            header[24..32].copy_from_slice(&offset.to_le_bytes());
+            header[32..40].copy_from_slice(&len.to_le_bytes());
+            elf.extend(header);
+        }
+        elf
+    }
 
     #[test]
     fn reads_the_loading_order() {
@@ -106,20 +150,39 @@ mod tests {
 
     #[test]
     fn a_file_without_the_section_is_an_error() {
-        assert_eq!(of_module(&with_section(".text", b"")), Err("no .modinfo section".into()));
-        assert_eq!(of_module(&with_section(".modinfo", b"depends=a\0")).unwrap().depends, ["a"]);
+        let read = |file: &[u8]| of_module(Path::new("a.ko"), file).map_err(|error| error.to_string());
+        assert_eq!(
+            read(&with_section(".text", b"")).unwrap_err(),
+            "a.ko is not a usable kernel module: no .modinfo section"
+        );
+        assert_eq!(read(&with_section(".modinfo", b"depends=a\0")).unwrap().depends, ["a"]);
+        assert!(read(b"#!/bin/sh\n").unwrap_err().contains("ELF"));
     }
 
     #[test]
     fn decompresses() {
         // "still\n" through `xz --check=crc32`, as the kernel build compresses modules.
         let xz = include_bytes!("../fixtures/still.xz");
-        assert_eq!(decompress(Path::new("a.ko.xz"), xz.to_vec()).unwrap(), b"still\n");
-        assert!(decompress(Path::new("a.ko.xz"), b"not xz".to_vec()).unwrap_err().starts_with("xz:"));
+        let read = |path: &str, bytes: &[u8]| {
+            decompress(Path::new(path), bytes.to_vec()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("a.ko.xz", xz).unwrap(), b"still\n");
+        assert!(read("a.ko.xz", b"not xz").unwrap_err().contains("module: xz:"));
         // The same text as a zstd frame (RFC 8878): magic, single segment of 6 bytes, one raw last block.
         let zst = b"\x28\xb5\x2f\xfd\x20\x06\x31\x00\x00still\n";
-        assert_eq!(decompress(Path::new("a.ko.zst"), zst.to_vec()).unwrap(), b"still\n");
-        assert!(decompress(Path::new("a.ko.zst"), b"not zstd".to_vec()).unwrap_err().starts_with("zstd:"));
-        assert!(decompress(Path::new("a.ko.br"), vec![]).is_err());
+        assert_eq!(read("a.ko.zst", zst).unwrap(), b"still\n");
+        assert!(read("a.ko.zst", b"not zstd").unwrap_err().contains("module: zstd:"));
+        assert!(read("a.ko.br", b"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn mutated_files_never_panic(at in 0usize..400, byte in any::<u8>(), cut in 0usize..400) {
+            let mut file = with_section(".modinfo", &[7; 120]);
+            let len = file.len();
+            file[at % len] = byte;
+            file.truncate(len - cut % len);
+            let _ = of_module(Path::new("a.ko"), &file);
+        }
     }
 }

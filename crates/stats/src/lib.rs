@@ -11,7 +11,6 @@ pub mod dispersion;
 pub mod effective;
 pub mod extremal;
 pub mod linear;
-pub mod parallel;
 pub mod peaks;
 pub mod permute;
 mod quantile;

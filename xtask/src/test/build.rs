@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::elf;
 use crate::output::Output;
 use crate::repo::{self, Repo};
+use crate::shipped;
 
 /// What every command of the one build is given, so that it hits the same build.
 const COMMON: [&str; 3] = ["--locked", "--profile", "ci"];
@@ -155,12 +155,7 @@ fn no_run(
 
 /// Whether the command is what a guest can run.
 fn is_static(path: &Path, output: &mut Output) -> Result<()> {
-    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    ensure!(
-        !elf::has_interpreter(&bytes)?,
-        "{} is linked dynamically; expected a static program",
-        path.display()
-    );
+    let bytes = shipped::read_static(path)?;
     output.line(&format!("the command is static, {} KiB with symbols", bytes.len() / 1024))
 }
 

@@ -1,7 +1,7 @@
 //! Calls as counted by one pass over a trace.
 
-use attribution::hash::FastMap;
 use ftrace::{Endian, Field};
+use rustc_hash::FxHashMap;
 
 /// A function that was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,9 +17,9 @@ pub(crate) struct Call {
 /// What the pass has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    pub(crate) calls: FastMap<Call, u64>,
+    pub(crate) calls: FxHashMap<Call, u64>,
     /// Events of the lists' tracepoints, by list and CPU.
-    pub(crate) events: FastMap<(usize, u32), u64>,
+    pub(crate) events: FxHashMap<(usize, u32), u64>,
     pub(crate) holes: u64,
     pub(crate) lost: u64,
 }

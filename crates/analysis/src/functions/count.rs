@@ -5,10 +5,10 @@ use super::{FunctionCounts, tally};
 pub(super) use crate::functions::call::Plan;
 use crate::functions::call::{Call, Seen};
 use attribution::Error;
-use attribution::hash::FastMap;
 use ftrace::{EventFormat, Field, FieldKind, Item, TraceFile};
 use model::Cpus;
 use model::functions::FunctionCatalogue;
+use rustc_hash::FxHashMap;
 
 /// Counts the function tracer's entries in some buffers ("" is the top one), on `cpus` only where given. `grep`: also the lines that the
 /// replication's grep would find in the trace's text.
@@ -22,7 +22,7 @@ pub fn count(
     let formats = file.formats();
     let endian = formats.endian();
     let symbols = file.symbols()?;
-    let plans: FastMap<u16, Plan> =
+    let plans: FxHashMap<u16, Plan> =
         formats.iter().map(|format| (format.id, plan(catalogue, format))).collect();
     let mut lines = grep.then(|| Lines::new(Patterns::of(catalogue), file, &symbols));
     let mut seen = Seen::default();

@@ -6,9 +6,9 @@
 
 use super::{GrepCounts, PatternCounts};
 use crate::functions::call::{Call, Seen};
-use attribution::hash::FastMap;
 use ftrace::{Endian, EventFormat, Field, FieldKind, Symbols, TraceFile};
 use model::functions::{FunctionCatalogue, FunctionList, stem};
+use rustc_hash::FxHashMap;
 
 /// Fields that hold the address of a function and are printed as its name.
 const FUNCTIONS: [&str; 6] = ["function", "func", "callsite", "callback", "caller", "handler"];
@@ -51,11 +51,11 @@ pub(super) struct Lines<'f> {
     symbols: &'f Symbols,
     endian: Endian,
     long_size: usize,
-    tasks: FastMap<i32, u64>,
-    words: FastMap<u16, Words>,
-    addresses: FastMap<u64, u64>,
+    tasks: FxHashMap<i32, u64>,
+    words: FxHashMap<u16, Words>,
+    addresses: FxHashMap<u64, u64>,
     /// Lines of other events, by what they match.
-    others: FastMap<u64, u64>,
+    others: FxHashMap<u64, u64>,
 }
 
 impl<'f> Lines<'f> {
@@ -69,7 +69,7 @@ impl<'f> Lines<'f> {
             Some(FieldKind::Array { element_size: 4, .. }) => 4,
             _ => 8,
         };
-        let (addresses, others) = (FastMap::default(), FastMap::default());
+        let (addresses, others) = (FxHashMap::default(), FxHashMap::default());
         Self { patterns, symbols, endian: formats.endian(), long_size, tasks, words, addresses, others }
     }
 

@@ -13,11 +13,11 @@
 use super::cause::{Cause, Causes, Source};
 use super::context::Contexts;
 use crate::by_task::ByTask;
-use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
 use crate::view::{At, KernelEvent, Target, Wake, Way, What};
 use model::EventClass;
+use rustc_hash::FxHashMap;
 
 /// The most addresses kept of each kind. A kernel has fewer alive; more are stale, so all are
 /// dropped together.
@@ -61,11 +61,11 @@ enum Asked {
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     contexts: Contexts,
-    calls: FastMap<u64, Source>,
-    works: FastMap<u64, Source>,
-    timers: FastMap<u64, Source>,
+    calls: FxHashMap<u64, Source>,
+    works: FxHashMap<u64, Source>,
+    timers: FxHashMap<u64, Source>,
     wakings: ByTask<Waking>,
-    raised: FastMap<(u32, u64), Source>,
+    raised: FxHashMap<(u32, u64), Source>,
     shootdown: Option<Source>,
     /// The CPU that has just queued irq_work, and the target: the IPI for it comes next.
     announced: Option<(u32, u32)>,
@@ -403,7 +403,7 @@ impl Links {
     }
 }
 
-fn keep(table: &mut FastMap<u64, Source>, address: u64, source: Source) {
+fn keep(table: &mut FxHashMap<u64, Source>, address: u64, source: Source) {
     if table.len() >= MOST {
         table.clear();
     }

@@ -8,7 +8,6 @@ use crate::attribute::delay::Blocking;
 use crate::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
 use crate::attribute::step::Step;
 use crate::by_cpu::ByCpu;
-use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{LabelId, Labels};
 use crate::some_tasks::SomeTasks;
@@ -16,6 +15,7 @@ use crate::spans::{Known, MeasuredCpu, Span};
 use crate::view::{At, Context, KernelEvent, Level, Switch, Task, Wake, What};
 use model::EventClass;
 use model::sample::ProbeKind;
+use rustc_hash::FxHashMap;
 
 /// The samples that are kept whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub struct PathSums {
     keep: Keep,
     samples: u64,
     total_ns: u64,
-    boxes: FastMap<Key, Sum>,
+    boxes: FxHashMap<Key, Sum>,
     worst: Vec<Path>,
     asked: Option<Path>,
 }
@@ -253,7 +253,7 @@ pub struct Paths {
     probes: Vec<Open>,
     /// Places in `probes` by CPU and by thread: one per CPU for a thread that moved.
     by_cpu: ByCpu<usize>,
-    by_thread: FastMap<i32, Vec<usize>>,
+    by_thread: FxHashMap<i32, Vec<usize>>,
     /// The threads.
     threads: SomeTasks,
     /// Time, address and level of the last timer expiry, by CPU.

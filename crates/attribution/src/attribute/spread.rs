@@ -4,8 +4,8 @@
 //! The buckets are those of an HDR histogram of two significant digits: 256 of one ns, then 128 for
 //! each further power of two. Counts are bytes that carry; the histogram is made on request.
 
-use crate::hash::FastMap;
 use hdrhistogram::Histogram;
+use rustc_hash::FxHashMap;
 
 /// The number of one-ns buckets, and of buckets for each further power of two.
 const SINGLE: u64 = 256;
@@ -17,7 +17,7 @@ pub(crate) struct Spread {
     max_ns: u64,
     counts: Vec<u8>,
     /// Full bytes, by bucket.
-    carried: FastMap<u32, u64>,
+    carried: FxHashMap<u32, u64>,
 }
 
 /// The number of the bucket of a value.

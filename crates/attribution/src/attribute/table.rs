@@ -6,12 +6,12 @@
 use super::cause::{Cause, Confidence, Source, Who};
 use super::spread::Spread;
 use crate::attribute::section::{AttributedRow, SourceText};
-use crate::hash::FastMap;
 use crate::instants::Instants;
 use crate::labels::{LabelId, Labels};
 use crate::spans::Span;
 use crate::stacks::{INSIDE, OUTSIDE};
 use model::EventClass;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
@@ -126,7 +126,7 @@ pub struct Timed<'t> {
 /// The rows of one window on one CPU.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    places: FastMap<Words, u32>,
+    places: FxHashMap<Words, u32>,
     /// The place of the last row with these bits, if there is one.
     recent: Vec<(Words, u32)>,
     rows: Vec<Row>,

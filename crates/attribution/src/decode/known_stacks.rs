@@ -3,8 +3,8 @@
 //! They are compared by words: the static C library compares bytes, which would take a tenth of
 //! the whole reading.
 
-use crate::hash::{Fast, FastMap};
 use crate::view::What;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
 /// Stacks that are kept; further ones are read anew each time.
@@ -13,7 +13,7 @@ const MOST: usize = 65_536;
 /// Stacks and meanings.
 #[derive(Debug, Default)]
 pub(super) struct KnownStacks {
-    by_hash: FastMap<u64, Vec<Known>>,
+    by_hash: FxHashMap<u64, Vec<Known>>,
     len: usize,
 }
 
@@ -43,7 +43,7 @@ impl KnownStacks {
 }
 
 fn hash(addresses: &[u8]) -> u64 {
-    let mut hasher = Fast::default();
+    let mut hasher = FxHasher::default();
     hasher.write(addresses);
     hasher.finish()
 }

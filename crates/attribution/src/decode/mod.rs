@@ -13,7 +13,6 @@ mod users;
 
 use crate::Error;
 use crate::attribute::coverage::has_interrupts;
-use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::names::Names;
 use crate::prio::Prio;
@@ -28,6 +27,7 @@ use model::user_frames::{self, UserFrames};
 use model::{EventClass, store};
 use namer::Namer;
 use plan::{Naming, Pick, Plan};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use users::Users;
 
@@ -74,9 +74,9 @@ pub struct Decoder {
     symbols: Symbols,
     helpers: Helpers,
     /// Functions already named, and constant texts.
-    functions: FastMap<u64, LabelId>,
+    functions: FxHashMap<u64, LabelId>,
     stacks: KnownStacks,
-    idle_states: FastMap<(u32, u64), view::IdleState>,
+    idle_states: FxHashMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
     users: Users,
     has_constants: bool,
@@ -121,7 +121,7 @@ impl Decoder {
             helpers: catalogue.helpers.clone(),
             functions,
             stacks: KnownStacks::default(),
-            idle_states: FastMap::default(),
+            idle_states: FxHashMap::default(),
             changes_ns: FrequencyChanges::default(),
             users: Users::default(),
             has_constants,

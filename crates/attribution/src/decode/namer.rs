@@ -4,7 +4,6 @@ use super::known_stacks::KnownStacks;
 use super::plan::{Naming, Pick, SentKind, SwitchedTask, Woken};
 use crate::attribute::delay::Blocking;
 use crate::comms::Comms;
-use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
 use crate::stacks;
@@ -13,6 +12,7 @@ use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
 use model::cpu_states::FrequencyChanges;
 use model::events::Helpers;
+use rustc_hash::FxHashMap;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;
@@ -58,7 +58,7 @@ pub(super) struct Namer<'a> {
     pub(super) symbols: &'a Symbols,
     /// Functions that only pass on the request of another one.
     pub(super) helpers: &'a Helpers,
-    pub(super) functions: &'a mut FastMap<u64, LabelId>,
+    pub(super) functions: &'a mut FxHashMap<u64, LabelId>,
     pub(super) labels: &'a mut Labels,
     pub(super) sets: &'a mut CpuSets,
     pub(super) endian: Endian,
@@ -67,7 +67,7 @@ pub(super) struct Namer<'a> {
     pub(super) cpu: u32,
     pub(super) comms: &'a mut Comms,
     /// Idle states by CPU and number.
-    pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
+    pub(super) idle_states: &'a FxHashMap<(u32, u64), IdleState>,
     /// The upper limit of a frequency change by CPU, ns.
     pub(super) changes_ns: &'a FrequencyChanges,
     /// Stacks already read, by their addresses.

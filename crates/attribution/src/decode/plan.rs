@@ -2,12 +2,12 @@
 
 use super::Decoder;
 use crate::attribute::delay::Blocking;
-use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;
 use ftrace::{EventFormat, Field, Formats, StackLayout, UserStackLayout};
 use model::EventClass;
 use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role, USER_STACK};
+use rustc_hash::FxHashMap;
 
 /// What to do with one event of the traced kernel.
 pub(super) struct Plan {
@@ -25,7 +25,7 @@ pub(super) enum Pick {
         context: Context,
         key: Option<Field>,
         label: Naming,
-        when: FastMap<LabelId, EventClass>,
+        when: FxHashMap<LabelId, EventClass>,
     },
     Exit {
         of: u16,
@@ -141,7 +141,7 @@ pub(super) enum SentKind {
     /// irq_work.
     Callback(Field),
     /// By the text of its reason (arm64).
-    Reason(FastMap<LabelId, EventClass>),
+    Reason(FxHashMap<LabelId, EventClass>),
 }
 
 /// How what ran is named.

@@ -5,22 +5,22 @@
 //! are one call chain, from the program to the function that sends.
 
 use super::Labels;
-use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::stacks::{INSIDE, OUTSIDE};
 use crate::view::{KernelEvent, Way, What};
 use ftrace::UserStackLayout;
 use model::user_frames::UserFrames;
+use rustc_hash::FxHashMap;
 
 /// By CPU, the user-space stack that a kernel stack may follow.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     /// By process and address.
-    functions: FastMap<(u32, u64), String>,
+    functions: FxHashMap<(u32, u64), String>,
     /// By CPU: the task, and its functions.
-    last: FastMap<u32, (i32, LabelId)>,
+    last: FxHashMap<u32, (i32, LabelId)>,
     /// Joined stacks, by both parts.
-    joined: FastMap<(LabelId, LabelId), LabelId>,
+    joined: FxHashMap<(LabelId, LabelId), LabelId>,
 }
 
 impl Users {

@@ -35,7 +35,6 @@ mod woken;
 
 use crate::attribute::Causes;
 use crate::attribute::links::Links;
-use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
 use crate::view::{At, KernelEvent, Level, Switch, Task, Wake, What};
@@ -44,6 +43,7 @@ use frame::Frame;
 use hand_over::HandOver;
 use model::EventClass;
 use model::cpus::MAX_CPU;
+use rustc_hash::FxHashMap;
 
 /// Something that ran on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub struct Known {
 /// The timers that probes have armed.
 #[derive(Debug)]
 struct Timers {
-    armed: FastMap<u64, i32>,
+    armed: FxHashMap<u64, i32>,
     pub sleeper: Option<LabelId>,
 }
 
@@ -132,7 +132,7 @@ pub struct SpanBuilder {
     /// Place of each CPU in `cpus`, by CPU number.
     places: Vec<Option<usize>>,
     /// Frames of tasks that are off their CPU, by pid.
-    parked: FastMap<i32, Vec<Frame>>,
+    parked: FxHashMap<i32, Vec<Frame>>,
     joins: Joins,
     known: Known,
 }
@@ -147,9 +147,9 @@ impl SpanBuilder {
         for (place, cpu) in cpus.iter().enumerate() {
             places[cpu.number as usize] = Some(place);
         }
-        let timers = Timers { armed: FastMap::default(), sleeper: known.sleeper };
+        let timers = Timers { armed: FxHashMap::default(), sleeper: known.sleeper };
         let joins = Joins { timers, links: Links::new(size.saturating_sub(1) as u32) };
-        Self { t1_ns, cpus, places, parked: FastMap::default(), joins, known }
+        Self { t1_ns, cpus, places, parked: FxHashMap::default(), joins, known }
     }
 
     #[inline(always)]

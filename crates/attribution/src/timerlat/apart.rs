@@ -6,20 +6,20 @@ use crate::Error;
 use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::table::source_text;
 use crate::decode::Decoder;
-use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
+use rustc_hash::FxHashMap;
 
 /// Adds sources and paths to samples. `threads`: timerlat's thread by CPU.
 pub(super) fn take_apart(
     file: &TraceFile,
     catalogue: &EventCatalogue,
     buffers: &[&str],
-    threads: &FastMap<u32, i32>,
+    threads: &FxHashMap<u32, i32>,
     samples: &mut [TimerlatSample],
 ) -> Result<(), Error> {
     let mut decoder = Decoder::of(file, catalogue)?;

@@ -3,8 +3,8 @@
 use super::{KernelResults, Noise, NoiseKind, OsnoiseCpu, TimerlatCpu, TimerlatSample, Wanted};
 use crate::Error;
 use crate::decode::SOFTIRQS;
-use crate::hash::FastMap;
 use ftrace::{Endian, Event, EventFormat, Field, Item, TraceFile};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// The most noise events kept per CPU: a sample with more loses its earliest.
@@ -15,7 +15,7 @@ const MOST: usize = 4096;
 pub(super) struct Read {
     pub(super) results: KernelResults,
     /// timerlat's threads by CPU.
-    pub(super) threads: FastMap<u32, i32>,
+    pub(super) threads: FxHashMap<u32, i32>,
 }
 
 /// One CPU while the trace streams by.
@@ -30,7 +30,7 @@ struct Cpu {
 pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<Read, Error> {
     let formats = file.formats();
     let endian = formats.endian();
-    let mut cpus: FastMap<u32, Cpu> = FastMap::default();
+    let mut cpus: FxHashMap<u32, Cpu> = FxHashMap::default();
     let (mut read, mut worst) = (Read::default(), Worst { wanted: *wanted, samples: Vec::new() });
     let tracers = of_tracers(file);
     if tracers.is_empty() {
@@ -117,7 +117,7 @@ impl Worst {
     }
 
     /// Ends what is open on a CPU whose events are missing; its sums stay.
-    fn close(&mut self, mut one: Cpu, cpus: &mut FastMap<u32, Cpu>, cpu: u32) {
+    fn close(&mut self, mut one: Cpu, cpus: &mut FxHashMap<u32, Cpu>, cpu: u32) {
         self.take(one.open.take(), &mut one.timerlat);
         cpus.insert(cpu, Cpu { open: None, noise: VecDeque::new(), ..one });
     }

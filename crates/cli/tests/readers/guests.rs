@@ -2,7 +2,7 @@
 
 use super::common::mutate::Rng;
 use super::{Outcome, Reader, archives, bundle, bytes, in_scratch, whole};
-use lab::{elf::Elf, frame, modinfo, results};
+use lab::{frame, modinfo, results};
 use std::fs;
 use std::path::Path;
 
@@ -78,10 +78,7 @@ fn module() -> Vec<u8> {
 }
 
 fn read_program(bytes: &[u8]) -> Outcome {
-    let info = modinfo::of_module(bytes);
-    if let Ok(elf) = Elf::parse(bytes) {
-        let _ = (elf.machine(), elf.wants_loader());
-    }
+    let info = modinfo::of_module(Path::new("x.ko"), bytes);
     for ending in ["x.ko", "x.ko.xz", "x.ko.zst"] {
         let _ = modinfo::decompress(Path::new(ending), bytes.to_vec());
     }

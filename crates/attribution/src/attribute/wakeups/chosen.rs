@@ -2,9 +2,9 @@
 
 use crate::attribute::thread_paths::ThreadPaths;
 use crate::attribute::watch::program::Wakeup;
-use crate::hash::FastMap;
 use crate::spans::MeasuredCpu;
 use model::Cpus;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No thread: on a CPU where no thread is taken apart, nothing is self-caused.
@@ -42,7 +42,7 @@ pub(crate) fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: Option<&Cpus>,
     });
     let found = threads.len();
     if !all {
-        let mut of_cpu: FastMap<u32, usize> = FastMap::default();
+        let mut of_cpu: FxHashMap<u32, usize> = FxHashMap::default();
         threads.retain(|(thread, _)| {
             let before = of_cpu.entry(thread.cpu).or_default();
             *before += 1;

@@ -2,7 +2,7 @@
 //! wakers and woken threads, so that each chain is stored once however often it occurs.
 
 use super::figures::Sums;
-use crate::hash::FastMap;
+use rustc_hash::FxHashMap;
 
 /// The most nodes of the tree.
 const MOST: usize = 4096;
@@ -30,7 +30,7 @@ pub(crate) struct Node {
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     nodes: Vec<Node>,
-    ids: FastMap<(Option<u32>, i32), u32>,
+    ids: FxHashMap<(Option<u32>, i32), u32>,
     pub(crate) dropped: u64,
 }
 

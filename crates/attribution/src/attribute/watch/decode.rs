@@ -1,12 +1,12 @@
 //! From a trace's bytes to [`WatchEvent`]s. Fields are found by name in the trace's own formats.
 
 use super::event::{Leaves, WatchEvent, What};
-use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
+use rustc_hash::FxHashMap;
 
 /// Bits of `common_flags` that mark an interrupt: hard, soft, NMI (include/linux/trace_events.h).
 const INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
@@ -57,7 +57,7 @@ pub(crate) struct Decoder {
     picks: Vec<Option<Pick>>,
     endian: ftrace::Endian,
     symbols: Symbols,
-    functions: FastMap<u64, LabelId>,
+    functions: FxHashMap<u64, LabelId>,
     softirqs: [LabelId; SOFTIRQS.len()],
     ticks: [LabelId; TICKS.len()],
 }
@@ -75,7 +75,7 @@ impl Decoder {
         }
         let softirqs = SOFTIRQS.map(|name| labels.id(name));
         let ticks = TICKS.map(|name| labels.id(name));
-        let (endian, functions) = (formats.endian(), FastMap::default());
+        let (endian, functions) = (formats.endian(), FxHashMap::default());
         Self { picks, endian, symbols, functions, softirqs, ticks }
     }
 
@@ -210,7 +210,7 @@ pub(crate) fn head(event: &Event<'_>) -> WatchEvent {
 
 /// The name of a kernel function, or its address where there are no symbols.
 fn name(
-    functions: &mut FastMap<u64, LabelId>,
+    functions: &mut FxHashMap<u64, LabelId>,
     symbols: &Symbols,
     labels: &mut Labels,
     address: u64,

@@ -6,11 +6,11 @@ use super::event::Leaves;
 use super::figures::Sums;
 use super::shape::Times;
 use super::waker::By;
-use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::Cpus;
 use model::syscalls::Syscall;
+use rustc_hash::FxHashMap;
 
 /// The most wakers, and the most preemptors, listed for one thread.
 const MOST_ROWS: usize = 512;
@@ -125,8 +125,8 @@ pub(crate) struct Thread {
     pub(crate) only_left: u64,
     pub(crate) only_left_most_ns: i64,
     pub(crate) run_latency: Sums,
-    pub(crate) releases: FastMap<ReleaseKey, ReleaseSums>,
-    pub(crate) preemptions: FastMap<PreemptKey, PreemptSums>,
+    pub(crate) releases: FxHashMap<ReleaseKey, ReleaseSums>,
+    pub(crate) preemptions: FxHashMap<PreemptKey, PreemptSums>,
     pub(crate) migrations: [u64; 2],
 }
 
@@ -156,8 +156,8 @@ impl Thread {
             only_left: 0,
             only_left_most_ns: 0,
             run_latency: Sums::default(),
-            releases: FastMap::default(),
-            preemptions: FastMap::default(),
+            releases: FxHashMap::default(),
+            preemptions: FxHashMap::default(),
             migrations: [0; 2],
         }
     }

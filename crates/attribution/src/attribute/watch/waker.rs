@@ -3,8 +3,8 @@
 
 use super::event::{WatchEvent, What};
 use crate::by_cpu::ByCpu;
-use crate::hash::FastMap;
 use crate::labels::LabelId;
+use rustc_hash::FxHashMap;
 
 /// The most timers remembered.
 const MOST: usize = 1 << 16;
@@ -45,7 +45,7 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     open: ByCpu<Vec<Open>>,
-    armed: FastMap<u64, i64>,
+    armed: FxHashMap<u64, i64>,
     /// Whether the trace's clock is not CLOCK_MONOTONIC.
     other_clock: bool,
 }
