@@ -221,7 +221,8 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
         threshold_ns: None,
         policy: None,
         duration_ns: Some(end as u64),
-        lost: [0, 0],
+        missed: 0,
+        lost: 0,
         samples: Samples::Blocked {
             samples: BlockedSamples::new(samples, &[], 0, end),
             stolen: [Vec::new(), Vec::new()],
@@ -248,10 +249,10 @@ fn comparisons(score: &mut Score, trials: usize) {
             (group(3 * trial, 0.0), group(3 * trial + 1, 0.0), group(3 * trial + 2, 1_500.0));
         let comparison = compare(&a, &b, &question).unwrap();
         let figures = &comparison.windows[0].figures;
-        alarms += usize::from(figures.iter().any(|figure| figure.p_differs.unwrap()[1] <= 0.05));
+        alarms += usize::from(figures.iter().any(|figure| figure.p_differs.unwrap().adjusted <= 0.05));
         held += usize::from(figures[0].interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
         let comparison = compare(&a, &slower, &question).unwrap();
-        found += usize::from(comparison.windows[0].figures[0].p_differs.unwrap()[1] <= 0.05);
+        found += usize::from(comparison.windows[0].figures[0].p_differs.unwrap().adjusted <= 0.05);
         let (x, y): (Vec<_>, Vec<_>) =
             (a.iter().map(|run| &run.windows[0]).collect(), b.iter().map(|run| &run.windows[0]).collect());
         let result = chi2(&x, &y).unwrap();

@@ -13,6 +13,7 @@ use model::sample::{Policy, ProbeKind};
 use serde::{Deserialize, Serialize};
 use stats::linear::by_us;
 use stats::sampled::{Dependence, Exceedance, Quantile};
+use stats::serialize_as_array;
 use stats::series::Series;
 
 /// The distribution of one probe's samples in one window on one CPU.
@@ -63,14 +64,40 @@ pub struct Distribution {
     pub exceedances: Vec<Exceedance>,
     /// Time stolen (noise).
     pub stolen: Option<Stolen>,
-    /// Logarithmic histogram for charts: `[low_ns, high_ns, count]`, low ≤ value < high.
-    pub histogram: Vec<[i64; 3]>,
+    /// Logarithmic histogram for charts.
+    pub histogram: Vec<Bucket>,
     /// Samples by whole microsecond: `[µs, count]`, bins without a sample left out; what is beyond the last is in none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_us: Vec<[i64; 2]>,
-    /// Maxima over time for charts: `[t_ns, max_ns, n]`, at most 400 entries of equal length; t is the start of each.
-    pub timeline: Vec<[i64; 3]>,
+    /// Maxima over time for charts: at most 400 entries of equal length.
+    pub timeline: Vec<Maximum>,
 }
+
+/// A bucket of a histogram, low ≤ value < high; in JSON `[low_ns, high_ns, count]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Bucket {
+    /// Lower edge.
+    pub low_ns: i64,
+    /// Upper edge.
+    pub high_ns: i64,
+    /// Samples.
+    pub count: i64,
+}
+
+serialize_as_array!(Bucket { low_ns, high_ns, count });
+
+/// The largest sample of a part of a window; in JSON `[t_ns, max_ns, n]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Maximum {
+    /// Start of the part.
+    pub t_ns: i64,
+    /// The largest value, 0 without samples.
+    pub max_ns: i64,
+    /// Samples.
+    pub n: i64,
+}
+
+serialize_as_array!(Maximum { t_ns, max_ns, n });
 
 /// Time stolen from a busy loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -184,7 +211,7 @@ fn stolen(record: &ProbeRecord, threshold_ns: u64, sorted: &[i64]) -> Stolen {
 
 /// Buckets without a hole from the first that holds a sample to the last. Everything below 1 ns, early samples above all,
 /// is in one bucket that starts at the minimum.
-fn histogram(sorted: &[i64]) -> Vec<[i64; 3]> {
+fn histogram(sorted: &[i64]) -> Vec<Bucket> {
     let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let mut edges = edges();
     if least < 1 {
@@ -193,11 +220,12 @@ fn histogram(sorted: &[i64]) -> Vec<[i64; 3]> {
     let first = edges.partition_point(|&edge| edge <= least).saturating_sub(1);
     let mut buckets = Vec::new();
     for pair in edges[first..].windows(2) {
-        if pair[0] > most {
+        let (low_ns, high_ns) = (pair[0], pair[1]);
+        if low_ns > most {
             break;
         }
         let below = |edge: i64| sorted.partition_point(|&value| value < edge);
-        buckets.push([pair[0], pair[1], (below(pair[1]) - below(pair[0])) as i64]);
+        buckets.push(Bucket { low_ns, high_ns, count: (below(high_ns) - below(low_ns)) as i64 });
     }
     buckets
 }
@@ -212,19 +240,20 @@ fn edges() -> Vec<i64> {
     edges
 }
 
-fn timeline(counted: &[&Sample], t0_ns: i64, t1_ns: i64) -> Vec<[i64; 3]> {
+fn timeline(counted: &[&Sample], t0_ns: i64, t1_ns: i64) -> Vec<Maximum> {
     let length = t1_ns.saturating_sub(t0_ns);
     if counted.is_empty() || length <= 0 {
         return Vec::new();
     }
     let slots = SLOTS.min(counted.len() as u64).min(length as u64) as i64;
     let start = |slot: i64| t0_ns + (i128::from(length) * i128::from(slot) / i128::from(slots)) as i64;
-    let mut line: Vec<[i64; 3]> = (0..slots).map(|slot| [start(slot), 0, 0]).collect();
+    let mut line: Vec<Maximum> =
+        (0..slots).map(|slot| Maximum { t_ns: start(slot), max_ns: 0, n: 0 }).collect();
     for sample in counted {
         let since = sample.t_ns.saturating_sub(t0_ns).clamp(0, length - 1);
         let slot = (i128::from(since) * i128::from(slots) / i128::from(length)) as usize;
-        let [_, max, n] = &mut line[slot];
-        *max = if *n == 0 { sample.value_ns } else { sample.value_ns.max(*max) };
+        let Maximum { max_ns, n, .. } = &mut line[slot];
+        *max_ns = if *n == 0 { sample.value_ns } else { sample.value_ns.max(*max_ns) };
         *n += 1;
     }
     line
@@ -278,7 +307,7 @@ mod tests {
         all[0].flags = model::sample::flag::FIRST;
         let stats = distribution(&record(ProbeKind::Wakeup), &all);
         assert_eq!((stats.n, stats.excluded, stats.observed_max_ns), (2, 1, Some(20)));
-        assert_eq!(stats.timeline.iter().map(|slot| slot[2]).sum::<i64>(), 2);
+        assert_eq!(stats.timeline.iter().map(|slot| slot.n).sum::<i64>(), 2);
     }
 
     #[test]
@@ -329,14 +358,14 @@ mod tests {
         #[test]
         fn histogram_and_timeline_lose_no_sample(values in proptest::collection::vec(-2000i64..10_000_000_000, 1..300)) {
             let stats = distribution(&record(ProbeKind::Wakeup), &samples(&values));
-            prop_assert_eq!(stats.histogram.iter().map(|b| b[2]).sum::<i64>(), values.len() as i64);
-            for [low, high, count] in &stats.histogram {
+            prop_assert_eq!(stats.histogram.iter().map(|b| b.count).sum::<i64>(), values.len() as i64);
+            for Bucket { low_ns: low, high_ns: high, count } in &stats.histogram {
                 prop_assert_eq!(values.iter().filter(|v| (low..high).contains(v)).count() as i64, *count);
             }
-            prop_assert!(stats.histogram.windows(2).all(|pair| pair[0][1] == pair[1][0]));
-            prop_assert_eq!(stats.timeline.iter().map(|s| s[2]).sum::<i64>(), values.len() as i64);
+            prop_assert!(stats.histogram.windows(2).all(|pair| pair[0].high_ns == pair[1].low_ns));
+            prop_assert_eq!(stats.timeline.iter().map(|s| s.n).sum::<i64>(), values.len() as i64);
             prop_assert!(stats.timeline.len() <= 400);
-            let max = stats.timeline.iter().filter(|s| s[2] > 0).map(|s| s[1]).max();
+            let max = stats.timeline.iter().filter(|s| s.n > 0).map(|s| s.max_ns).max();
             prop_assert_eq!(max, stats.observed_max_ns);
         }
 

@@ -104,7 +104,8 @@ fn text(one: &Summary, limits: &[i64]) -> String {
         text += &folded(&line, "  ");
     }
     let largest = one.largest.iter().take(LARGEST);
-    let largest: Vec<String> = largest.map(|[t, value]| format!("{} at {t}", format::ns(*value))).collect();
+    let largest: Vec<String> =
+        largest.map(|one| format!("{} at {}", format::ns(one.value_ns), one.t_ns)).collect();
     if !largest.is_empty() {
         let _ = writeln!(text, "{}", folded(&format!("largest: {}", largest.join(", ")), "  "));
     }

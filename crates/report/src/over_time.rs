@@ -1,7 +1,8 @@
 //! What is said of samples over time, a sentence each: periods and who has them, changes, drift. The same for terminal and page.
 
-use analysis::time::{Change, FoundIn, Periodicity, Suspect, TimeSection};
+use analysis::time::{Change, FoundIn, OwnPeriod, Periodicity, Suspect, TimeSection};
 use model::sample::ProbeKind;
+use stats::time::periods::Multiple;
 
 use crate::words::class_title;
 use crate::{Document, format};
@@ -52,6 +53,11 @@ pub(crate) fn period(period_ns: f64, half_width_ns: f64) -> String {
     let (value, half) = (period_ns / scale, half_width_ns / scale);
     let decimals = if half > 0.0 { (1.0 - half.log10().floor()).clamp(0.0, 7.0) as usize } else { 7 };
     format!("{value:.decimals$} {unit} +- {half:.decimals$}")
+}
+
+/// The period of a source.
+pub(crate) fn own_period(own: OwnPeriod) -> String {
+    period(own.period_ns, own.half_width_ns)
 }
 
 /// The same, about.
@@ -132,7 +138,7 @@ fn named(section: &TimeSection, suspect: &Suspect) -> String {
         0 => format!("{touched}, and never half a period later"),
         between => format!("{touched}, and {between} times half a period later"),
     };
-    let own = suspect.own_period_ns.map(|[own, half]| period(own, half));
+    let own = suspect.own_period_ns.map(own_period);
     let own = match own {
         Some(own) if suspect.alias => {
             let step =
@@ -177,7 +183,7 @@ fn aliases(section: &TimeSection, one: &Periodicity) -> String {
 
 /// How a period lies in another one.
 fn structure(section: &TimeSection, one: &Periodicity) -> Option<String> {
-    let (of, times) = one.multiple_of?;
+    let Multiple { of, times } = one.multiple_of?;
     let small = section.periods.get(of)?;
     let between = format::plural(u64::from(times) - 1, "small spike");
     let first = format!(

@@ -26,7 +26,7 @@ mod stolen;
 mod timeline;
 mod wake;
 
-pub use classes::{ClassRow, classes};
+pub use classes::{ClassRow, ClassWindow, classes};
 pub use course::{Course, Upright, course, course_marked};
 pub use exceedance::{Limit, Tail, exceedance};
 pub use extremes::{qq, return_levels};
@@ -35,8 +35,8 @@ pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
 pub use lanes::{LaneSpan, lanes};
 pub use linear::{Line, linear};
-pub use over::{Measure, Over, OverAsked, Style, over};
-pub use points::{Shares, shares};
+pub use over::{Measure, Over, OverAsked, OverPoint, Style, over};
+pub use points::{SharePoint, Shares, shares};
 pub use profile::profile;
 pub use rates::{RateRow, rates};
 pub use shift::{Level, shift};
@@ -48,6 +48,7 @@ pub use timeline::{Band, Stretch, timeline};
 pub use wake::{Mark, Piece, wake};
 
 use crate::format;
+use analysis::distribution::Bucket;
 use model::foreign::is_unseen;
 
 /// One curve of a chart: the distribution of a window.
@@ -57,8 +58,8 @@ pub struct Curve {
     pub label: String,
     /// Which style: index of the phase.
     pub style: usize,
-    /// `[low_ns, high_ns, count]`, ascending; buckets at or below 0 cannot be drawn on a logarithmic axis.
-    pub histogram: Vec<[i64; 3]>,
+    /// Ascending; buckets at or below 0 cannot be drawn on a logarithmic axis.
+    pub histogram: Vec<Bucket>,
     /// Observed maximum, ns.
     pub max_ns: i64,
     /// What counts are divided by for an exceedance curve: n, or the seconds measured.
@@ -67,8 +68,8 @@ pub struct Curve {
 
 impl Curve {
     /// The buckets a logarithmic axis can show.
-    fn drawn(&self) -> impl Iterator<Item = &[i64; 3]> {
-        self.histogram.iter().filter(|bucket| bucket[0] > 0 && bucket[2] > 0)
+    fn drawn(&self) -> impl Iterator<Item = &Bucket> {
+        self.histogram.iter().filter(|bucket| bucket.low_ns > 0 && bucket.count > 0)
     }
 }
 

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod as_array;
 pub mod block_length;
 pub mod bounds;
 pub mod decide;

@@ -134,7 +134,7 @@ pub fn check(groups: &[&[MeasuredRun]], matched: &[Matched<'_>]) -> Found {
             false,
             ": CPUs of one machine differ",
         );
-        let lost: u64 = windows.iter().map(|window| window.lost[1]).sum();
+        let lost: u64 = windows.iter().map(|window| window.lost).sum();
         if lost > 0 {
             found.warned.push(format!("{what}: {lost} samples were lost, the worst perhaps among them"));
         }

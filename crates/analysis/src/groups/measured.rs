@@ -92,8 +92,10 @@ pub struct MeasuredWindow {
     pub policy: Option<String>,
     /// Time measured, summed over the threads, ns.
     pub duration_ns: Option<u64>,
-    /// Releases that passed unserved, and samples that were lost.
-    pub lost: [u64; 2],
+    /// Releases that passed unserved.
+    pub missed: u64,
+    /// Samples that were lost.
+    pub lost: u64,
     /// The samples.
     pub samples: Samples,
 }
@@ -284,10 +286,8 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         threshold_ns: first.and_then(|record| Some(record.noise()?.threshold_ns)),
         policy: Some(policies.join(", ")),
         duration_ns: Some(duration),
-        lost: [
-            records.iter().map(|record| record.missed()).sum(),
-            records.iter().map(|record| record.ring_lost).sum(),
-        ],
+        missed: records.iter().map(|record| record.missed()).sum(),
+        lost: records.iter().map(|record| record.ring_lost).sum(),
         samples: Samples::Blocked {
             samples: BlockedSamples::new(points.into_iter(), &stalls, t0_ns, t1_ns),
             stolen,

@@ -28,6 +28,7 @@ use serde::Serialize;
 use stats::decide::{Margin, Verdict, more_runs, verdict};
 use stats::permute::{self, Exchanged};
 use stats::rates::holm;
+use stats::serialize_as_array;
 use stats::wasserstein;
 
 /// What to compare, and which difference matters.
@@ -104,6 +105,17 @@ pub struct Distance {
     pub exchanged: Option<Exchanged>,
 }
 
+/// The probability of a test; in JSON `[alone, adjusted]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probability {
+    /// By itself.
+    pub alone: f64,
+    /// Adjusted over the family.
+    pub adjusted: f64,
+}
+
+serialize_as_array!(Probability { alone, adjusted });
+
 /// One statistic of two groups.
 #[derive(Debug, Clone, Serialize)]
 pub struct FigureComparison {
@@ -125,10 +137,10 @@ pub struct FigureComparison {
     pub other_interval: Option<[f64; 2]>,
     /// What difference matters.
     pub margin: Option<f64>,
-    /// Probability of no difference, by itself and adjusted over the family.
-    pub p_differs: Option<[f64; 2]>,
-    /// Probability of a difference as large as the margin, by itself and adjusted.
-    pub p_equivalent: Option<[f64; 2]>,
+    /// Probability of no difference.
+    pub p_differs: Option<Probability>,
+    /// Probability of a difference as large as the margin.
+    pub p_equivalent: Option<Probability>,
     /// Probability of a difference as large were labels exchangeable: a second opinion, with what it could be at the least.
     pub exchanged: Option<Exchanged>,
     /// Standard deviation between the runs of each group.
@@ -190,7 +202,7 @@ fn window(matched: &Matched<'_>, question: &Question) -> WindowComparison {
         probe: matched.probe,
         phase: matched.phase.to_owned(),
         n: [base, other].map(|windows| sum(windows, |window| window.samples.n())),
-        missed: [base, other].map(|windows| sum(windows, |window| window.lost[0])),
+        missed: [base, other].map(|windows| sum(windows, |window| window.missed)),
         threads: base.first().map_or(0, |window| window.threads),
         period_ns: base.first().and_then(|window| window.period_ns),
         figures: figures
@@ -299,8 +311,10 @@ fn figure(
     } else if comparison.runs.iter().any(|runs| runs.len() < 2) {
         comparison.verdict = Verdict::OneRun;
     } else {
-        comparison.p_differs = Some([draws::p_differs(&drawn); 2]);
-        comparison.p_equivalent = Some([draws::p_equivalent(&drawn, margin); 2]);
+        // Adjusted once all are known.
+        let probability = |p| Some(Probability { alone: p, adjusted: p });
+        comparison.p_differs = probability(draws::p_differs(&drawn));
+        comparison.p_equivalent = probability(draws::p_equivalent(&drawn, margin));
     }
     comparison
 }
@@ -339,7 +353,7 @@ fn apart(values: &[f64], second: &[bool]) -> f64 {
 /// comparable.
 fn lengths_differ(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> bool {
     let mean = |windows: &[&MeasuredWindow]| {
-        windows.iter().map(|window| window.samples.n() as f64 + window.lost[1] as f64).sum::<f64>()
+        windows.iter().map(|window| window.samples.n() as f64 + window.lost as f64).sum::<f64>()
             / windows.len().max(1) as f64
     };
     let time = |windows: &[&MeasuredWindow]| {
@@ -381,14 +395,15 @@ fn adjust(windows: &mut [WindowComparison]) -> usize {
         .flat_map(|window| &mut window.figures)
         .filter(|figure| figure.p_differs.is_some())
         .collect();
-    let of = |figures: &[&mut FigureComparison], p: fn(&FigureComparison) -> Option<[f64; 2]>| -> Vec<f64> {
-        figures.iter().map(|figure| p(figure).map_or(1.0, |p| p[0])).collect()
+    let adjusted = |p: fn(&FigureComparison) -> Option<Probability>| {
+        let alone = figures.iter().map(|figure| p(figure).map_or(1.0, |p| p.alone));
+        holm(&alone.collect::<Vec<_>>())
     };
-    let differs = holm(&of(&figures, |figure| figure.p_differs));
-    let equivalent = holm(&of(&figures, |figure| figure.p_equivalent));
+    let differs = adjusted(|figure| figure.p_differs);
+    let equivalent = adjusted(|figure| figure.p_equivalent);
     for (at, figure) in figures.iter_mut().enumerate() {
         if let (Some(p), Some(q)) = (&mut figure.p_differs, &mut figure.p_equivalent) {
-            (p[1], q[1]) = (differs[at], equivalent[at]);
+            (p.adjusted, q.adjusted) = (differs[at], equivalent[at]);
         }
         let difference = figure.difference.unwrap_or(0.0);
         figure.verdict = verdict(difference, differs[at], equivalent[at]);

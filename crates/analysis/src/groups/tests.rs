@@ -57,7 +57,8 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
         threshold_ns: None,
         policy: None,
         duration_ns: Some(end as u64),
-        lost: [0, 0],
+        missed: 0,
+        lost: 0,
         samples: Samples::Blocked { samples, stolen: [Vec::new(), Vec::new()] },
     };
     MeasuredRun {
@@ -103,9 +104,9 @@ fn alarms_where_there_is_nothing_are_as_rare_as_stated() {
         let comparison = compare_figures(&runs(USUAL, 5, 2 * seed), &runs(USUAL, 5, 2 * seed + 1), &figures);
         let of = &comparison.windows[0].figures;
         for (at, figure) in of.iter().enumerate() {
-            single[at] += usize::from(figure.p_differs.unwrap()[0] <= 0.05);
+            single[at] += usize::from(figure.p_differs.unwrap().alone <= 0.05);
         }
-        family += usize::from(of.iter().any(|figure| figure.p_differs.unwrap()[1] <= 0.05));
+        family += usize::from(of.iter().any(|figure| figure.p_differs.unwrap().adjusted <= 0.05));
     }
     let most = at_most(pairs as f64, 0.05);
     assert!(single.iter().all(|alarms| *alarms <= most), "{single:?} of {pairs}, at most {most}");

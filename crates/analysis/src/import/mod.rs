@@ -118,7 +118,8 @@ fn single(
         threshold_ns: None,
         policy: facts.policy,
         duration_ns: durations.map(|all| all.into_iter().fold(0, u64::saturating_add)),
-        lost: [0, 0],
+        missed: 0,
+        lost: 0,
         samples: Samples::Binned(bins),
     };
     let windows = vec![window];

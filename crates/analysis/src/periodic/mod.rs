@@ -237,8 +237,8 @@ mod tests {
         let (name, faults) = &jobs.counters[0];
         assert_eq!((name.as_str(), faults.n, faults.refused, faults.mean), ("faults", 2, 1, Some(4.0)));
         let over_time = result.over_time.unwrap();
-        assert_eq!(over_time.execution_ns.iter().map(|slot| slot[2]).max(), Some(500));
-        assert_eq!(over_time.wake_up_off_ns.iter().map(|slot| slot[2]).max(), Some(20));
+        assert_eq!(over_time.execution_ns.iter().map(|slot| slot.most).max(), Some(500));
+        assert_eq!(over_time.wake_up_off_ns.iter().map(|slot| slot.most).max(), Some(20));
         assert_eq!(over_time.difference_ns.len(), 2);
         let later = ProbeRecord { thread: DRAWN, ..record.clone() };
         assert!(process(&later, &samples, &columns).unwrap().over_time.is_none());

@@ -20,6 +20,7 @@ use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
 use stats::bounds::share_interval;
 use stats::sampled::{Exceedance, Quantile};
+use stats::serialize_as_array;
 use stats::series::{ABOVE, LEVELS, deepening, exceedance};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -64,9 +65,20 @@ pub struct Summary {
     pub quantiles: Vec<Quantile>,
     /// Shares at or above thresholds.
     pub exceedances: Vec<Exceedance>,
-    /// The largest samples, `[t_ns, value_ns]`, largest first; missed releases aside.
-    pub largest: Vec<[i64; 2]>,
+    /// The largest samples, largest first; missed releases aside.
+    pub largest: Vec<Large>,
 }
+
+/// One of the largest samples; in JSON `[t_ns, value_ns]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Large {
+    /// When.
+    pub t_ns: i64,
+    /// Its value.
+    pub value_ns: i64,
+}
+
+serialize_as_array!(Large { t_ns, value_ns });
 
 /// A summary under construction.
 #[derive(Debug, Default)]
@@ -131,9 +143,9 @@ impl Builder {
             .into_iter()
             .map(|(limit, count, tau)| exceedance(limit, count, n, tau, span_ns.max(0) as u64))
             .collect();
-        let mut largest: Vec<[i64; 2]> =
-            self.largest.into_iter().map(|Reverse([value, t])| [t, value]).collect();
-        largest.sort_unstable_by_key(|[t, value]| (Reverse(*value), *t));
+        let mut largest: Vec<Large> =
+            self.largest.into_iter().map(|Reverse([value_ns, t_ns])| Large { t_ns, value_ns }).collect();
+        largest.sort_unstable_by_key(|one| (Reverse(one.value_ns), one.t_ns));
         Figures {
             quantiles,
             exceedances,
@@ -186,7 +198,7 @@ pub fn quantiles_of(values: &[i64]) -> Vec<Quantile> {
 struct Figures {
     quantiles: Vec<Quantile>,
     exceedances: Vec<Exceedance>,
-    largest: Vec<[i64; 2]>,
+    largest: Vec<Large>,
     span_ns: i64,
     early: u64,
     min_ns: Option<i64>,

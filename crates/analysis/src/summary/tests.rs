@@ -1,6 +1,6 @@
 //! The statistics of a stream are those of the whole run, and memory does not grow with it.
 
-use super::{LARGEST, of_file, of_run};
+use super::{LARGEST, Large, of_file, of_run};
 use crate::distribution::distribution;
 use crate::testing::{record, releases};
 use fixture::Ar1;
@@ -62,7 +62,8 @@ fn a_stream_says_what_the_whole_says() {
     let levels = |list: &[stats::sampled::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
     assert!(levels(&summary.quantiles) >= 4 && levels(&whole.corrected_quantiles) >= 4);
     assert_eq!((summary.min_ns, summary.observed_max_ns), (whole.min_ns, whole.corrected_max_ns));
-    assert_eq!(summary.largest[0], [whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap()]);
+    let (t_ns, value_ns) = (whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap());
+    assert_eq!(summary.largest[0], Large { t_ns, value_ns });
     assert_eq!(summary.largest.len(), LARGEST);
     for (one, other) in summary.quantiles.iter().zip(&whole.corrected_quantiles) {
         let (Some(ours), Some(theirs)) = (one.value_ns, other.value_ns) else {
@@ -93,8 +94,9 @@ fn the_largest_have_their_times_wherever_they_lie() {
     };
     let samples: Vec<Sample> = (0..300_000).map(row).collect();
     write(&path, &samples);
-    let mut expected: Vec<[i64; 2]> = samples.iter().map(|one| [one.t_ns, one.value_ns]).collect();
-    expected.sort_by_key(|[t, value]| (std::cmp::Reverse(*value), *t));
+    let large = |one: &Sample| Large { t_ns: one.t_ns, value_ns: one.value_ns };
+    let mut expected: Vec<Large> = samples.iter().map(large).collect();
+    expected.sort_by_key(|one| (std::cmp::Reverse(one.value_ns), one.t_ns));
     expected.truncate(LARGEST);
     let summary = of_file(&path, &[]).unwrap();
     assert_eq!(summary.largest, expected);

@@ -1,6 +1,6 @@
 //! From one window's samples to an estimate of its tail, or to the reasons why there is none.
 
-use super::{Check, FARTHEST, LEAST_SAMPLES, Level, MaximaFit, ParetoFit, Tail};
+use super::{Check, CurvePoint, FARTHEST, LEAST_SAMPLES, Level, MaximaFit, ParetoFit, QuantilePair, Tail};
 use crate::{missed, words};
 use model::Sample;
 use model::run::{ProbeRecord, TRACED};
@@ -91,7 +91,8 @@ pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) ->
     if !tail.estimated {
         tail.levels.clear();
     }
-    tail.curve.retain(|point| point.iter().all(|value| value.is_finite()));
+    let ends = |point: &CurvePoint| [point.level_ns, point.low_ns, point.high_ns];
+    tail.curve.retain(|point| point.releases.is_finite() && ends(point).iter().all(|ns| ns.is_finite()));
     tail
 }
 
@@ -277,7 +278,10 @@ impl Tail {
         let kept = |at: &usize| k - at <= POINTS / 2 || at.is_multiple_of(k.div_ceil(POINTS / 2));
         let places: Vec<usize> = (0..k).filter(kept).collect();
         let share = |at: usize| (k as f64 - at as f64 - 0.5) / k as f64;
-        self.qq_ns = places.iter().map(|&at| [excesses[at], chosen.law.level(share(at))]).collect();
+        let quantiles = places
+            .iter()
+            .map(|&at| QuantilePair { observed: excesses[at], fitted: chosen.law.level(share(at)) });
+        self.qq_ns = quantiles.collect();
         let rate = k as f64 / n;
         let observed = places.iter().map(|&at| [1.0 / (share(at) * rate), threshold + excesses[at]]);
         self.observed = observed.collect();
@@ -287,7 +291,8 @@ impl Tail {
             .map(|releases| {
                 let above = (1.0 / (releases * rate)).min(1.0 - 1e-9);
                 let [low, high] = chosen.law.level_interval(excesses, above);
-                [releases, threshold + chosen.law.level(above), threshold + low, threshold + high]
+                let level_ns = threshold + chosen.law.level(above);
+                CurvePoint { releases, level_ns, low_ns: threshold + low, high_ns: threshold + high }
             })
             .collect();
     }

@@ -21,8 +21,10 @@ mod tests;
 pub use conclude::{estimate, of_window};
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
+use stats::serialize_as_array;
 use stats::tail::goodness::Goodness;
 use stats::tail::law::{Extreme, Pareto};
+use stats::tail::threshold::Candidate;
 
 /// Levels farther out than so many times the samples are refused.
 pub const FARTHEST: f64 = 100.0;
@@ -58,13 +60,39 @@ pub struct Tail {
     pub maxima: Option<MaximaFit>,
     /// Levels, nearest first; none where the estimate is refused.
     pub levels: Vec<Level>,
-    /// For a chart, of the Pareto fit: `[observed, fitted]` excess quantiles, ns.
-    pub qq_ns: Vec<[f64; 2]>,
-    /// For a chart: `[releases, level_ns, low_ns, high_ns]` of the Pareto fit, also where the estimate is refused.
-    pub curve: Vec<[f64; 4]>,
+    /// For a chart, of the Pareto fit: excess quantiles, ns.
+    pub qq_ns: Vec<QuantilePair>,
+    /// For a chart: levels of the Pareto fit, also where the estimate is refused.
+    pub curve: Vec<CurvePoint>,
     /// For a chart: `[releases, value_ns]` of the largest clusters as observed.
     pub observed: Vec<[f64; 2]>,
 }
+
+/// The same quantile observed and by the law; in JSON `[observed, fitted]`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct QuantilePair {
+    /// As observed.
+    pub observed: f64,
+    /// By the law.
+    pub fitted: f64,
+}
+
+serialize_as_array!(QuantilePair { observed, fitted });
+
+/// A level and its 95 % interval; in JSON `[releases, level_ns, low_ns, high_ns]`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct CurvePoint {
+    /// Reached once in so many releases.
+    pub releases: f64,
+    /// The level.
+    pub level_ns: f64,
+    /// Lower end.
+    pub low_ns: f64,
+    /// Upper end.
+    pub high_ns: f64,
+}
+
+serialize_as_array!(CurvePoint { releases, level_ns, low_ns, high_ns });
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,8 +124,8 @@ pub struct ParetoFit {
     pub shape_interval: [f64; 2],
     /// Whether it is the law.
     pub goodness: Goodness,
-    /// Thresholds that were tried, from low to high: threshold in ns, clusters, ξ, probability of the Anderson–Darling test.
-    pub tried: Vec<[f64; 4]>,
+    /// Thresholds that were tried, from low to high.
+    pub tried: Vec<Candidate>,
 }
 
 /// Maxima of blocks.

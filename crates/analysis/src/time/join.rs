@@ -11,7 +11,7 @@
 //! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
 //! them, the source is named as what it is and the period of the spikes as its alias.
 
-use super::shape::Suspect;
+use super::shape::{OwnPeriod, Suspect};
 use attribution::attribute::Confidence;
 use attribution::attribute::section::SourceText;
 use attribution::attribute::table::{Table, Timed};
@@ -42,7 +42,7 @@ pub(crate) struct Source {
     text: Option<SourceText>,
     confidence: Option<Confidence>,
     instants: Instants,
-    own: Option<[f64; 2]>,
+    own: Option<OwnPeriod>,
 }
 
 /// CPU, name and call site.
@@ -90,7 +90,7 @@ fn own_period(source: Source, spectra: &mut Spectra) -> Source {
         let line = line(&times, found.frequency, 1e-6)?;
         // Bursts agree at long periods without having one.
         let sharp = line.jitter <= SCATTER * line.period && line.members.len() * 2 > times.len();
-        sharp.then_some([line.period * 1e9, line.half_width * 1e9])
+        sharp.then_some(OwnPeriod { period_ns: line.period * 1e9, half_width_ns: line.half_width * 1e9 })
     })();
     Source { own, ..source }
 }
@@ -137,9 +137,10 @@ fn suspect(source: &Source, spiking: &Spiking<'_>) -> Option<(bool, Suspect)> {
     let asked: Vec<[i64; 2]> = spiking.spikes.iter().copied().filter(|spike| spike[1] <= until).collect();
     let (touched, overlap_ns) = touching(&events, asked.iter().copied());
     let share = touched as f64 / asked.len().max(1) as f64;
-    let same_period = source
-        .own
-        .is_some_and(|[own, half]| (own - spiking.period_ns).abs() <= 3.0 * (half + spiking.half_width_ns));
+    let same_period = source.own.is_some_and(|own| {
+        let both = own.half_width_ns + spiking.half_width_ns;
+        (own.period_ns - spiking.period_ns).abs() <= 3.0 * both
+    });
     if (share < SUSPECT || touched < 2) && !alias && !same_period {
         return None;
     }
@@ -202,7 +203,8 @@ fn agreeing(source: &Source, kept: &[Instant], spiking: &Spiking<'_>) -> (f64, b
 }
 
 /// Whether samples see a source of this period, and half the interval of it, with the period of the spikes.
-fn is_alias([own, half]: [f64; 2], spiking: &Spiking<'_>) -> bool {
+fn is_alias(own: OwnPeriod, spiking: &Spiking<'_>) -> bool {
+    let OwnPeriod { period_ns: own, half_width_ns: half } = own;
     let Some(step) = spiking.step_ns.map(|step| step as f64).filter(|step| own < 2.0 * step) else {
         return false;
     };
@@ -247,7 +249,7 @@ mod tests {
             ("thief", 60, 0)
         );
         let own = suspects[0].own_period_ns.unwrap();
-        assert!((own[0] - 3e9).abs() <= own[1].max(1.0), "{own:?}");
+        assert!((own.period_ns - 3e9).abs() <= own.half_width_ns.max(1.0), "{own:?}");
         assert_eq!(suspects[1].label, "hrtimer_wakeup");
         // It has the period at another phase: listed, behind those that ran.
         assert!(suspects[2].label == "other" && suspects[2].same_period && suspects[2].touched == 0);
@@ -278,7 +280,7 @@ mod tests {
         let spiking = Spiking { half_width_ns: period_ns * 1e-3, ..spiking(&spikes, period_ns) };
         let (found, named) = suspects(&[fast], &spiking);
         assert!(found[0].alias || found[0].agreement >= AGREES, "{found:?}");
-        assert!(named && (found[0].own_period_ns.unwrap()[0] - own as f64).abs() < 100.0, "{found:?}");
+        assert!(named && (found[0].own_period_ns.unwrap().period_ns - own as f64).abs() < 100.0, "{found:?}");
     }
 
     #[test]

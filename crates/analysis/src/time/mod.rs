@@ -11,4 +11,7 @@ pub(crate) mod section;
 pub mod shape;
 mod windows;
 
-pub use shape::{Change, FoundIn, Looked, Periodicity, Suspect, TimeSection, Windows};
+pub use shape::{
+    Change, FoundIn, Looked, OwnPeriod, PartStatistics, Periodicity, PhaseStatistics, Suspect, TimeSection,
+    Windows,
+};

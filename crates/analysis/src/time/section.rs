@@ -1,7 +1,7 @@
 //! One window's samples over time, and the sources of its trace, put together.
 
 use super::join::{Source, Spiking, suspects};
-use super::shape::{FoundIn, Looked, Periodicity, TimeSection};
+use super::shape::{FoundIn, Looked, Periodicity, PhaseStatistics, TimeSection};
 use super::windows::{changes, windows};
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
@@ -87,7 +87,7 @@ pub(crate) fn section(record: &ProbeRecord, samples: &[(i64, i64)], sources: &[S
         span_ns,
         changes: parts.as_ref().map_or_else(Vec::new, |parts| changes(parts, seed)),
         drift: parts.as_ref().and_then(|parts| {
-            trend(&parts.rows.iter().map(|row| (row[0], row[2] as f64)).collect::<Vec<_>>())
+            trend(&parts.rows.iter().map(|row| (row.t_ns, row.median_ns as f64)).collect::<Vec<_>>())
         }),
         windows: parts,
         looked,
@@ -199,9 +199,9 @@ impl Window<'_> {
         let step = self.step_ns? as f64;
         let period_ns = wave.steps * step;
         let profile_ns = self.profile(period_ns);
-        let highest = profile_ns.iter().max_by_key(|bin| bin[1])?;
-        let lowest = profile_ns.iter().min_by_key(|bin| bin[1])?;
-        let first = self.span_ns[0] + highest[0];
+        let highest = profile_ns.iter().max_by_key(|bin| bin.median_ns)?;
+        let lowest = profile_ns.iter().min_by_key(|bin| bin.median_ns)?;
+        let first = self.span_ns[0] + highest.phase_ns;
         // The samples of the highest phase stand for the spikes.
         let width = (period_ns / 8.0).max(step);
         let near = |t_ns: i64| {
@@ -230,8 +230,8 @@ impl Window<'_> {
             spikes: 0,
             turns,
             seen: 0,
-            height_ns: highest[1] - lowest[1],
-            observed_max_ns: profile_ns.iter().map(|bin| bin[2]).max()?,
+            height_ns: highest.median_ns - lowest.median_ns,
+            observed_max_ns: profile_ns.iter().map(|bin| bin.max_ns).max()?,
             agreement: x.hypot(y),
             p_value: wave.p_value,
             shuffled_p: Some(wave.turned_p),
@@ -253,7 +253,7 @@ impl Window<'_> {
         both.take(ALIASES).map(|frequency| 1.0 / frequency).collect()
     }
 
-    fn profile(&self, period_ns: f64) -> Vec<[i64; 3]> {
+    fn profile(&self, period_ns: f64) -> Vec<PhaseStatistics> {
         // No more bins than phases that the samples resolve.
         let step = self.step_ns.unwrap_or(1) as f64;
         let bins = ((period_ns / step).floor() as usize).clamp(2, BINS);
@@ -263,10 +263,11 @@ impl Window<'_> {
             folded[((phase * bins as f64) as usize).min(bins - 1)].push(*value);
         }
         let bin = |(at, mut values): (usize, Vec<i64>)| {
-            let most = values.iter().copied().max()?;
+            let max_ns = values.iter().copied().max()?;
             let middle = values.len() / 2;
-            let (_, median, _) = values.select_nth_unstable(middle);
-            Some([(at as f64 / bins as f64 * period_ns) as i64, *median, most])
+            let (_, &mut median_ns, _) = values.select_nth_unstable(middle);
+            let phase_ns = (at as f64 / bins as f64 * period_ns) as i64;
+            Some(PhaseStatistics { phase_ns, median_ns, max_ns })
         };
         folded.into_iter().enumerate().filter_map(bin).collect()
     }
@@ -298,7 +299,7 @@ mod tests {
         let period = &section.periods[0];
         assert!((period.period_ns - 300e6).abs() <= period.half_width_ns, "{period:?}");
         assert_eq!((period.seen, period.turns, period.first_ns), (34, 34, 17 * MS));
-        assert!(period.profile_ns.iter().any(|bin| bin[2] > 150_000));
+        assert!(period.profile_ns.iter().any(|bin| bin.max_ns > 150_000));
         assert!((period.aliases_ns[0] - 1e6 / (1.0 - 1.0 / 300.0)).abs() < 1.0, "{:?}", period.aliases_ns);
         assert!(!period.named && section.periods.len() == 1, "{section:?}");
     }

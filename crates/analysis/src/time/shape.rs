@@ -5,6 +5,8 @@ use attribution::attribute::section::SourceText;
 use model::EventClass;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
+use stats::serialize_as_array;
+use stats::time::periods::Multiple;
 use stats::time::trend::Trend;
 
 /// The samples of one window on one CPU over time.
@@ -37,9 +39,26 @@ pub struct TimeSection {
 pub struct Windows {
     /// Length of a part, ns.
     pub length_ns: i64,
-    /// `[start, samples, median, p99, observed maximum]` of each part with samples, ns.
-    pub rows: Vec<[i64; 5]>,
+    /// Each part with samples.
+    pub rows: Vec<PartStatistics>,
 }
+
+/// Statistics of one part; in JSON `[t_ns, samples, median_ns, p99_ns, max_ns]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct PartStatistics {
+    /// Its start.
+    pub t_ns: i64,
+    /// Its samples.
+    pub samples: i64,
+    /// Their median.
+    pub median_ns: i64,
+    /// Their 99th percentile.
+    pub p99_ns: i64,
+    /// Their observed maximum.
+    pub max_ns: i64,
+}
+
+serialize_as_array!(PartStatistics { t_ns, samples, median_ns, p99_ns, max_ns });
 
 /// A place where a statistic changes for good.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,17 +136,30 @@ pub struct Periodicity {
     pub p_value: f64,
     /// Share of orders of blocks, drawn anew, that agree as well.
     pub shuffled_p: Option<f64>,
-    /// Which of the section's periods it is a multiple of, and how many times, where its spikes are among those of that.
-    pub multiple_of: Option<(usize, u32)>,
+    /// The period it is a multiple of, where its spikes are among those of that.
+    pub multiple_of: Option<Multiple>,
     /// Periods below two distances of samples that would look the same, ns: the slowest four.
     pub aliases_ns: Vec<f64>,
-    /// Samples folded: `[phase, median, observed maximum]`, ns, the phase from the window's start.
-    pub profile_ns: Vec<[i64; 3]>,
+    /// Samples folded, the phase from the window's start.
+    pub profile_ns: Vec<PhaseStatistics>,
     /// What has this period and phase by the trace, most likely first; the first is its source if `named`.
     pub suspects: Vec<Suspect>,
     /// Whether the first suspect is named as the source.
     pub named: bool,
 }
+
+/// Statistics of the samples of one phase; in JSON `[phase_ns, median_ns, max_ns]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct PhaseStatistics {
+    /// The phase.
+    pub phase_ns: i64,
+    /// Median of its samples.
+    pub median_ns: i64,
+    /// Their observed maximum.
+    pub max_ns: i64,
+}
+
+serialize_as_array!(PhaseStatistics { phase_ns, median_ns, max_ns });
 
 /// What may be behind a period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,8 +174,8 @@ pub struct Suspect {
     pub confidence: Option<Confidence>,
     /// Its events in the window.
     pub events: u64,
-    /// The period of its own that its events have by themselves, ns, and half of its interval.
-    pub own_period_ns: Option<[f64; 2]>,
+    /// The period of its own that its events have by themselves.
+    pub own_period_ns: Option<OwnPeriod>,
     /// How well its events, or as many of its longest as there are turns, agree at the period of the samples.
     pub agreement: f64,
     /// Whether that is so for its longest events only.
@@ -161,3 +193,14 @@ pub struct Suspect {
     /// Whether its own period is too short for the samples, so that they see it slower.
     pub alias: bool,
 }
+
+/// The period of a source; in JSON `[period_ns, half_width_ns]`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct OwnPeriod {
+    /// The period.
+    pub period_ns: f64,
+    /// Half of its 95 % interval.
+    pub half_width_ns: f64,
+}
+
+serialize_as_array!(OwnPeriod { period_ns, half_width_ns });

@@ -1,6 +1,6 @@
 //! A window in parts of equal length: median, 99th percentile and maximum of each. What changes and drifts are looked for in.
 
-use super::shape::{Change, Windows};
+use super::shape::{Change, PartStatistics, Windows};
 use stats::nearest_rank;
 use stats::runs::median;
 use stats::time::change::splits;
@@ -13,8 +13,13 @@ const MOST: i64 = 400;
 const LEAST: i64 = 20;
 /// Samples of a part on average, at least.
 const SAMPLES: i64 = 20;
-/// The statistics, by their places in a row.
-const FIGURES: [(&str, usize); 3] = [("median", 2), ("p99", 3), ("observed maximum", 4)];
+type Figure = fn(&PartStatistics) -> i64;
+/// The statistics: name, seed of its permutations, value.
+const FIGURES: [(&str, u64, Figure); 3] = [
+    ("median", 2, |part| part.median_ns),
+    ("p99", 3, |part| part.p99_ns),
+    ("observed maximum", 4, |part| part.max_ns),
+];
 
 /// The parts; none where there is not enough for twenty. Samples are (start, value), by time.
 pub(crate) fn windows(samples: &[(i64, i64)], [t0_ns, t1_ns]: [i64; 2]) -> Option<Windows> {
@@ -31,8 +36,13 @@ pub(crate) fn windows(samples: &[(i64, i64)], [t0_ns, t1_ns]: [i64; 2]) -> Optio
         let mut values: Vec<i64> = inside.iter().map(|one| one.1).collect();
         values.sort_unstable();
         let at = |parts: u64| values[nearest_rank(values.len(), parts).max(1) - 1];
-        let start = t0_ns + part(inside[0].0) * length_ns;
-        [start, values.len() as i64, at(50_000), at(99_000), at(100_000)]
+        PartStatistics {
+            t_ns: t0_ns + part(inside[0].0) * length_ns,
+            samples: values.len() as i64,
+            median_ns: at(50_000),
+            p99_ns: at(99_000),
+            max_ns: at(100_000),
+        }
     });
     Some(Windows { length_ns, rows: rows.collect() })
 }
@@ -40,16 +50,16 @@ pub(crate) fn windows(samples: &[(i64, i64)], [t0_ns, t1_ns]: [i64; 2]) -> Optio
 /// Where the statistics of the parts change for good.
 pub(crate) fn changes(windows: &Windows, seed: u64) -> Vec<Change> {
     let mut found = Vec::new();
-    for (name, column) in FIGURES {
-        let values: Vec<f64> = windows.rows.iter().map(|row| row[column] as f64).collect();
-        let splits = splits(&values, seed ^ column as u64);
+    for (name, own_seed, figure) in FIGURES {
+        let values: Vec<f64> = windows.rows.iter().map(|part| figure(part) as f64).collect();
+        let splits = splits(&values, seed ^ own_seed);
         let edges: Vec<usize> =
             std::iter::once(0).chain(splits.iter().map(|split| split.at)).chain([values.len()]).collect();
         let level = |edge: &[usize]| median(&mut values[edge[0]..edge[1]].to_vec()).unwrap_or(0.0) as i64;
         let levels: Vec<i64> = edges.windows(2).map(level).collect();
         found.extend(splits.iter().zip(levels.windows(2)).map(|(split, levels)| Change {
             figure: name.to_owned(),
-            t_ns: windows.rows[split.at][0],
+            t_ns: windows.rows[split.at].t_ns,
             before_ns: levels[0],
             after_ns: levels[1],
             p_value: split.p_value,
@@ -76,7 +86,7 @@ mod tests {
             .collect();
         let windows = windows(&samples, [0, 60_000 * MS]).unwrap();
         assert_eq!((windows.rows.len(), windows.length_ns), (60, 1_000 * MS));
-        assert_eq!(windows.rows.iter().map(|row| row[1]).sum::<i64>(), 60_000);
+        assert_eq!(windows.rows.iter().map(|row| row.samples).sum::<i64>(), 60_000);
         let changes = changes(&windows, 1);
         let first = changes.iter().find(|change| change.figure == "median").unwrap();
         assert_eq!(first.t_ns, 40_000 * MS);

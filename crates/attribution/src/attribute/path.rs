@@ -91,9 +91,19 @@ pub struct Path {
     pub value_ns: i64,
     /// In the order of the steps; they add up to the latency.
     pub parts: Vec<Part>,
-    /// The same in order of time: start, end, and place in `parts`. Each begins where the one
-    /// before ended.
-    pub pieces: Vec<(i64, i64, usize)>,
+    /// The same in order of time. Each begins where the one before ended.
+    pub pieces: Vec<Piece>,
+}
+
+/// A stretch of time in which one part of a path went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Start, CLOCK_MONOTONIC, ns.
+    pub t0_ns: i64,
+    /// End.
+    pub t1_ns: i64,
+    /// Place in the parts of the path.
+    pub part: usize,
 }
 
 /// The expiry of a timer, on the CPU where it woke a task.

@@ -8,6 +8,7 @@ use crate::prio::Prio;
 use model::EventClass;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
+use stats::serialize_as_array;
 
 /// Where the latencies of one window's wake-ups on one CPU went, or the time that gaps took from
 /// its busy loop.
@@ -131,8 +132,21 @@ pub struct SamplePath {
     pub value_ns: i64,
     /// In order of time.
     pub parts: Vec<PathBox>,
-    /// The same time as it passed: `[start, length, part]`, ns after the release and place in
-    /// `parts`. Without holes, unless there are more than 400: then the longest, in order of time.
+    /// The same time as it passed. Without holes, unless there are more than 400: then the longest,
+    /// in order of time.
     #[serde(default)]
-    pub pieces: Vec<[u64; 3]>,
+    pub pieces: Vec<SamplePiece>,
 }
+
+/// A stretch of time in which one part went on; in JSON `[from_ns, ns, part]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct SamplePiece {
+    /// Start, ns after the release.
+    pub from_ns: u64,
+    /// Length.
+    pub ns: u64,
+    /// Place in the parts of the sample.
+    pub part: u64,
+}
+
+serialize_as_array!(SamplePiece { from_ns, ns, part });

@@ -2,10 +2,10 @@
 //! and each path to its probe's sums.
 
 use super::cause::{Cause, Confidence, Source};
-use super::path::{Expiry, Part, Path, PathBuilder, Taken, Taker};
+use super::path::{Expiry, Part, Path, PathBuilder, Piece, Taken, Taker};
 use super::table::source_text;
 use crate::attribute::delay::Blocking;
-use crate::attribute::path_section::{PathBox, PathSection, SamplePath, TaskText};
+use crate::attribute::path_section::{PathBox, PathSection, SamplePath, SamplePiece, TaskText};
 use crate::attribute::step::Step;
 use crate::by_cpu::ByCpu;
 use crate::holes::Hole;
@@ -217,12 +217,14 @@ fn blocking(taker: Taker) -> Option<Blocking> {
 }
 
 /// The pieces of a path, relative to its release; only the longest if there are very many.
-fn pieces(path: &Path) -> Vec<[u64; 3]> {
-    let piece = |&(t0_ns, t1_ns, part): &(i64, i64, usize)| {
-        [t0_ns.abs_diff(path.t_ns), t1_ns.abs_diff(t0_ns), part as u64]
+fn pieces(path: &Path) -> Vec<SamplePiece> {
+    let piece = |piece: &Piece| SamplePiece {
+        from_ns: piece.t0_ns.abs_diff(path.t_ns),
+        ns: piece.t1_ns.abs_diff(piece.t0_ns),
+        part: piece.part as u64,
     };
     let mut pieces: Vec<_> = path.pieces.iter().map(piece).collect();
-    pieces.sort_by_key(|piece| std::cmp::Reverse(piece[1]));
+    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.ns));
     pieces.truncate(MOST_PIECES);
     pieces.sort_unstable();
     pieces

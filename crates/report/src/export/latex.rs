@@ -70,13 +70,13 @@ fn named(drawn: Vec<&Distribution>) -> Vec<Named<'_>> {
 /// Share of samples at or above each bucket's lower edge, then one sample at the observed maximum.
 fn exceedance(one: &Distribution) -> String {
     let mut text = "us share\n".to_owned();
-    let mut left: i64 = one.histogram.iter().map(|bucket| bucket[2]).sum();
+    let mut left: i64 = one.histogram.iter().map(|bucket| bucket.count).sum();
     let n = left.max(1) as f64;
-    for [low, _, count] in one.histogram.iter().filter(|bucket| bucket[2] > 0) {
-        if *low > 0 {
-            let _ = writeln!(text, "{} {:e}", *low as f64 / 1e3, left as f64 / n);
+    for bucket in one.histogram.iter().filter(|bucket| bucket.count > 0) {
+        if bucket.low_ns > 0 {
+            let _ = writeln!(text, "{} {:e}", bucket.low_ns as f64 / 1e3, left as f64 / n);
         }
-        left -= count;
+        left -= bucket.count;
     }
     if let Some(max) = one.observed_max_ns.filter(|max| *max > 0) {
         let _ = writeln!(text, "{} {:e}", max as f64 / 1e3, 1.0 / n);
@@ -127,9 +127,8 @@ fn figure(document: &Document, drawn: &[Named<'_>]) -> String {
 /// Ticks at 1, 2 and 5 of each decade: of fewer than three decades pgfplots would make fractions of a power. Of more it makes good ones.
 fn ticks(drawn: &[Named<'_>]) -> String {
     let of = |one: &Distribution| {
-        let least =
-            one.histogram.iter().find(|bucket| bucket[0] > 0 && bucket[2] > 0).map(|bucket| bucket[0]);
-        least.zip(one.observed_max_ns)
+        let least = one.histogram.iter().find(|bucket| bucket.low_ns > 0 && bucket.count > 0);
+        least.map(|bucket| bucket.low_ns).zip(one.observed_max_ns)
     };
     let ends = drawn.iter().filter_map(|(_, one)| of(one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let Some((least, most)) = ends.filter(|(least, most)| most / least < 1000) else { return String::new() };
@@ -210,6 +209,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use analysis::distribution::Bucket;
 
     /// Braces and environments close in order; comments and escaped braces are none.
     fn assert_balanced(text: &str) {
@@ -255,7 +255,10 @@ mod tests {
             latex(document).into_iter().find(|(name, _)| name == "figure.tex").unwrap().1
         };
         for one in &mut document.analysis.distributions {
-            one.histogram = vec![[1_500, 2_000, 5], [40_000, 50_000, 1]];
+            one.histogram = vec![
+                Bucket { low_ns: 1_500, high_ns: 2_000, count: 5 },
+                Bucket { low_ns: 40_000, high_ns: 50_000, count: 1 },
+            ];
             one.observed_max_ns = Some(45_000);
         }
         assert!(figure(&document).contains("xtick={2,5,10,20}, xticklabels={2,5,10,20},\n]"));

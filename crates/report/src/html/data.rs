@@ -80,7 +80,7 @@ fn distribution(one: &Distribution) -> Value {
         "missed": one.missed, "ring_lost": one.ring_lost, "duration_ns": one.duration_ns, "min_ns": one.min_ns,
         "observed_max_ns": one.observed_max_ns, "corrected_max_ns": one.corrected_max_ns,
         "quantiles": quantiles.collect::<BTreeMap<_, _>>(),
-        "histogram": one.histogram.iter().map(|[low, _, count]| [*low, *count]).collect::<Vec<_>>(),
+        "histogram": one.histogram.iter().map(|bucket| [bucket.low_ns, bucket.count]).collect::<Vec<_>>(),
     })
 }
 

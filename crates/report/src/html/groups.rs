@@ -125,7 +125,7 @@ fn row(figure: &FigureComparison) -> Value {
             format!("{} to {}", typographic(&signed(low, figure.unit)), typographic(&signed(high, figure.unit)))
         }),
         margin => say(figure.margin),
-        p => figure.p_differs.map(|p| format!("{:.3}", p[1])),
+        p => figure.p_differs.map(|p| format!("{:.3}", p.adjusted)),
         verdict => figure.verdict.words(),
         class => class(figure.verdict),
         why => figure.why.as_deref(),
@@ -155,6 +155,7 @@ fn signed(by: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analysis::groups::Probability;
     use analysis::groups::figures::Figure;
     use model::sample::ProbeKind;
 
@@ -169,7 +170,7 @@ mod tests {
             interval: difference.map(|by| [by * 0.8, by * 1.2]),
             other_interval: None,
             margin: Some(1_000.0),
-            p_differs: difference.map(|_| [0.001, 0.003]),
+            p_differs: difference.map(|_| Probability { alone: 0.001, adjusted: 0.003 }),
             p_equivalent: None,
             exchanged: None,
             between_sd: [None; 2],

@@ -1,7 +1,7 @@
 //! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it passed.
 
 use attribution::attribute::delay::Blocking;
-use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
+use attribution::attribute::path_section::{PathBox, PathSection, SamplePath, SamplePiece};
 use attribution::attribute::section::SourceText;
 use attribution::attribute::step::Step;
 use minijinja::{Value, context};
@@ -209,12 +209,12 @@ fn worst(document: &Document) -> Value {
     }
 }
 
-fn drawn(sample: &SamplePath, [from_ns, ns, part]: &[u64; 3]) -> Option<Piece> {
-    let part = sample.parts.get(usize::try_from(*part).ok()?)?;
+fn drawn(sample: &SamplePath, piece: &SamplePiece) -> Option<Piece> {
+    let part = sample.parts.get(usize::try_from(piece.part).ok()?)?;
     let taker = part.class.map(model::EventClass::name).or(part.blocking.map(Blocking::words));
     let ran = taker.map(|taker| part.ran().unwrap_or_else(|| taker.to_owned()));
     let style = if ran.is_some() { RAN.0 } else { place(part.step) };
-    Some(Piece { from_ns: *from_ns, ns: *ns, cpu: part.cpu, style, ran })
+    Some(Piece { from_ns: piece.from_ns, ns: piece.ns, cpu: part.cpu, style, ran })
 }
 
 /// The end of each step is its mark. Parts of a step follow one another.

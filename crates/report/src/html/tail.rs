@@ -26,7 +26,7 @@ fn window(at: usize, one: &Tail) -> Value {
         .iter()
         .map(|level| tail::row(level).iter().map(|cell| typographic(cell)).collect::<Vec<_>>());
     let title = tail::window(one);
-    let quantiles: Vec<[f64; 2]> = one.qq_ns.iter().map(|[observed, law]| [*law, *observed]).collect();
+    let quantiles: Vec<[f64; 2]> = one.qq_ns.iter().map(|pair| [pair.fitted, pair.observed]).collect();
     context! {
         title => title.as_str(), estimated => one.estimated, verdict => tail::verdict(one),
         reasons => one.reasons.clone(), rows => rows.collect::<Vec<_>>(), fits => tail::fits(one),

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::fixture;
+use analysis::distribution::Bucket;
 use analysis::noise_causes::{Cause, Certainty, NoiseCauses, Thief, Totals};
 use model::sample::ProbeKind;
 
@@ -370,10 +371,11 @@ fn ten_minutes_of_four_cores_fit_the_budget() {
     let mut document = fixture::wide(&[2, 3, 4, 5]);
     for window in &mut document.analysis.distributions {
         window.by_us = (0..stats::linear::BINS).map(|us| [us, 1 + us * 7919 % 613]).collect();
-        let bucket = |k: i64| [1_000 + k * 50, 1_050 + k * 50, 1 + k * 31 % 997];
+        let bucket =
+            |k: i64| Bucket { low_ns: 1_000 + k * 50, high_ns: 1_050 + k * 50, count: 1 + k * 31 % 997 };
         window.histogram = (0..140).map(bucket).collect();
-        for (slot, [_, max, _]) in window.timeline.iter_mut().enumerate() {
-            *max += slot as i64 * 7919 % 6_007;
+        for (slot, maximum) in window.timeline.iter_mut().enumerate() {
+            maximum.max_ns += slot as i64 * 7919 % 6_007;
         }
     }
     for window in &mut document.analysis.events {

@@ -1,8 +1,9 @@
 //! Samples over time: statistics of parts with their changes, periods with folded profiles and
 //! their sources.
 
-use analysis::time::{Periodicity, TimeSection};
+use analysis::time::{PartStatistics, Periodicity, TimeSection};
 use minijinja::{Value, context};
+use stats::slots::Slot;
 
 use super::chart;
 use crate::svg::{Course, Upright, course_marked, profile};
@@ -37,8 +38,10 @@ fn section_context(document: &Document, at: usize, section: &TimeSection) -> Val
 
 fn parts(at: usize, section: &TimeSection) -> Option<String> {
     let rows = &section.windows.as_ref()?.rows;
-    let slots = |column: usize| rows.iter().map(|row| [row[0], row[column], row[column]]).collect::<Vec<_>>();
-    let (median, p99, most) = (slots(2), slots(3), slots(4));
+    let slots = |figure: fn(&PartStatistics) -> i64| {
+        rows.iter().map(|row| Slot::single(row.t_ns, figure(row))).collect::<Vec<_>>()
+    };
+    let (median, p99, most) = (slots(|row| row.median_ns), slots(|row| row.p99_ns), slots(|row| row.max_ns));
     let one = |label, style, slots| Course { label, style, slots };
     let courses = [
         one("observed maximum", 1, &most[..]),
@@ -61,7 +64,7 @@ fn rows(one: &Periodicity) -> Vec<Value> {
             every => over_time::about(one.period_ns),
             source => over_time::source(suspect),
             named => one.named && place == 0,
-            own => suspect.own_period_ns.map(|[own, half]| over_time::period(own, half)),
+            own => suspect.own_period_ns.map(over_time::own_period),
             events => suspect.events,
             agreement => format!("{:.3}{}", suspect.agreement, if suspect.longest_only { " (longest)" } else { "" }),
             touched => format!("{} of {}", suspect.touched, suspect.asked),

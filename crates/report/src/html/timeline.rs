@@ -11,7 +11,7 @@ use super::chart;
 use super::windows::{CHARTS, list, style, worst_cpus};
 use crate::Document;
 use crate::pooled::find;
-use crate::svg::{Band, ClassRow, Stretch, classes, timeline};
+use crate::svg::{Band, ClassRow, ClassWindow, Stretch, classes, timeline};
 
 pub(super) fn figures(document: &Document) -> Value {
     let drawn = |d: &&Distribution| matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise);
@@ -72,11 +72,10 @@ fn by_class(document: &Document, cpu: u32) -> Option<String> {
     let windows: Vec<&WindowEvents> =
         document.analysis.events.iter().filter(|window| window.cpu == cpu && window.thread == 0).collect();
     let rows = EventClass::ALL.iter().filter(|class| **class != EventClass::SelfCaused).map(|class| {
-        let of = |window: &&WindowEvents| (style(document, &window.phase), window.t0_ns, window.slot_ns);
         let came = windows.iter().filter_map(|window| {
             let row = find(window, *class).filter(|row| !row.over_time.is_empty())?;
-            let (style, t0_ns, slot_ns) = of(window);
-            Some((style, t0_ns, slot_ns, &row.over_time[..]))
+            let (style, counts) = (style(document, &window.phase), &row.over_time[..]);
+            Some(ClassWindow { style, t0_ns: window.t0_ns, slot_ns: window.slot_ns, counts })
         });
         ClassRow { label: class.name().to_owned(), windows: came.collect() }
     });

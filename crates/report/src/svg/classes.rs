@@ -21,8 +21,21 @@ const COLUMNS: usize = 48;
 pub struct ClassRow<'a> {
     /// Name of the class.
     pub label: String,
-    /// The windows in which it came: style, start of the first slot, length of a slot, counts.
-    pub windows: Vec<(usize, i64, u64, &'a [u32])>,
+    /// The windows in which it came.
+    pub windows: Vec<ClassWindow<'a>>,
+}
+
+/// Counts of one class in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassWindow<'a> {
+    /// Which style.
+    pub style: usize,
+    /// Start of the first slot.
+    pub t0_ns: i64,
+    /// Length of a slot.
+    pub slot_ns: u64,
+    /// Events of each slot.
+    pub counts: &'a [u32],
 }
 
 /// Draws the rows over the bands; `None` where nothing came.
@@ -51,7 +64,7 @@ pub fn classes(id: &str, title: &str, bands: &[Band], rows: &[ClassRow<'_>]) -> 
         let line =
             format!("<path class=\"m\" d=\"M{} {}H{}\"/>", px(chart.area[0]), px(floor), px(chart.area[1]));
         chart.raw(&line);
-        for (style, t0_ns, slot_ns, counts) in &row.windows {
+        for ClassWindow { style, t0_ns, slot_ns, counts } in &row.windows {
             let at = |slot: usize| x.px(((t0_ns - start) as f64 + (slot as u64 * slot_ns) as f64) / 1e9);
             let path = area(counts, *slot_ns, *most, floor, &at);
             if !path.is_empty() {
@@ -73,7 +86,7 @@ fn joined(counts: &[u32], slot_ns: u64) -> (usize, Vec<f64>) {
 }
 
 fn most_per_s(row: &ClassRow<'_>) -> f64 {
-    let all = row.windows.iter().flat_map(|(_, _, slot_ns, counts)| joined(counts, *slot_ns).1);
+    let all = row.windows.iter().flat_map(|window| joined(window.counts, window.slot_ns).1);
     all.fold(0.0, f64::max)
 }
 
@@ -108,7 +121,8 @@ fn area(counts: &[u32], slot_ns: u64, most: f64, floor: f64, at: &dyn Fn(usize) 
 
 fn description(rows: &[(&ClassRow<'_>, f64)]) -> String {
     let row = |(row, most): &(&ClassRow<'_>, f64)| {
-        let all: u64 = row.windows.iter().flat_map(|window| window.3).map(|count| u64::from(*count)).sum();
+        let all: u64 =
+            row.windows.iter().flat_map(|window| window.counts).map(|count| u64::from(*count)).sum();
         format!("{}: {}, at most {}", row.label, format::plural(all, "event"), format::rate(*most))
     };
     format!("Events by class over time. {}.", rows.iter().map(row).collect::<Vec<_>>().join("; "))
@@ -123,7 +137,10 @@ mod tests {
     }
 
     fn row(counts: &[u32]) -> ClassRow<'_> {
-        ClassRow { label: "tlb".into(), windows: vec![(1, 0, 1_000_000_000, counts)] }
+        ClassRow {
+            label: "tlb".into(),
+            windows: vec![ClassWindow { style: 1, t0_ns: 0, slot_ns: 1_000_000_000, counts }],
+        }
     }
 
     #[test]

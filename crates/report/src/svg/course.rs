@@ -4,6 +4,7 @@
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};
 use crate::format;
+use stats::slots::Slot;
 use std::fmt::Write;
 
 /// One series.
@@ -13,8 +14,8 @@ pub struct Course<'a> {
     pub label: &'a str,
     /// Which style.
     pub style: usize,
-    /// `[t_ns, least, most]`, ascending.
-    pub slots: &'a [[i64; 3]],
+    /// Ascending.
+    pub slots: &'a [Slot],
 }
 
 /// How values lie on the upright axis.
@@ -40,15 +41,15 @@ pub fn course_marked(
     courses: &[Course<'_>],
     marks: &[i64],
 ) -> Option<String> {
-    let drawn = |slot: &&[i64; 3]| upright == Upright::Linear || slot[2] > 0;
+    let drawn = |slot: &&Slot| upright == Upright::Linear || slot.most > 0;
     let slots = || courses.iter().flat_map(|one| one.slots).filter(drawn);
-    let start = slots().map(|slot| slot[0]).min()?;
-    let end = slots().map(|slot| slot[0]).max()?;
+    let start = slots().map(|slot| slot.t_ns).min()?;
+    let end = slots().map(|slot| slot.t_ns).max()?;
     let low = match upright {
-        Upright::Linear => slots().map(|slot| slot[1]).min()?,
-        Upright::Log => slots().map(|slot| if slot[1] > 0 { slot[1] } else { slot[2] }).min()?,
+        Upright::Linear => slots().map(|slot| slot.least).min()?,
+        Upright::Log => slots().map(|slot| if slot.least > 0 { slot.least } else { slot.most }).min()?,
     };
-    let high = slots().map(|slot| slot[2]).max()?;
+    let high = slots().map(|slot| slot.most).max()?;
     let mut chart = Chart::new(id, title, &description(what, courses), [HALF, 260.0], 70.0);
     if courses.len() > 1 {
         chart.area[2] = 28.0;
@@ -72,7 +73,8 @@ pub fn course_marked(
     for one in courses {
         let mut path = String::new();
         for slot in one.slots.iter().filter(drawn) {
-            let (at, top, bottom) = (x.px(seconds(slot[0])), y.px(slot[2] as f64), y.px(slot[1] as f64));
+            let (at, top, bottom) =
+                (x.px(seconds(slot.t_ns)), y.px(slot.most as f64), y.px(slot.least as f64));
             let _ = write!(path, "M{} {}", px(at), px(top));
             // A stroke of no length is drawn as a dot by its round ends.
             let _ = if bottom - top < 0.5 { write!(path, "h0") } else { write!(path, "V{}", px(bottom)) };
@@ -94,8 +96,8 @@ fn key(chart: &mut Chart, courses: &[Course<'_>]) {
 
 fn description(what: &str, courses: &[Course<'_>]) -> String {
     let part = |one: &Course<'_>| {
-        let least = one.slots.iter().map(|slot| slot[1]).min().unwrap_or(0);
-        let most = one.slots.iter().map(|slot| slot[2]).max().unwrap_or(0);
+        let least = one.slots.iter().map(|slot| slot.least).min().unwrap_or(0);
+        let most = one.slots.iter().map(|slot| slot.most).max().unwrap_or(0);
         format!("{}: from {} to {}", one.label, format::ns(least), format::ns(most))
     };
     format!("{what} over time. {}.", courses.iter().map(part).collect::<Vec<_>>().join("; "))
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn early_dates_are_below_the_grid_and_a_logarithm_leaves_them_out() {
-        let slots = [[0, -40, -40], [1_000_000_000, 10, 900]];
+        let slots = [Slot::single(0, -40), Slot { t_ns: 1_000_000_000, least: 10, most: 900 }];
         let one = [Course { label: "off", style: 0, slots: &slots }];
         let linear = course("c", "t", "off the grid", Upright::Linear, &one).unwrap();
         assert_eq!(

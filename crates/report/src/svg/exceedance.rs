@@ -48,7 +48,7 @@ pub fn exceedance(
     limit: Option<Limit<'_>>,
 ) -> Option<String> {
     let curves: Vec<&Curve> = curves.iter().filter(|c| c.total > 0.0 && c.drawn().next().is_some()).collect();
-    let low = curves.iter().flat_map(|c| c.drawn()).map(|bucket| bucket[0]).min()? as f64;
+    let low = curves.iter().flat_map(|c| c.drawn()).map(|bucket| bucket.low_ns).min()? as f64;
     let high = curves.iter().map(|curve| curve.max_ns).max()? as f64;
     let limit = limit.filter(|limit| limit.at_ns >= low && limit.at_ns <= high * NEAR);
     let least = curves.iter().map(|curve| 1.0 / curve.total).fold(f64::INFINITY, f64::min);
@@ -116,16 +116,16 @@ fn draw_limit(chart: &mut Chart, at: f64, label: &str) {
 }
 
 fn count(curve: &Curve) -> i64 {
-    curve.drawn().map(|bucket| bucket[2]).sum()
+    curve.drawn().map(|bucket| bucket.count).sum()
 }
 
 /// `[x, samples from there on]` at the lower edge of each bucket, then at the observed maximum.
 fn corners(curve: &Curve) -> Vec<(f64, i64)> {
     let mut left = count(curve);
     let mut corners = Vec::new();
-    for [low, _, count] in curve.drawn() {
-        corners.push((*low as f64, left));
-        left -= count;
+    for bucket in curve.drawn() {
+        corners.push((bucket.low_ns as f64, left));
+        left -= bucket.count;
     }
     corners
 }
@@ -180,9 +180,11 @@ fn description(what: &str, curves: &[&Curve]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analysis::distribution::Bucket;
 
     fn curve() -> Curve {
-        let histogram = vec![[1_000, 2_000, 90_000], [2_000, 4_000, 90], [4_000, 8_000, 1]];
+        let bucket = |(low_ns, high_ns, count)| Bucket { low_ns, high_ns, count };
+        let histogram = [(1_000, 2_000, 90_000), (2_000, 4_000, 90), (4_000, 8_000, 1)].map(bucket).to_vec();
         Curve { label: "idle".into(), style: 0, histogram, max_ns: 6_000, total: 90_091.0 }
     }
 

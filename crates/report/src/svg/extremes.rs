@@ -3,39 +3,41 @@
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};
 use crate::format;
+use analysis::tail::CurvePoint;
 use std::fmt::Write;
 
-/// The level reached once in so many releases: `[releases, level_ns, low_ns, high_ns]`, and what was observed as `[releases, value_ns]`.
+/// The level reached once in so many releases, and what was observed as `[releases, value_ns]`.
 /// `None` without a curve.
-pub fn return_levels(id: &str, title: &str, curve: &[[f64; 4]], observed: &[[f64; 2]]) -> Option<String> {
+pub fn return_levels(id: &str, title: &str, curve: &[CurvePoint], observed: &[[f64; 2]]) -> Option<String> {
     let (first, last) = (curve.first()?, curve.last()?);
-    let values = || observed.iter().map(|point| point[1]).chain(curve.iter().map(|point| point[1]));
+    let levels = curve.iter().map(|point| point.level_ns);
+    let values = || observed.iter().map(|point| point[1]).chain(levels.clone());
     let low = values().fold(f64::INFINITY, f64::min).max(1.0);
     // A band without end must not press everything else to the floor.
     let most = values().fold(0.0, f64::max);
-    let high = curve.iter().map(|point| point[3]).fold(most, f64::max).min(most * 5.0);
+    let high = curve.iter().map(|point| point.high_ns).fold(most, f64::max).min(most * 5.0);
     let description = format!(
         "Level against how rarely it is reached, logarithmic across: {} once in {:.1e} releases, {} to {} with 95 %.",
-        format::ns_f(last[1]),
-        last[0],
-        format::ns_f(last[2]),
-        format::ns_f(last[3])
+        format::ns_f(last.level_ns),
+        last.releases,
+        format::ns_f(last.low_ns),
+        format::ns_f(last.high_ns)
     );
     let mut chart = Chart::new(id, title, &description, [HALF, 320.0], 70.0);
-    let x = Axis::decades(Unit::Count, first[0].max(1.0), last[0], chart.across());
+    let x = Axis::decades(Unit::Count, first.releases.max(1.0), last.releases, chart.across());
     let y = Axis::log_tight(Unit::Ns, low, high, chart.upwards());
     chart.axes(&x, &y, "once in so many releases", "latency");
-    let path = |at: usize| {
+    let path = |level: fn(&CurvePoint) -> f64| {
         let mut path = String::new();
         for (index, point) in curve.iter().enumerate() {
             let command = if index == 0 { 'M' } else { 'L' };
-            let _ = write!(path, "{command}{} {}", px(x.px(point[0])), px(y.px(point[at].max(1.0))));
+            let _ = write!(path, "{command}{} {}", px(x.px(point.releases)), px(y.px(level(point).max(1.0))));
         }
         path
     };
-    chart.series(0, "law", &path(1));
-    for at in [2, 3] {
-        chart.raw(&format!("<path class=\"v s0\" stroke-dasharray=\"3 4\" d=\"{}\"/>", path(at)));
+    chart.series(0, "law", &path(|point| point.level_ns));
+    for path in [path(|point| point.low_ns), path(|point| point.high_ns)] {
+        chart.raw(&format!("<path class=\"v s0\" stroke-dasharray=\"3 4\" d=\"{path}\"/>"));
     }
     dots(&mut chart, observed.iter().map(|point| [x.px(point[0]), y.px(point[1].max(1.0))]));
     Some(chart.finish())
@@ -97,7 +99,10 @@ mod tests {
 
     #[test]
     fn every_point_is_drawn_once_and_nothing_is_not_a_number() {
-        let curve = [[100.0, 9e3, 8e3, 1e4], [1e6, 2e4, 1.5e4, f64::MAX]];
+        let curve = [
+            CurvePoint { releases: 100.0, level_ns: 9e3, low_ns: 8e3, high_ns: 1e4 },
+            CurvePoint { releases: 1e6, level_ns: 2e4, low_ns: 1.5e4, high_ns: f64::MAX },
+        ];
         let svg = return_levels("a", "t", &curve, &[[100.0, 9e3], [1e4, 1.2e4]]).unwrap();
         assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 2);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -11,9 +11,9 @@ use crate::format;
 /// Draws the curves; `None` where no bucket can be drawn.
 pub fn histogram(id: &str, title: &str, what: &str, curves: &[Curve]) -> Option<String> {
     let buckets = || curves.iter().flat_map(Curve::drawn);
-    let low = buckets().map(|bucket| bucket[0]).min()? as f64;
-    let high = buckets().map(|bucket| bucket[1]).max()? as f64;
-    let most = buckets().map(|bucket| bucket[2]).max()? as f64;
+    let low = buckets().map(|bucket| bucket.low_ns).min()? as f64;
+    let high = buckets().map(|bucket| bucket.high_ns).max()? as f64;
+    let most = buckets().map(|bucket| bucket.count).max()? as f64;
     let mut chart = Chart::new(id, title, &description(what, curves), [HALF, 320.0], 58.0);
     let x = Axis::log_tight(Unit::Ns, low, high, chart.across());
     let mut y = Axis::decades(Unit::Count, 1.0, most, chart.upwards());
@@ -32,16 +32,16 @@ fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
     let floor = y.px(0.0);
     let mut steps = Steps::default();
     let mut end = None;
-    for [low, high, count] in curve.drawn() {
-        if end != Some(*low) {
+    for bucket in curve.drawn() {
+        if end != Some(bucket.low_ns) {
             if end.is_some() {
                 steps.upright(floor);
             }
-            steps.start(x.px(*low as f64), floor);
+            steps.start(x.px(bucket.low_ns as f64), floor);
         }
-        steps.upright(y.px(*count as f64));
-        steps.across(x.px(*high as f64));
-        end = Some(*high);
+        steps.upright(y.px(bucket.count as f64));
+        steps.across(x.px(bucket.high_ns as f64));
+        end = Some(bucket.high_ns);
     }
     steps.upright(floor);
     steps.path()

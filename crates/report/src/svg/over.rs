@@ -43,10 +43,23 @@ pub enum Style {
 pub struct Over {
     /// What it is.
     pub label: String,
-    /// Place along the axis; median, lowest and highest repetition.
-    pub points: Vec<(usize, [f64; 3])>,
+    /// What was measured.
+    pub points: Vec<OverPoint>,
     /// Published: place, value.
     pub published: Vec<(usize, f64)>,
+}
+
+/// The repetitions at one level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OverPoint {
+    /// Place along the axis.
+    pub at: usize,
+    /// Their median.
+    pub median: f64,
+    /// The lowest.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
 }
 
 /// Parameters of a chart of values over levels.
@@ -67,7 +80,8 @@ pub struct OverAsked<'a> {
 /// Draws the curves; `None` where there is nothing to show.
 pub fn over(id: &str, title: &str, asked: &OverAsked<'_>, curves: &[Over]) -> Option<String> {
     let published = || curves.iter().flat_map(|curve| &curve.published).map(|(_, value)| *value);
-    let measured = || curves.iter().flat_map(|curve| &curve.points).flat_map(|(_, values)| *values);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let measured = || points().flat_map(|point| [point.median, point.low, point.high]);
     measured().next()?;
     let all = || measured().chain(published()).filter(|value| value.is_finite());
     let positive = all().filter(|value| *value > 0.0).reduce(f64::min);
@@ -126,7 +140,7 @@ fn draw(
     let class = hue_class(hue);
     let (mut line, mut whiskers) = (String::new(), String::new());
     let mut before = None;
-    for (at, [median, low, high]) in &curve.points {
+    for OverPoint { at, median, low, high } in &curve.points {
         let (x, top) = (middle(*at), y.px(*median));
         match style {
             Style::Lines => {
@@ -191,8 +205,8 @@ fn description(asked: &OverAsked<'_>, curves: &[Over]) -> String {
         Measure::Count => format::short(value),
     };
     let one = |curve: &Over| {
-        let measured = curve.points.iter().map(|(at, [median, low, high])| {
-            format!("{} {} ({} to {})", tick(*at), number(*median), number(*low), number(*high))
+        let measured = curve.points.iter().map(|&OverPoint { at, median, low, high }| {
+            format!("{} {} ({} to {})", tick(at), number(median), number(low), number(high))
         });
         let published =
             curve.published.iter().map(|(at, value)| format!("{} published {}", tick(*at), number(*value)));
@@ -207,8 +221,8 @@ mod tests {
     use super::*;
 
     fn curve(label: &str, scale: f64) -> Over {
-        let point =
-            |at: usize| (at, [scale * (at + 2) as f64, scale * (at + 1) as f64, scale * (at + 4) as f64]);
+        let scaled = |number: usize| scale * number as f64;
+        let point = |at| OverPoint { at, median: scaled(at + 2), low: scaled(at + 1), high: scaled(at + 4) };
         Over { label: label.into(), points: (0..3).map(point).collect(), published: vec![(1, 40.0 * scale)] }
     }
 
@@ -275,7 +289,11 @@ mod tests {
         assert_eq!(over("o", "t", &asked(&ticks, Style::Bars, true), &[]), None);
         let empty = Over { label: "x".into(), points: Vec::new(), published: vec![(0, 4.0)] };
         assert_eq!(over("o", "t", &asked(&ticks, Style::Bars, true), &[empty]), None);
-        let noughts = Over { label: "x".into(), points: vec![(0, [0.0; 3])], published: Vec::new() };
+        let noughts = Over {
+            label: "x".into(),
+            points: vec![OverPoint { at: 0, median: 0.0, low: 0.0, high: 0.0 }],
+            published: Vec::new(),
+        };
         for log in [false, true] {
             let svg =
                 over("o", "t", &asked(&ticks, Style::Bars, log), std::slice::from_ref(&noughts)).unwrap();

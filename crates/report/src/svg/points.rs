@@ -17,15 +17,28 @@ pub struct Shares {
     pub label: String,
     /// Which style.
     pub style: usize,
-    /// `[x, share, low, high]`, ascending.
-    pub points: Vec<[f64; 4]>,
+    /// Ascending.
+    pub points: Vec<SharePoint>,
     /// Shares said by others, without interval: `[x, share]`; drawn as crosses.
     pub published: Vec<[f64; 2]>,
 }
 
+/// A share and its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharePoint {
+    /// Place along the axis.
+    pub x: f64,
+    /// The share.
+    pub share: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
 /// Draws the curves; `None` without a point.
 pub fn shares(id: &str, title: &str, axis: [&str; 2], curves: &[Shares]) -> Option<String> {
-    let xs = || curves.iter().flat_map(|curve| &curve.points).map(|point| point[0]);
+    let xs = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.x);
     let (low, high) = (xs().reduce(f64::min)?, xs().reduce(f64::max)?);
     let room = ((high - low) * 0.03).max(1e-6);
     let mut chart = Chart::new(id, title, &description(axis[0], curves), [FULL, 420.0], 70.0);
@@ -35,10 +48,10 @@ pub fn shares(id: &str, title: &str, axis: [&str; 2], curves: &[Shares]) -> Opti
     for (at, curve) in curves.iter().enumerate() {
         let shift = (at as f64 - (curves.len() as f64 - 1.0) / 2.0) * APART;
         let (mut line, mut bars) = (String::new(), String::new());
-        for (index, [value, share, low, high]) in curve.points.iter().enumerate() {
-            let (left, top) = (x.px(*value) + shift, y.px(*share));
+        for (index, point) in curve.points.iter().enumerate() {
+            let (left, top) = (x.px(point.x) + shift, y.px(point.share));
             let _ = write!(line, "{}{} {}", if index == 0 { 'M' } else { 'L' }, px(left), px(top));
-            let (bottom, top) = (y.px(*low), y.px(*high));
+            let (bottom, top) = (y.px(point.low), y.px(point.high));
             let (from, width) = (px(left - CAP), px(2.0 * CAP));
             let _ = write!(bars, "M{} {}V{}M{from} {}h{width}", px(left), px(bottom), px(top), px(bottom));
             let _ = write!(bars, "M{from} {}h{width}", px(top));
@@ -62,7 +75,7 @@ pub fn shares(id: &str, title: &str, axis: [&str; 2], curves: &[Shares]) -> Opti
 
 fn description(axis: &str, curves: &[Shares]) -> String {
     let one = |curve: &Shares| {
-        let point = |[x, share, ..]: &[f64; 4]| format!("{} at {}", percent(*share), format::short(*x));
+        let point = |point: &SharePoint| format!("{} at {}", percent(point.share), format::short(point.x));
         format!("{}: {}", curve.label, curve.points.iter().map(point).collect::<Vec<_>>().join(", "))
     };
     format!("Shares over {axis}. {}.", curves.iter().map(one).collect::<Vec<_>>().join("; "))
@@ -78,8 +91,9 @@ mod tests {
     use crate::svg::standalone;
 
     fn curve(label: &str, style: usize, published: Vec<[f64; 2]>) -> Shares {
-        let points = vec![[0.7, 1.0, 0.99, 1.0], [0.8, 0.68, 0.64, 0.72], [0.9, 0.0, 0.0, 0.01]];
-        Shares { label: label.into(), style, points, published }
+        let point = |[x, share, low, high]: [f64; 4]| SharePoint { x, share, low, high };
+        let points = [[0.7, 1.0, 0.99, 1.0], [0.8, 0.68, 0.64, 0.72], [0.9, 0.0, 0.0, 0.01]].map(point);
+        Shares { label: label.into(), style, points: points.to_vec(), published }
     }
 
     #[test]
@@ -99,7 +113,8 @@ mod tests {
     #[test]
     fn without_points_there_is_no_chart_and_one_point_is_one() {
         assert_eq!(shares("c", "t", ["x", "y"], &[]), None);
-        let one = Shares { points: vec![[4.0, 0.5, 0.4, 0.6]], ..curve("one", 0, Vec::new()) };
+        let point = SharePoint { x: 4.0, share: 0.5, low: 0.4, high: 0.6 };
+        let one = Shares { points: vec![point], ..curve("one", 0, Vec::new()) };
         assert!(!shares("c", "t", ["x", "y"], &[one]).unwrap().contains("NaN"));
     }
 }

@@ -1,11 +1,14 @@
 //! What must hold for every chart: it is one well-formed element, says its content in words, and stays in its frame.
 
 use super::*;
+use analysis::distribution::Maximum;
 use proptest::prelude::*;
 
 fn curve(label: &str, style: usize, histogram: Vec<[i64; 3]>) -> Curve {
-    let max_ns = histogram.last().map_or(0, |bucket| bucket[1] - 1);
-    let total = histogram.iter().map(|bucket| bucket[2]).sum::<i64>() as f64;
+    let bucket = |[low_ns, high_ns, count]: [i64; 3]| Bucket { low_ns, high_ns, count };
+    let histogram: Vec<Bucket> = histogram.into_iter().map(bucket).collect();
+    let max_ns = histogram.last().map_or(0, |bucket| bucket.high_ns - 1);
+    let total = histogram.iter().map(|bucket| bucket.count).sum::<i64>() as f64;
     Curve { label: label.into(), style, histogram, max_ns, total }
 }
 
@@ -101,8 +104,9 @@ fn a_class_never_seen_is_drawn_at_its_bound_and_an_unobservable_one_not_at_all()
 
 #[test]
 fn a_timeline_keeps_the_maximum_when_it_merges_slots() {
-    let slots: Vec<[i64; 3]> =
-        (0..4_000).map(|k| [k * 1_000_000, if k == 2_718 { 77_000 } else { 1_000 }, 10]).collect();
+    let slot =
+        |k: i64| Maximum { t_ns: k * 1_000_000, max_ns: if k == 2_718 { 77_000 } else { 1_000 }, n: 10 };
+    let slots = (0..4_000).map(slot).collect();
     let band = Band { label: "idle".into(), style: 0, span_ns: [0, 4_000_000_000] };
     let stretch = Stretch { label: "wake-up".into(), style: 0, slots };
     let svg = timeline("t", "t", &[band], &[stretch]).unwrap();

@@ -6,6 +6,7 @@ use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, Steps, px};
 use super::micro;
 use crate::format;
+use analysis::distribution::Maximum;
 
 /// Columns a window is reduced to; the maximum of each is kept.
 const COLUMNS: usize = 120;
@@ -28,27 +29,27 @@ pub struct Stretch {
     pub label: String,
     /// Which style: index of the phase.
     pub style: usize,
-    /// `[t_ns, max_ns, n]`, ascending, slots of equal length.
-    pub slots: Vec<[i64; 3]>,
+    /// Ascending, slots of equal length.
+    pub slots: Vec<Maximum>,
 }
 
 /// Draws the stretches over the bands; `None` where nothing can be drawn.
 pub fn timeline(id: &str, title: &str, bands: &[Band], stretches: &[Stretch]) -> Option<String> {
-    let slots = || stretches.iter().flat_map(|s| &s.slots).filter(|slot| slot[1] > 0);
-    let low = slots().map(|slot| slot[1]).min()? as f64;
-    let worst = *slots().max_by_key(|slot| slot[1])?;
-    let start = bands.iter().map(|b| b.span_ns[0]).chain(slots().map(|slot| slot[0])).min()?;
-    let end = bands.iter().map(|b| b.span_ns[1]).chain(slots().map(|slot| slot[0])).max()?;
+    let slots = || stretches.iter().flat_map(|s| &s.slots).filter(|slot| slot.max_ns > 0);
+    let low = slots().map(|slot| slot.max_ns).min()? as f64;
+    let worst = *slots().max_by_key(|slot| slot.max_ns)?;
+    let start = bands.iter().map(|b| b.span_ns[0]).chain(slots().map(|slot| slot.t_ns)).min()?;
+    let end = bands.iter().map(|b| b.span_ns[1]).chain(slots().map(|slot| slot.t_ns)).max()?;
     let seconds = |t_ns: i64| (t_ns - start) as f64 / 1e9;
     let text = format!(
         "Largest value of each slot over time, all phases. Largest of all: {} at {:.3} s.",
-        format::ns(worst[1]),
-        seconds(worst[0])
+        format::ns(worst.max_ns),
+        seconds(worst.t_ns)
     );
     let mut chart = Chart::new(id, title, &text, [FULL, 320.0], 62.0);
     chart.area[2] = 34.0;
     let x = Axis::linear(Unit::Seconds, 0.0, seconds(end), chart.across());
-    let y = Axis::log_tight(Unit::Ns, low, worst[1] as f64 * 1.6, chart.upwards());
+    let y = Axis::log_tight(Unit::Ns, low, worst.max_ns as f64 * 1.6, chart.upwards());
     chart.axes(&x, &y, "time since the first phase began", "largest value in a slot");
     for band in bands {
         draw_band(&mut chart, band, band.span_ns.map(|t_ns| x.px(seconds(t_ns))));
@@ -56,10 +57,10 @@ pub fn timeline(id: &str, title: &str, bands: &[Band], stretches: &[Stretch]) ->
     for stretch in stretches {
         draw_stretch(&mut chart, stretch, &x, &y, &seconds);
     }
-    let (at, height) = (x.px(seconds(worst[0])), y.px(worst[1] as f64));
+    let (at, height) = (x.px(seconds(worst.t_ns)), y.px(worst.max_ns as f64));
     let style = stretches.iter().find(|s| s.slots.contains(&worst)).map_or(0, |s| s.style);
     chart.dot(style, at, height);
-    chart.label(style, at, height, &micro(&format::ns(worst[1])));
+    chart.label(style, at, height, &micro(&format::ns(worst.max_ns)));
     Some(chart.finish())
 }
 
@@ -78,11 +79,11 @@ pub(super) fn draw_band(chart: &mut Chart, band: &Band, [left, right]: [f64; 2])
 }
 
 fn draw_stretch(chart: &mut Chart, stretch: &Stretch, x: &Axis, y: &Axis, seconds: &dyn Fn(i64) -> f64) {
-    let slots: Vec<[i64; 3]> = stretch.slots.iter().copied().filter(|slot| slot[1] > 0).collect();
+    let slots: Vec<Maximum> = stretch.slots.iter().copied().filter(|slot| slot.max_ns > 0).collect();
     let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return };
     let mut steps = Steps::default();
     for slot in reduce(&slots) {
-        let (at, height) = (x.px(seconds(slot[0])), y.px(slot[1] as f64));
+        let (at, height) = (x.px(seconds(slot.t_ns)), y.px(slot.max_ns as f64));
         if steps.is_empty() {
             steps.start(at, height);
         } else {
@@ -91,17 +92,18 @@ fn draw_stretch(chart: &mut Chart, stretch: &Stretch, x: &Axis, y: &Axis, second
         }
     }
     chart.series(stretch.style, &stretch.label, &steps.path());
-    let middle = f64::midpoint(x.px(seconds(first[0])), x.px(seconds(last[0])));
+    let middle = f64::midpoint(x.px(seconds(first.t_ns)), x.px(seconds(last.t_ns)));
     let [_, _, top, _] = chart.area;
     chart.text(middle, top + 12.0, "t c", &stretch.label);
 }
 
 /// At most [`COLUMNS`] slots: neighbours merged, the maximum kept.
-fn reduce(slots: &[[i64; 3]]) -> Vec<[i64; 3]> {
+fn reduce(slots: &[Maximum]) -> Vec<Maximum> {
     let together = slots.len().div_ceil(COLUMNS).max(1);
-    let merge = |part: &[[i64; 3]]| {
-        let max = part.iter().map(|slot| slot[1]).max().unwrap_or(0);
-        [part[0][0], max, part.iter().map(|slot| slot[2]).sum()]
+    let merge = |part: &[Maximum]| Maximum {
+        t_ns: part[0].t_ns,
+        max_ns: part.iter().map(|slot| slot.max_ns).max().unwrap_or(0),
+        n: part.iter().map(|slot| slot.n).sum(),
     };
     slots.chunks(together).map(merge).collect()
 }

@@ -8,6 +8,8 @@ use super::goodness::{Goodness, goodness};
 use super::law::{Law, Pareto};
 use crate::extremal;
 use crate::resample::generator;
+use crate::serialize_as_array;
+use serde::Deserialize;
 
 /// Exceedances of the thresholds that are tried, most first; of a sample at most a tenth.
 const EXCEEDANCES: [usize; 5] = [1_600, 800, 400, 200, 100];
@@ -46,6 +48,21 @@ pub fn peaks(values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64) -> Pe
     Peaks { threshold_ns, exceedances: above.len(), clusters, excesses, theta: theta.unwrap_or(1.0) }
 }
 
+/// A threshold that was tried; in JSON `[threshold_ns, clusters, shape, p]`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Candidate {
+    /// The threshold, ns.
+    pub threshold_ns: f64,
+    /// Clusters above it.
+    pub clusters: f64,
+    /// ξ of the law of their excesses.
+    pub shape: f64,
+    /// Probability of the Anderson–Darling test.
+    pub p: f64,
+}
+
+serialize_as_array!(Candidate { threshold_ns, clusters, shape, p });
+
 /// A threshold with its fit.
 #[derive(Debug, Clone)]
 pub struct Chosen {
@@ -55,8 +72,8 @@ pub struct Chosen {
     pub law: Pareto,
     /// Whether it is their law.
     pub goodness: Goodness,
-    /// Thresholds that were tried, from low to high: threshold in ns, clusters, ξ, probability.
-    pub tried: Vec<[f64; 4]>,
+    /// Thresholds that were tried, from low to high.
+    pub tried: Vec<Candidate>,
     /// Whether its own test is passed; where none is, the highest threshold is given.
     pub fits: bool,
 }
@@ -84,8 +101,11 @@ pub fn choose(values: &[i64], sorted: &[i64], blur: &dyn Fn(u64) -> f64) -> Opti
     let rejected = forward_stop(&p);
     let tried = candidates
         .iter()
-        .map(|(peaks, law, goodness)| {
-            [peaks.threshold_ns as f64, peaks.clusters.len() as f64, law.shape, goodness.anderson_darling_p]
+        .map(|(peaks, law, goodness)| Candidate {
+            threshold_ns: peaks.threshold_ns as f64,
+            clusters: peaks.clusters.len() as f64,
+            shape: law.shape,
+            p: goodness.anderson_darling_p,
         })
         .collect();
     let at = rejected.min(candidates.len().checked_sub(1)?);

@@ -8,7 +8,9 @@ use super::fold::{Line, line};
 use super::search::{Found, LEAST, Spectra, Watch, search};
 use super::shuffle::shuffled_p;
 use super::spikes::{Spike, gaps, levels};
+use crate::serialize_as_array;
 use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
 
 /// A larger probability is no period.
 const SIGNIFICANT: f64 = 1e-3;
@@ -45,9 +47,20 @@ pub struct Period {
     pub turns: u64,
     /// Of these, turns with a spike.
     pub seen: u64,
-    /// Where its spikes are every m-th of another period's: the place of that, and m.
-    pub of: Option<(usize, u32)>,
+    /// Where its spikes are every m-th of another period's.
+    pub of: Option<Multiple>,
 }
+
+/// A period that is a multiple of another one; in JSON `[of, times]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Multiple {
+    /// The place of the other among the periods.
+    pub of: usize,
+    /// How many times.
+    pub times: u32,
+}
+
+serialize_as_array!(Multiple { of, times });
 
 /// Seconds from the start of the watch.
 fn seconds(spikes: &[Spike], t0_ns: i64) -> Vec<f64> {
@@ -247,7 +260,7 @@ fn every_mth(spikes: &[Spike], of: usize, period: &Period) -> Option<Period> {
         members: members.into_iter().map(|one| one.0).collect(),
         turns: covered,
         seen,
-        of: Some((of, m as u32)),
+        of: Some(Multiple { of, times: m as u32 }),
     })
 }
 
@@ -312,7 +325,10 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:#?}");
         assert!((found[0].line.period - 3.0).abs() <= found[0].line.half_width, "{:?}", found[0].line);
         assert!((found[1].line.period - 30.0).abs() <= found[1].line.half_width, "{:?}", found[1].line);
-        assert_eq!((found[1].of, found[1].members.len(), found[0].seen), (Some((0, 10)), 6, 60));
+        assert_eq!(
+            (found[1].of, found[1].members.len(), found[0].seen),
+            (Some(Multiple { of: 0, times: 10 }), 6, 60)
+        );
         assert!((found[1].line.start.rem_euclid(30.0) - 12.7).abs() < 0.003);
     }
 

@@ -2,7 +2,7 @@
 
 use super::marks::{Marks, Stage};
 use super::waits::Waits;
-use super::{Part, Path, Taken, Taker, stopped};
+use super::{Part, Path, Piece, Taken, Taker, stopped};
 use crate::attribute::blocking::Stretch;
 use crate::attribute::cause::{Causes, Confidence};
 use crate::attribute::delay::Blocking;
@@ -151,7 +151,7 @@ fn add(
         None => path.parts.push(Part { step, cpu, taken, mark, ns }),
     }
     match path.pieces.last_mut() {
-        Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
-        _ => path.pieces.push((t0_ns, t1_ns, at)),
+        Some(last) if last.part == at => last.t1_ns = t1_ns,
+        _ => path.pieces.push(Piece { t0_ns, t1_ns, part: at }),
     }
 }

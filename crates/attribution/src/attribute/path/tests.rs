@@ -450,7 +450,7 @@ proptest! {
             prop_assert_eq!(path.parts.iter().map(|part| part.ns).sum::<u64>() as i64, path.value_ns);
             let mut lengths = vec![0; path.parts.len()];
             let mut at_ns = path.t_ns;
-            for (t0_ns, t1_ns, part) in &path.pieces {
+            for Piece { t0_ns, t1_ns, part } in &path.pieces {
                 prop_assert_eq!(*t0_ns, at_ns);
                 at_ns = *t1_ns;
                 lengths[*part] += t1_ns.abs_diff(*t0_ns);

@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use model::{Error, store};
 use rayon::prelude::*;
-use report::svg::{self, Shares};
+use report::svg::{self, SharePoint, Shares};
 use sched::curves::conclude::{Concluded, CurveResult, conclude};
 use sched::curves::declared::{Declared, DeclaredCurve, DeclaredError, SCHEMA};
 use sched::curves::{Curve, Proportion, verdicts};
@@ -359,7 +359,10 @@ fn unhex(text: &str, bits: usize) -> Option<Vec<bool>> {
 /// The chart's curves.
 fn chart(concluded: &Concluded) -> Vec<Shares> {
     let shares = |(style, curve): (usize, &CurveResult)| {
-        let point = |(x, one): (&f64, &Proportion)| [*x, one.share, one.interval[0], one.interval[1]];
+        let point = |(&x, one): (&f64, &Proportion)| {
+            let [low, high] = one.interval;
+            SharePoint { x, share: one.share, low, high }
+        };
         let said = curve.published.iter().flatten();
         Shares {
             label: curve.name.clone(),

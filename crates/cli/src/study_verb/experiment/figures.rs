@@ -3,8 +3,9 @@
 
 use crate::study_verb::experiment::options::AnswerOptions;
 use model::{Error, store};
-use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, Style, Upright};
+use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, OverPoint, Style, Upright};
 use report::{Judged, StudyFigure, StudyPage, StudySheet};
+use stats::slots::Slot;
 use std::fs;
 use std::path::Path;
 use study::Cell;
@@ -129,7 +130,12 @@ fn over(
         points: curve
             .points
             .iter()
-            .map(|point| (point.at, [point.median, point.low, point.high].map(|number| number * times)))
+            .map(|point| OverPoint {
+                at: point.at,
+                median: point.median * times,
+                low: point.low * times,
+                high: point.high * times,
+            })
             .collect(),
         published: curve.published.iter().map(|(at, number)| (*at, number * times)).collect(),
     };
@@ -171,12 +177,12 @@ fn counts(id: &str, title: &str, figure: &Figure, value: Option<&ValueOf>, lines
 }
 
 fn course(id: &str, title: &str, figure: &Figure, trails: &[Trail]) -> Option<String> {
-    let slots = |trail: &Trail| -> Vec<[i64; 3]> {
+    let slots = |trail: &Trail| -> Vec<Slot> {
         let first = trail.points.first().map_or(0.0, |point| point[0]);
-        let slot = |[t, value]: &[f64; 2]| [(t - first) as i64, *value as i64, *value as i64];
+        let slot = |[t, value]: &[f64; 2]| Slot::single((t - first) as i64, *value as i64);
         trail.points.iter().map(slot).collect()
     };
-    let slots: Vec<Vec<[i64; 3]>> = trails.iter().map(slots).collect();
+    let slots: Vec<Vec<Slot>> = trails.iter().map(slots).collect();
     let courses: Vec<Course<'_>> = trails
         .iter()
         .zip(&slots)
