@@ -3,7 +3,7 @@
 use journal::earlier::{self, transient};
 use journal::session::changes::{made_if, patiently};
 use journal::settings::{Settings, reach};
-use journal::{Change, Form, Kind, Owner, Present, earlier_entry, trust};
+use journal::{Change, Earlier, Form, Kind, Owner, Present, earlier_entry, trust};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -29,7 +29,7 @@ pub struct Cgroup {
 impl Kind for Cgroup {
     const FORM: Form = Form { kind: "cgroup", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         Some(Ok(Self { path: earlier::path(entry, "cgroup")? }))
     }
 }
@@ -76,13 +76,14 @@ impl Module {
 impl Kind for Module {
     const FORM: Form = Form { kind: "module", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let read = || {
-            let (name, file) = modules::of_target(&entry.target).ok_or("no name and file")?;
+            let (name, file) =
+                modules::of_target(&entry.target).ok_or_else(|| earlier::wrong("no name and file"))?;
             let was_loaded = match entry.old.as_deref() {
                 Some("loaded") => true,
                 Some("not loaded") => false,
-                _ => return Err("whether it was loaded is not known".to_owned()),
+                _ => return Err(earlier::wrong("whether it was loaded is not known")),
             };
             Ok(Self { name: name.to_owned(), file: file.to_owned(), was_loaded })
         };

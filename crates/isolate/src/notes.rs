@@ -3,16 +3,14 @@
 
 use crate::head::Head;
 use crate::watched::Watched;
-use journal::{Form, Kind, Note, Owner, earlier, earlier_entry};
+use journal::{Earlier, Form, Kind, Note, Owner, earlier, earlier_entry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What an earlier line of this id has as its value.
-fn value<T: DeserializeOwned>(entry: &earlier_entry::Entry, id: &str) -> Option<Result<T, String>> {
-    let read = || {
-        let text = entry.new.as_deref().ok_or("it has no value")?;
-        serde_json::from_str(text).map_err(|error| error.to_string())
-    };
+fn value<T: DeserializeOwned>(entry: &earlier_entry::Entry, id: &str) -> Earlier<T> {
+    let text = || entry.new.as_deref().ok_or_else(|| earlier::wrong("it has no value"));
+    let read = || serde_json::from_str(text()?);
     earlier::transient(entry, id).then(read)
 }
 
@@ -23,7 +21,7 @@ pub(crate) const OWNERS: &[Owner] =
 impl Kind for Head {
     const FORM: Form = Form { kind: "isolation", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         value(entry, "isolation")
     }
 }
@@ -33,7 +31,7 @@ impl Note for Head {}
 impl Kind for Watched {
     const FORM: Form = Form { kind: "watch", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         value(entry, "watch")
     }
 }
@@ -51,7 +49,7 @@ pub(super) struct Keeping {
 impl Kind for Keeping {
     const FORM: Form = Form { kind: "keep", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         Some(value(entry, "keep")?.map(|what| Self { what }))
     }
 }
@@ -69,7 +67,7 @@ pub(super) struct Immovable {
 impl Kind for Immovable {
     const FORM: Form = Form { kind: "immovable", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         earlier::transient(entry, "note").then(|| Ok(Self { target: entry.target.clone() }))
     }
 }

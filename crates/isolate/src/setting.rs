@@ -372,15 +372,16 @@ fn of_record<T: Spelled, V: Spelled>(kind: StepKind, record: &Record<T, V>) -> A
 fn from_earlier<T: Spelled, V: Spelled>(
     kind: StepKind,
     entry: &earlier_entry::Entry,
-) -> Result<Arc<dyn Change>, String> {
+) -> Result<Arc<dyn Change>, serde_json::Error> {
     let setting = Setting {
         mechanism: entry.id.clone(),
         kind,
         target: entry.target.clone(),
         old: entry.old.clone(),
-        new: entry.new.clone().ok_or("it has no value after")?,
+        new: entry.new.clone().ok_or_else(|| earlier::wrong("it has no value after"))?,
         read_back: entry.read_back.clone(),
     };
-    let record = record::<T, V>(&setting).ok_or("its values are not spelled as those of its kind")?;
+    let wrong = || earlier::wrong("its values are not spelled as those of its kind");
+    let record = record::<T, V>(&setting).ok_or_else(wrong)?;
     Ok(of_record(kind, &record))
 }

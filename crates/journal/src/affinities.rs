@@ -3,7 +3,7 @@
 //! CPUs).
 
 use crate::settings::{Settings, Task, value};
-use crate::{Change, Form, Kind, Owner, Present, earlier, earlier_entry};
+use crate::{Change, Earlier, Form, Kind, Owner, Present, earlier, earlier_entry};
 use machine::{Root, irqs, processes, user_threads};
 use model::Cpus;
 use model::plan::StepKind;
@@ -81,10 +81,11 @@ pub struct Affinities {
 impl Kind for Affinities {
     const FORM: Form = Form { kind: "affinities", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let read = || {
             let mechanism = entry.id.clone();
-            let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+            let before =
+                of_earlier(entry.old.as_deref().ok_or_else(|| earlier::wrong("it has no affinities"))?)?;
             let after = entry.read_back.as_deref().map(of_earlier).transpose()?;
             Ok(Self { mechanism, before, after })
         };
@@ -132,9 +133,10 @@ pub struct Shaken {
 impl Kind for Shaken {
     const FORM: Form = Form { kind: "shaken-affinities", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let read = || {
-            let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+            let before =
+                of_earlier(entry.old.as_deref().ok_or_else(|| earlier::wrong("it has no affinities"))?)?;
             Ok(Self { before, cpus: Cpus::default() })
         };
         earlier::transient(entry, "affinities").then(read)
@@ -170,8 +172,8 @@ impl Change for Shaken {
 
 /// Affinities as journals had them before kinds had versions: `[["file" or "task", TARGET, CPUS],
 /// …]` in a string.
-fn of_earlier(text: &str) -> Result<Vec<Affinity>, String> {
-    let all: Vec<(String, String, Cpus)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+fn of_earlier(text: &str) -> Result<Vec<Affinity>, serde_json::Error> {
+    let all: Vec<(String, String, Cpus)> = serde_json::from_str(text)?;
     let one = |(kind, target, cpus): (String, String, Cpus)| {
         let interrupt =
             || target.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity_list")?.parse().ok();
@@ -180,7 +182,8 @@ fn of_earlier(text: &str) -> Result<Vec<Affinity>, String> {
             "task" => Task::of(&target).map(Bearer::Task),
             _ => None,
         };
-        of.map(|of| Affinity { of, cpus }).ok_or_else(|| format!("{kind} {target:?} has no affinity"))
+        of.map(|of| Affinity { of, cpus })
+            .ok_or_else(|| earlier::wrong(format_args!("{kind} {target:?} has no affinity")))
     };
     all.into_iter().map(one).collect()
 }

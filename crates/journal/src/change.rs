@@ -48,7 +48,7 @@ pub trait Kind: Serialize + DeserializeOwned + Any + Debug + Send + Sync {
 
     /// Reads a line of a journal from before kinds had versions; nothing where it is none of this
     /// kind.
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>>;
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self>;
 }
 
 impl<K: Kind> Stored for K {
@@ -104,7 +104,7 @@ impl dyn Change {
 }
 
 /// What an owner makes of a line of before: nothing where it is none of its kind.
-pub type Earlier = Option<Result<Arc<dyn Change>, String>>;
+pub type Earlier<T> = Option<Result<T, serde_json::Error>>;
 
 /// A row of the list of owners: how the fields of one kind and version are read.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ pub struct Owner {
     /// Reads the fields; an unknown one is an error.
     pub read: fn(Value) -> Result<Arc<dyn Change>, serde_json::Error>,
     /// Reads a line of a journal from before kinds had versions.
-    pub earlier: fn(&earlier_entry::Entry) -> Earlier,
+    pub earlier: fn(&earlier_entry::Entry) -> Earlier<Arc<dyn Change>>,
 }
 
 impl Owner {

@@ -6,6 +6,7 @@ use super::change::Owner;
 use crate::decoded::{Decoded, Why};
 pub use crate::earlier_entry::Entry;
 pub use crate::earlier_entry::Kind;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// Whether a line is of a kind of before that lasted as long as a run: by its id alone.
@@ -16,6 +17,11 @@ pub fn transient(entry: &Entry, id: &str) -> bool {
 /// The path that such a line of this id is about.
 pub fn path(entry: &Entry, id: &str) -> Option<PathBuf> {
     transient(entry, id).then(|| PathBuf::from(&entry.target))
+}
+
+/// Why such a line cannot be read.
+pub fn wrong(what: impl Display) -> serde_json::Error {
+    serde::de::Error::custom(what)
 }
 
 pub(super) fn decode(text: &str, owners: &[Owner]) -> Decoded {
@@ -30,7 +36,7 @@ pub(super) fn decode(text: &str, owners: &[Owner]) -> Decoded {
             let Entry { seq, boot_id, phase, .. } = entry;
             Decoded::Entry(super::Entry { seq, boot_id, phase, change })
         }
-        Some(Err(what)) => Decoded::Refused(Why::Fields(entry.id, what)),
+        Some(Err(error)) => Decoded::Refused(Why::Fields(entry.id, error.to_string())),
         None => Decoded::Refused(Why::Kind(entry.id, 1)),
     }
 }

@@ -4,7 +4,7 @@ use super::{instance, kprobe};
 use journal::earlier::{self, transient};
 use journal::session::changes::{made_if, patiently};
 use journal::settings::{Settings, reach};
-use journal::{Change, Form, Kind, Owner, Present, earlier_entry};
+use journal::{Change, Earlier, Form, Kind, Owner, Present, earlier_entry};
 use model::events::EventSpec;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -28,7 +28,7 @@ pub struct TraceInstance {
 impl Kind for TraceInstance {
     const FORM: Form = Form { kind: "trace-instance", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         Some(Ok(Self { path: earlier::path(entry, "trace-instance")? }))
     }
 }
@@ -69,9 +69,10 @@ pub struct Kprobe {
 impl Kind for Kprobe {
     const FORM: Form = Form { kind: "kprobe", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let read = || {
-            let (file, event) = kprobe::of_target(&entry.target).ok_or("no file and event")?;
+            let (file, event) =
+                kprobe::of_target(&entry.target).ok_or_else(|| earlier::wrong("no file and event"))?;
             Ok(Self { file: file.to_owned(), event: event.to_owned() })
         };
         transient(entry, "kprobe").then(read)

@@ -116,46 +116,43 @@ impl Condition {
         let figures = comparison.windows.iter().flat_map(|window| &window.figures);
         let mine = figures.filter(|figure| self.figure.is_none_or(|wanted| wanted == figure.figure));
         // Where one cannot be judged the others still can fail; what `any` withholds is no reason.
-        let judgements: Vec<Result<(bool, String), String>> = mine
+        let judged: Vec<Judged> = mine
             .filter(|figure| self.figure.is_some() || figure.verdict != Verdict::Withheld)
             .map(|figure| self.of(figure))
             .collect();
-        let condition = self.text.clone();
-        let say = |holds: bool| -> Vec<String> {
-            judgements.iter().flatten().filter(|(one, _)| *one == holds).map(|(_, why)| why.clone()).collect()
+        let say = |holds: Option<bool>| -> Vec<&str> {
+            judged.iter().filter(|one| one.holds == holds).map(|one| one.sentence.as_str()).collect()
         };
-        let (failed, passed) = (say(true), say(false));
-        if !failed.is_empty() {
-            return Judged { condition, holds: Some(true), sentence: failed.join("; ") };
-        }
-        match judgements.iter().find_map(|one| one.as_ref().err()) {
-            Some(why) => Judged { condition, holds: None, sentence: why.clone() },
-            None if passed.is_empty() => Judged {
-                condition,
-                holds: None,
-                sentence: "no measurement that was compared has this figure".to_owned(),
-            },
-            None => Judged { condition, holds: Some(false), sentence: passed.join("; ") },
+        let (failed, unknown, passed) = (say(Some(true)), say(None), say(Some(false)));
+        match unknown.first() {
+            _ if !failed.is_empty() => self.judged(Some(true), failed.join("; ")),
+            Some(why) => self.judged(None, (*why).to_owned()),
+            None if passed.is_empty() => {
+                self.judged(None, "no measurement that was compared has this figure".to_owned())
+            }
+            None => self.judged(Some(false), passed.join("; ")),
         }
     }
 
-    fn of(&self, figure: &FigureComparison) -> Result<(bool, String), String> {
+    fn judged(&self, holds: Option<bool>, sentence: String) -> Judged {
+        Judged { condition: self.text.clone(), holds, sentence }
+    }
+
+    fn of(&self, figure: &FigureComparison) -> Judged {
         let name = figure.figure.name();
+        let unknown = |why: &str| self.judged(None, format!("{name}: {why}"));
         if figure.verdict == Verdict::Withheld {
-            return Err(format!(
-                "{name} is withheld: {}",
-                figure.why.as_deref().unwrap_or("it has no value")
-            ));
+            let why = figure.why.as_deref().unwrap_or("it has no value");
+            return self.judged(None, format!("{name} is withheld: {why}"));
         }
-        let one_run = || {
-            format!(
-                "{name}: one run a side says nothing about configurations; at least two are needed, five are better"
-            )
-        };
+        let one_run =
+            "one run a side says nothing about configurations; at least two are needed, five are better";
         match self.asked {
             Asked::Verdict { verdict, not } => match figure.verdict {
-                Verdict::OneRun => Err(one_run()),
-                actual => Ok(((actual == verdict) != not, format!("{name} is {}", actual.words()))),
+                Verdict::OneRun => unknown(one_run),
+                actual => {
+                    self.judged(Some((actual == verdict) != not), format!("{name} is {}", actual.words()))
+                }
             },
             Asked::Beyond { above, limit, maybe } => {
                 let (interval, bound) = match limit {
@@ -164,16 +161,14 @@ impl Condition {
                         let observed = figure.other.map(|value| [value; 2]);
                         (figure.other_interval.filter(|_| maybe).or(observed), value)
                     }
-                    _ if figure.verdict == Verdict::OneRun => return Err(one_run()),
+                    _ if figure.verdict == Verdict::OneRun => return unknown(one_run),
                     Limit::Difference(value) => (figure.interval, value),
                     Limit::Relative(share) => match figure.base.filter(|base| *base != 0.0) {
                         Some(base) => (figure.interval, share * base.abs()),
-                        None => return Err(format!("{name}: the base is 0, and nothing is a share of it")),
+                        None => return unknown("the base is 0, and nothing is a share of it"),
                     },
                 };
-                let Some([low, high]) = interval else {
-                    return Err(format!("{name}: no interval can be given"));
-                };
+                let Some([low, high]) = interval else { return unknown("no interval can be given") };
                 let holds = match (above, maybe) {
                     (true, false) => low > bound,
                     (true, true) => high > bound,
@@ -182,10 +177,12 @@ impl Condition {
                 };
                 let of = if matches!(limit, Limit::Value(_)) { "" } else { "the difference of " };
                 let say = |value: f64| crate::words::figure(value, figure.unit);
-                if low.total_cmp(&high).is_eq() {
-                    return Ok((holds, format!("{of}{name} is {}", say(low))));
-                }
-                Ok((holds, format!("{of}{name} is {} to {} with 95 %", say(low), say(high))))
+                let range = if low.total_cmp(&high).is_eq() {
+                    say(low)
+                } else {
+                    format!("{} to {} with 95 %", say(low), say(high))
+                };
+                self.judged(Some(holds), format!("{of}{name} is {range}"))
             }
         }
     }

@@ -116,35 +116,51 @@ pub struct InRun {
     pub draws: Vec<f64>,
 }
 
+/// Why a run has no value of a statistic, as a predicate: "run 2 has no samples".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoValue {
+    #[error("has no samples")]
+    NoSamples,
+    #[error("does not report its smallest value")]
+    NoMin,
+    #[error("has samples beyond its last bin, and does not report the largest")]
+    NoMax,
+    #[error("holds the gaps above a threshold only, which have no quantiles of their own")]
+    LongGapsOnly,
+    #[error("has {n} samples, {above} of them above it: ten are needed")]
+    TooFew { n: u64, above: usize },
+    #[error("has it beyond its last bin")]
+    BeyondBins,
+    #[error("stores only gaps longer than that")]
+    BelowThreshold,
+    #[error("has bins of {width_ns} ns, none of which begins there")]
+    BetweenBins { width_ns: u64 },
+    #[error("has bins that end below it")]
+    BinsEndBelow,
+    #[error("does not report how long it ran")]
+    NoDuration,
+    #[error("does not hold every gap with its length")]
+    NoGaps,
+}
+
 /// The statistic in one window, or why it has none. `stream` separates its random numbers from
 /// those of others.
-pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<InRun, String> {
+pub(crate) fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<InRun, NoValue> {
     let n = window.samples.n();
-    let none = |why: String| Err(why);
     if n == 0 {
-        return none("has no samples".to_owned());
+        return Err(NoValue::NoSamples);
     }
     let seconds = window.duration_ns.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
     let gaps = window.probe == ProbeKind::Noise;
     let mut random = generator(0, stream);
     match (figure, &window.samples) {
-        (Figure::Min, samples) => {
-            samples.min().map(exact).ok_or_else(|| "does not report its smallest value".to_owned())
-        }
-        (Figure::Max, samples) => samples
-            .max()
-            .map(exact)
-            .ok_or_else(|| "has samples beyond its last bin, and does not report the largest".to_owned()),
-        (Figure::Quantile(_), _) if gaps => {
-            none("holds the gaps above a threshold only, which have no quantiles of their own".to_owned())
-        }
+        (Figure::Min, samples) => samples.min().map(exact).ok_or(NoValue::NoMin),
+        (Figure::Max, samples) => samples.max().map(exact).ok_or(NoValue::NoMax),
+        (Figure::Quantile(_), _) if gaps => Err(NoValue::LongGapsOnly),
         (Figure::Quantile(parts), samples) => {
             let Some(value) = samples.quantile(parts) else {
                 let above = (n as usize).saturating_sub(nearest_rank(n as usize, parts));
-                return none(match above {
-                    0..10 => format!("has {n} samples, {above} of them above it: ten are needed"),
-                    _ => "has it beyond its last bin".to_owned(),
-                });
+                return Err(if above < 10 { NoValue::TooFew { n, above } } else { NoValue::BeyondBins });
             };
             let draws = match samples {
                 Samples::Blocked { samples, .. } => samples.quantile_draws(parts, WITHIN, &mut random),
@@ -155,19 +171,17 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
         (Figure::Exceed(from), _)
             if gaps && window.threshold_ns.is_some_and(|stored| from < stored as i64) =>
         {
-            none("stores only gaps longer than that".to_owned())
+            Err(NoValue::BelowThreshold)
         }
         (Figure::Exceed(from), Samples::Binned(bins)) if from % bins.width_ns.max(1) as i64 != 0 => {
-            none(format!("has bins of {} ns, none of which begins there", bins.width_ns))
+            Err(NoValue::BetweenBins { width_ns: bins.width_ns })
         }
         (Figure::Exceed(from), samples) => {
-            let Some(count) = samples.at_least(from) else {
-                return none("has bins that end below it".to_owned());
-            };
+            let count = samples.at_least(from).ok_or(NoValue::BinsEndBelow)?;
             let whole = match (gaps, seconds) {
                 (false, _) => n as f64,
                 (true, Some(seconds)) => seconds,
-                (true, None) => return none("does not report how long it ran".to_owned()),
+                (true, None) => return Err(NoValue::NoDuration),
             };
             let draws = match samples {
                 Samples::Blocked { samples, .. } => {
@@ -184,14 +198,14 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
         (Figure::Stolen, Samples::Blocked { stolen: [part, whole], .. }) if gaps => {
             let of: f64 = whole.iter().sum();
             if of <= 0.0 {
-                return none("does not report how long it ran".to_owned());
+                return Err(NoValue::NoDuration);
             }
             Ok(InRun {
                 value: part.iter().sum::<f64>() / of,
                 draws: ratio_draws(part, whole, WITHIN, &mut random),
             })
         }
-        (Figure::Stolen, _) => none("does not hold every gap with its length".to_owned()),
+        (Figure::Stolen, _) => Err(NoValue::NoGaps),
     }
 }
 

@@ -21,7 +21,7 @@ mod units;
 
 use comparable::Matched;
 use draws::GroupFigure;
-use figures::{Figure, in_run};
+use figures::{Figure, NoValue, in_run};
 use measured::{MeasuredRun, MeasuredWindow};
 use model::sample::ProbeKind;
 use serde::Serialize;
@@ -233,14 +233,23 @@ fn figures_of(base: &[&MeasuredWindow], question: &Question) -> Vec<Figure> {
     figures
 }
 
+/// The first run of a group without a value of the statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("run {run} {cause}")]
+pub(crate) struct NoGroupValue {
+    /// Counted from 1.
+    run: usize,
+    cause: NoValue,
+}
+
 /// A group's statistic, or why it has none.
 pub(crate) fn of_group(
     figure: Figure,
     windows: &[&MeasuredWindow],
     stream: u64,
-) -> Result<GroupFigure, String> {
+) -> Result<GroupFigure, NoGroupValue> {
     let runs = windows.iter().enumerate().map(|(at, window)| {
-        in_run(figure, window, stream * 1000 + at as u64).map_err(|why| format!("run {} {why}", at + 1))
+        in_run(figure, window, stream * 1000 + at as u64).map_err(|cause| NoGroupValue { run: at + 1, cause })
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let unit = windows.first().map_or("ns", |window| figure.unit(window.probe));
@@ -283,12 +292,11 @@ fn figure(
         more_runs: None,
         why: None,
     };
+    let withheld = |group: &str, why: NoGroupValue| Some(format!("of the {group}, {why}"));
     let (a, b) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(why), _) => return FigureComparison { why: Some(format!("of the base, {why}")), ..comparison },
-        (_, Err(why)) => {
-            return FigureComparison { why: Some(format!("of the others, {why}")), ..comparison };
-        }
+        (Err(why), _) => return FigureComparison { why: withheld("base", why), ..comparison },
+        (_, Err(why)) => return FigureComparison { why: withheld("others", why), ..comparison },
     };
     let drawn = draws::differences(&a, &b);
     let margin = question.margin.of(unit, a.value, floor(base, unit));

@@ -123,8 +123,8 @@ fn pair(text: &str) -> Result<[u32; 2], String> {
 struct Row {
     kind: Kind,
     bytes: usize,
-    /// The reason where the transport cannot carry such messages.
-    outcome: Result<Outcome, String>,
+    /// An error where the transport cannot carry such messages.
+    outcome: Result<Outcome, graph::transport::Error>,
 }
 
 /// Measures and prints. Exit code 1 where nothing could be measured.
@@ -155,9 +155,7 @@ fn rows(program: &Path, plans: &[Plan], signals: &EndSignals) -> anyhow::Result<
     for plan in plans {
         let outcome = match measure(program, plan, &|| signals.arrived().is_some()) {
             // Others of the list may carry it.
-            Err(graph::latency::Error::Link(error @ graph::transport::Error::TooLong { .. })) => {
-                Err(error.to_string())
-            }
+            Err(graph::latency::Error::Link(error @ graph::transport::Error::TooLong { .. })) => Err(error),
             other => Ok(other?),
         };
         rows.push(Row { kind: plan.kind, bytes: plan.message_bytes, outcome });
@@ -297,7 +295,7 @@ fn answer(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> Value {
     let row = |row: &Row| {
         let mut value = json!({ "transport": row.kind.name(), "size_bytes": row.bytes });
         match &row.outcome {
-            Err(why) => value["refused"] = json!(why),
+            Err(why) => value["refused"] = json!(why.to_string()),
             Ok(outcome) => {
                 value["from_send"] = Sorted::from_send(outcome).json();
                 value["from_release"] = Sorted::from_release(outcome).json();
@@ -373,7 +371,7 @@ fn text(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> anyhow::Resul
             ));
         }
     }
-    notes.extend(rows.iter().filter_map(|row| row.outcome.as_ref().err().cloned()));
+    notes.extend(rows.iter().filter_map(|row| row.outcome.as_ref().err().map(ToString::to_string)));
     notes.dedup();
     for note in notes {
         let _ = writeln!(text, "note: {note}");

@@ -2,7 +2,7 @@
 
 use super::lines;
 use crate::stdout;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use model::Error;
 use sched::asked::Question;
@@ -40,8 +40,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
         seen.insert(stated.line);
         let proved = stated.check(questions.as_ref());
         all_hold &= proved.is_ok();
-        let proved = proved.as_ref().map_err(String::as_str);
-        let text = if args.json { stated.json(number, proved) } else { stated.text(number, proved) };
+        let text = if args.json { stated.json(number, &proved) } else { stated.text(number, &proved) };
         writeln!(out, "{text}").context("cannot write")
     })?;
     out.flush()?;
@@ -107,34 +106,32 @@ impl Stated {
     }
 
     /// What the certificate proves beside its verdict, or why it does not hold.
-    fn check(&self, questions: Option<&HashMap<usize, Question>>) -> Result<Proved, String> {
-        let certificate = self.certificate.as_ref().ok_or("there is none")?;
-        check(certificate).map_err(|error| error.to_string())?;
+    fn check(&self, questions: Option<&HashMap<usize, Question>>) -> anyhow::Result<Proved> {
+        let certificate = self.certificate.as_ref().context("there is none")?;
+        check(certificate)?;
         if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
-            return Err("it proves the contrary of the answer it comes with".to_owned());
+            bail!("it proves the contrary of the answer it comes with");
         }
         if let Some(test) = self.test.as_ref().filter(|test| **test != certificate.test) {
-            return Err(format!("it is of {}, and the answer it comes with of {test}", certificate.test));
+            bail!("it is of {}, and the answer it comes with of {test}", certificate.test);
         }
         let Some(questions) = questions else { return Ok(Proved { response_times: 0 }) };
-        let question =
-            questions.get(&self.line).ok_or_else(|| format!("the question has no line {}", self.line))?;
-        certificate
-            .is_about(question)
-            .map_err(|error| format!("line {} of the question: {error}", self.line))?;
+        let line = self.line;
+        let question = questions.get(&line).with_context(|| format!("the question has no line {line}"))?;
+        certificate.is_about(question).with_context(|| format!("line {line} of the question"))?;
         let times = self.response_times.as_deref();
         let proved = times.map_or(Ok(0), |times| certificate.proves_responses(question, times));
-        Ok(Proved { response_times: proved.map_err(|error| error.to_string())? })
+        Ok(Proved { response_times: proved? })
     }
 
-    fn json(&self, number: usize, proved: Result<&Proved, &str>) -> String {
+    fn json(&self, number: usize, proved: &anyhow::Result<Proved>) -> String {
         let certificate = self.certificate.as_ref();
         let object = json!({
             "schema": SCHEMA,
             "line": number,
             "holds": proved.is_ok(),
-            "why": proved.err(),
-            "response_times": proved.map_or(0, |proved| proved.response_times),
+            "why": proved.as_ref().err().map(|error| format!("{error:#}")),
+            "response_times": proved.as_ref().map_or(0, |proved| proved.response_times),
             "test": certificate.map(|certificate| &certificate.test),
             "partition": certificate.and_then(|certificate| certificate.partition.as_ref()),
             "schedulable": certificate.map(|certificate| certificate.schedulable),
@@ -142,7 +139,7 @@ impl Stated {
         object.to_string()
     }
 
-    fn text(&self, number: usize, proved: Result<&Proved, &str>) -> String {
+    fn text(&self, number: usize, proved: &anyhow::Result<Proved>) -> String {
         match (proved, &self.certificate) {
             (Ok(Proved { response_times }), Some(certificate)) => {
                 let verdict = if certificate.schedulable { "schedulable" } else { "not schedulable" };
@@ -158,7 +155,7 @@ impl Stated {
                     certificate.test
                 )
             }
-            (Err(why), _) => format!("line {number}: proves nothing: {why}"),
+            (Err(why), _) => format!("line {number}: proves nothing: {why:#}"),
             (Ok(_), None) => format!("line {number}: proves nothing: there is none"),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::earlier::{self, transient};
 use crate::settings::{Settings, reach};
-use crate::{Change, Form, Kind, Owner, Present, earlier_entry};
+use crate::{Change, Earlier, Form, Kind, Owner, Present, earlier_entry};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -44,7 +44,7 @@ pub struct Directory {
 impl Kind for Directory {
     const FORM: Form = Form { kind: "directory", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         Some(Ok(Self { path: earlier::path(entry, "directory")? }))
     }
 }
@@ -88,7 +88,7 @@ pub struct TracefsMount {
 impl Kind for TracefsMount {
     const FORM: Form = Form { kind: "tracefs-mount", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         Some(Ok(Self { path: earlier::path(entry, "tracefs-mount")? }))
     }
 }
@@ -133,10 +133,12 @@ pub struct Child {
 impl Kind for Child {
     const FORM: Form = Form { kind: "child", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let read = || {
-            let process::Owner { pid, start } =
-                entry.target.parse().map_err(|()| format!("no process {:?}", entry.target))?;
+            let process::Owner { pid, start } = entry
+                .target
+                .parse()
+                .map_err(|()| earlier::wrong(format_args!("no process {:?}", entry.target)))?;
             Ok(Self { pid, start })
         };
         transient(entry, "process").then(read)
@@ -196,10 +198,10 @@ impl Value {
 impl Kind for Value {
     const FORM: Form = Form { kind: "value", version: 1 };
 
-    fn of_earlier(entry: &earlier_entry::Entry) -> Option<Result<Self, String>> {
+    fn of_earlier(entry: &earlier_entry::Entry) -> Earlier<Self> {
         let path = earlier::path(entry, "value")?;
         // A file that could not be read was not to be restored.
-        let old = entry.old.clone().ok_or_else(|| "it has no value before".to_owned());
+        let old = entry.old.clone().ok_or_else(|| earlier::wrong("it has no value before"));
         Some(old.map(|old| Self { path, old }))
     }
 }
