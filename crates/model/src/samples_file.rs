@@ -2,6 +2,8 @@
 //!
 //! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32, then i64 columns of the probe's own. The metadata (key
 //! `stillcore`) is [`SampleMeta`] as JSON; sums of all columns stand beside it and are checked when they are read.
+//!
+//! Long because: one format is written and read here, and its tests look at both.
 
 use crate::Error;
 use crate::columns::{Column, CutOff, Kind, Table, Value, damage, sums};
