@@ -10,7 +10,7 @@ use attribution::Error;
 use model::Sample;
 use model::clocks::{ClocksRecord, Pair, SCHEDULER};
 use model::run::ProbeRecord;
-use model::samples_file::OwnColumn;
+use model::sample::OwnColumn;
 use serde::{Deserialize, Serialize};
 use stats::slots::{Slot, slots};
 

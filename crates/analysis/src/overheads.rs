@@ -11,7 +11,7 @@ use crate::lengths::TracedTerm;
 use attribution::Error;
 use model::Sample;
 use model::run::ProbeRecord;
-use model::samples_file::OwnColumn;
+use model::sample::OwnColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use attribution::Error;
 use model::Sample;
 use model::probe::{ProbeDetail, TasksetDetail};
 use model::run::ProbeRecord;
-use model::samples_file::OwnColumn;
+use model::sample::OwnColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

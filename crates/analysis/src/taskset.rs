@@ -12,7 +12,7 @@ use attribution::Error;
 use model::Sample;
 use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
 use model::run::ProbeRecord;
-use model::samples_file::OwnColumn;
+use model::sample::OwnColumn;
 use serde::{Deserialize, Serialize};
 
 /// What the paper's tables give of a quantity, ns.

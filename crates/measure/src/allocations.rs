@@ -3,7 +3,7 @@
 //!
 //! The unit tests of this crate run on an allocator that counts for each thread.
 
-use super::kind::{Place, Probe};
+use super::kind::{Place, Probe, Window};
 use super::ring::{BYTES, Ring};
 use super::spec::{NoiseSpec, WakeupSpec};
 use model::Cpus;
@@ -50,16 +50,20 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+fn window(ring: &mut Ring) -> Window<'_> {
+    Window { ring, start_ns: now_ns(), duration_ns: WINDOW_NS, releases: None }
+}
+
 /// How often a loop called the allocator; it must have stored something.
 fn calls_of(probe: &dyn Probe) -> u64 {
     let file = shared_file("allocations-test", BYTES).unwrap();
     let mut ring = Ring::map(&file).unwrap();
-    let place = Place { cpus: Cpus::one(0), policy: Policy::other(), duration_ns: WINDOW_NS };
+    let place = Place { cpus: Cpus::one(0), policy: Policy::other() };
     let mut measuring = probe.prepare(place).unwrap();
-    measuring.rehearse(&mut ring, None);
+    measuring.rehearse(window(&mut ring));
     ring.rewind();
     let before = COUNT.get();
-    measuring.run(&mut ring, now_ns(), None).unwrap();
+    measuring.run(window(&mut ring)).unwrap();
     let calls = COUNT.get() - before;
     assert!(ring.filled() > 0);
     calls

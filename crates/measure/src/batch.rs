@@ -3,8 +3,7 @@
 //! Probes that stamp on two CPUs know a sample only when the exchange is over and the counters are compared. Their loops keep raw
 //! stamps in memory of their own; a row is several records, and since nothing is being measured any more the producer waits for room.
 
-use super::kind::{Drain, Drained, Loop, LoopResult, ProbeReport};
-use super::releases::Releases;
+use super::kind::{Drain, Drained, Loop, LoopResult, ProbeReport, Window};
 use super::ring::{Packed, Record, Ring};
 use model::Sample;
 use model::probe::ProbeDetail;
@@ -34,28 +33,23 @@ pub(crate) struct Finished {
     pub(crate) limits: Vec<String>,
 }
 
-/// The measuring side of such a probe: `measure` is its loop, which gets the ring and the start of the window, ns.
+/// The measuring side of such a probe: `measure` is its loop.
 pub(crate) struct Batch<M> {
-    pub(crate) detail: ProbeDetail,
-    pub(crate) measure: M,
-    pub(crate) finished: Finished,
+    detail: ProbeDetail,
+    measure: M,
+    finished: Finished,
 }
 
-impl<M: FnMut(&mut Ring, i64) -> io::Result<Finished>> Batch<M> {
+impl<M: FnMut(Window<'_>) -> io::Result<Finished> + 'static> Batch<M> {
     /// For a probe that says this of itself.
-    pub(crate) fn new(detail: ProbeDetail, measure: M) -> Self {
-        Self { detail, measure, finished: Finished::default() }
+    pub(crate) fn boxed(detail: ProbeDetail, measure: M) -> Box<dyn Loop> {
+        Box::new(Self { detail, measure, finished: Finished::default() })
     }
 }
 
-impl<M: FnMut(&mut Ring, i64) -> io::Result<Finished>> Loop for Batch<M> {
-    fn run(
-        &mut self,
-        ring: &mut Ring,
-        start_ns: i64,
-        _releases: Option<&Releases>,
-    ) -> io::Result<LoopResult> {
-        self.finished = (self.measure)(ring, start_ns)?;
+impl<M: FnMut(Window<'_>) -> io::Result<Finished>> Loop for Batch<M> {
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
+        self.finished = (self.measure)(window)?;
         Ok(self.finished.result)
     }
 

@@ -193,7 +193,7 @@ impl ProbeDrain {
 
     fn store_drained(&mut self) {
         let Self { handle, store, drained, live, hold, watching, over_ns, over, .. } = self;
-        let Drained { samples, own, stretches, .. } = drained;
+        let Drained { samples, own, stretches, growths } = drained;
         let columns = own.len() / samples.len().max(1);
         for (row, sample) in samples.drain(..).enumerate() {
             let sample = hold.flagged(sample);
@@ -208,6 +208,9 @@ impl ProbeDrain {
         }
         own.clear();
         stretches.drain(..).for_each(|stretch| store.ran(stretch));
+        if watching.is_none() {
+            growths.clear();
+        }
     }
 
     /// From now on, collects samples at or above this value, ns.
@@ -228,9 +231,8 @@ impl ProbeDrain {
     /// Stores how counters have grown until the last look, and the probe's own.
     pub fn looked(&mut self, looks: &Looks) -> Result<(), Error> {
         let Self { handle, drained, watching, .. } = self;
-        let growths = drained.growths.drain(..);
         let Some(watching) = watching else { return Ok(()) };
-        growths.into_iter().try_for_each(|growth| watching.store(growth))?;
+        drained.growths.drain(..).try_for_each(|growth| watching.store(growth))?;
         watching.looked(looks, &handle.spec.cpus, handle.child.id())
     }
 

@@ -14,9 +14,6 @@ use std::path::Path;
 use sys::clock::ClockId;
 use sys::counter::Counter;
 
-/// Length of a rehearsal, ns.
-pub(crate) const SHORT_NS: i64 = 5_000_000;
-
 /// The order of a probe.
 pub(crate) trait Probe {
     /// Interval of its releases, ns, where it has any.
@@ -59,15 +56,13 @@ pub(crate) trait Probe {
     fn complete(&self, _record: &mut ProbeRecord) {}
 }
 
-/// Where a probe measures, and how long.
+/// Where a probe measures, and as what.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Where it may run.
     pub(crate) cpus: Cpus,
     /// The requested policy.
     pub(crate) policy: Policy,
-    /// Length of the measurement, ns.
-    pub(crate) duration_ns: i64,
 }
 
 impl Place {
@@ -77,14 +72,26 @@ impl Place {
     }
 }
 
+/// What a loop measures in.
+pub(crate) struct Window<'a> {
+    /// Where its records go.
+    pub(crate) ring: &'a mut Ring,
+    /// Its start, CLOCK_MONOTONIC ns.
+    pub(crate) start_ns: i64,
+    /// Its length, ns.
+    pub(crate) duration_ns: i64,
+    /// The releases of SCHED_DEADLINE, under that policy.
+    pub(crate) releases: Option<&'a Releases>,
+}
+
 /// The measuring side of a probe.
 pub(crate) trait Loop {
-    /// Runs all that the window will run, once and short, so that no page of code or data is touched there for the first time. The policy
-    /// is in force, and nobody drains the ring. `releases` are those of SCHED_DEADLINE.
-    fn rehearse(&mut self, _ring: &mut Ring, _releases: Option<&Releases>) {}
+    /// Runs all that the window will run, once and in a short one, so that no page of code or data is touched there for the first time. The
+    /// policy is in force, and nobody drains the ring.
+    fn rehearse(&mut self, _short: Window<'_>) {}
 
-    /// The window, from `start_ns` to its end or until it is asked to stop.
-    fn run(&mut self, ring: &mut Ring, start_ns: i64, releases: Option<&Releases>) -> io::Result<LoopResult>;
+    /// Measures until the end of the window or until asked to stop.
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult>;
 
     /// What the values are read from.
     fn counter(&self) -> Counter {

@@ -8,9 +8,8 @@
 mod drain;
 
 use super::budgets::budgets;
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, SHORT_NS};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window};
 use super::own::{self, Own, Reading};
-use super::releases::Releases;
 use super::ring::Ring;
 use drain::NoiseDrain;
 use machine::Root;
@@ -70,7 +69,7 @@ impl Probe for NoiseSpec {
             least_turn_ticks: 0,
         };
         let gear = Gear { dial, own: Own::open(place.cpu()) };
-        Ok(Box::new(Noise { spec: self.clone(), duration_ns: place.duration_ns, gear }))
+        Ok(Box::new(Noise { spec: self.clone(), gear }))
     }
 
     fn drain(&self, _policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
@@ -88,28 +87,24 @@ impl Probe for NoiseSpec {
 /// The measuring side.
 struct Noise {
     spec: NoiseSpec,
-    duration_ns: i64,
     gear: Gear,
 }
 
 impl Loop for Noise {
-    fn rehearse(&mut self, ring: &mut Ring, _releases: Option<&Releases>) {
+    fn rehearse(&mut self, short: Window<'_>) {
+        let Window { ring, duration_ns, .. } = short;
         let dial = Dial::calibrate(&self.spec);
         // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
         self.gear.dial = Dial { threshold_ticks: u64::MAX, ..dial };
-        let short = NoiseSpec { preheat_ns: 0, ..self.spec.clone() };
-        run(ring, &short, &self.gear, clock::now_ns(), SHORT_NS);
+        let spec = NoiseSpec { preheat_ns: 0, ..self.spec.clone() };
+        run(ring, &spec, &self.gear, clock::now_ns(), duration_ns);
         self.gear.dial = dial;
         store(ring, 0, 0);
     }
 
-    fn run(
-        &mut self,
-        ring: &mut Ring,
-        start_ns: i64,
-        _releases: Option<&Releases>,
-    ) -> io::Result<LoopResult> {
-        Ok(run(ring, &self.spec, &self.gear, start_ns, self.duration_ns))
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
+        let Window { ring, start_ns, duration_ns, .. } = window;
+        Ok(run(ring, &self.spec, &self.gear, start_ns, duration_ns))
     }
 
     fn counter(&self) -> Counter {

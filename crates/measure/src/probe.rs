@@ -3,7 +3,7 @@
 //! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
 //! before the probe says that it is ready.
 
-use super::kind::{LoopResult, ProbeReport};
+use super::kind::{LoopResult, ProbeReport, Window};
 use super::releases::Releases;
 use super::ring::{Ring, State};
 use super::spec::ProbeSpec;
@@ -16,6 +16,8 @@ use sys::{clock, memory, sched, signals, spawn};
 /// Polling interval of the ring while waiting for the start: short against a window, long against
 /// anything measured.
 const WAIT_STEP_NS: i64 = 2_000_000;
+/// Length of a rehearsal.
+const SHORT_NS: i64 = 5_000_000;
 /// A probe whose parent never starts it ends by itself.
 const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
 
@@ -36,7 +38,13 @@ pub fn run(
     let policy_refused = set_policy(spec)?;
     let releases = sched::effective()?.reservation.map(Releases::open);
     memory::prefault_stack();
-    measuring.rehearse(&mut ring, releases.as_ref());
+    let start_ns = clock::now_ns();
+    measuring.rehearse(Window {
+        ring: &mut ring,
+        start_ns,
+        duration_ns: SHORT_NS,
+        releases: releases.as_ref(),
+    });
     clock::thread_usage()?;
     clock::thread_cpu_ns();
     ring.rewind();
@@ -64,7 +72,9 @@ pub fn run(
 
     let before = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
-    let result = measuring.run(&mut ring, report.t0_ns, releases.as_ref());
+    let (start_ns, duration_ns) = (report.t0_ns, spec.duration_ns);
+    let window = Window { ring: &mut ring, start_ns, duration_ns, releases: releases.as_ref() };
+    let result = measuring.run(window);
     // Nothing that has not run before may come between the loop and these: the first call into a page of code is a fault.
     let after = clock::thread_usage()?;
     let cpu_time_after = clock::thread_cpu_ns();

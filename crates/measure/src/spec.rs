@@ -78,6 +78,6 @@ impl ProbeSpec {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place { cpus: self.cpus.clone(), policy: self.policy.clone(), duration_ns: self.duration_ns }
+        Place { cpus: self.cpus.clone(), policy: self.policy.clone() }
     }
 }

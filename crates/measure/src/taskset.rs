@@ -8,9 +8,8 @@
 //! A job that overruns is not cut short: the next release is served late, once the job has ended. One whose period has passed altogether
 //! by then is missed.
 
-use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, SHORT_NS};
+use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, Window};
 use super::numbering::Numbering;
-use super::releases::Releases;
 use super::ring::{Packed, Record, Ring};
 use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
 use model::sample::Policy;
@@ -70,8 +69,8 @@ impl Probe for TasksetSpec {
         COLUMNS.map(str::to_owned).to_vec()
     }
 
-    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
-        Ok(Box::new(Jobs { spec: self.clone(), duration_ns: place.duration_ns }))
+    fn prepare(&self, _place: Place) -> io::Result<Box<dyn Loop>> {
+        Ok(Box::new(self.clone()))
     }
 
     fn drain(&self, _policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
@@ -79,30 +78,18 @@ impl Probe for TasksetSpec {
     }
 }
 
-/// The measuring side.
-struct Jobs {
-    spec: TasksetSpec,
-    duration_ns: i64,
-}
-
-impl Loop for Jobs {
-    fn rehearse(&mut self, ring: &mut Ring, _releases: Option<&Releases>) {
-        let (period_ns, cost_ns) = (SHORT_NS / 4, SHORT_NS / 40);
-        let short = TasksetSpec { period_ns, cost_ns, offset_ns: 0, ..self.spec.clone() };
-        run(ring, &short, clock::now_ns(), SHORT_NS);
+impl Loop for TasksetSpec {
+    fn rehearse(&mut self, short: Window<'_>) {
+        let (period_ns, cost_ns) = (short.duration_ns / 4, short.duration_ns / 40);
+        run(&Self { period_ns, cost_ns, offset_ns: 0, ..self.clone() }, short);
     }
 
-    fn run(
-        &mut self,
-        ring: &mut Ring,
-        start_ns: i64,
-        _releases: Option<&Releases>,
-    ) -> io::Result<LoopResult> {
-        Ok(run(ring, &self.spec, start_ns, self.duration_ns))
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
+        Ok(run(self, window))
     }
 
     fn detail(&self) -> ProbeDetail {
-        let TasksetSpec { name, deadline_ns, cost_ns, offset_ns, burn, .. } = &self.spec;
+        let TasksetSpec { name, deadline_ns, cost_ns, offset_ns, burn, .. } = self;
         let task = TaskRecord {
             name: name.clone(),
             deadline_ns: *deadline_ns as u64,
@@ -117,9 +104,9 @@ impl Loop for Jobs {
     }
 }
 
-/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
-/// until asked to stop.
-fn run(ring: &mut Ring, spec: &TasksetSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+/// Serves the releases of a window until its end or until asked to stop.
+fn run(spec: &TasksetSpec, window: Window<'_>) -> LoopResult {
+    let Window { ring, start_ns, duration_ns, .. } = window;
     let first = start_ns + spec.offset_ns;
     let length_ns = (duration_ns - spec.offset_ns).max(0) as u64;
     let wanted = length_ns.div_ceil(spec.period_ns as u64) as i64;
@@ -302,7 +289,8 @@ mod tests {
             let (name, cost_ns) = (String::new(), 5 * MS / 2);
             let spec = TasksetSpec { name, period_ns: MS, deadline_ns: MS, offset_ns: 0, cost_ns, burn };
             let start = clock::now_ns();
-            let result = run(&mut ring, &spec, start, 20 * MS);
+            let window = Window { ring: &mut ring, start_ns: start, duration_ns: 20 * MS, releases: None };
+            let result = run(&spec, window);
             assert_eq!(result.released, 20);
             let mut drain = TasksetDrain::new(start, spec.period_ns);
             let mut out = Drained::default();

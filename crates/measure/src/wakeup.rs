@@ -7,8 +7,7 @@
 mod deadline;
 mod drain;
 
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, SHORT_NS};
-use super::releases::Releases;
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window};
 use super::ring::Ring;
 use deadline::DeadlineDrain;
 use drain::WakeupDrain;
@@ -56,8 +55,8 @@ impl Probe for WakeupSpec {
         true
     }
 
-    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
-        Ok(Box::new(Wakeup { spec: self.clone(), duration_ns: place.duration_ns }))
+    fn prepare(&self, _place: Place) -> io::Result<Box<dyn Loop>> {
+        Ok(Box::new(self.clone()))
     }
 
     fn drain(&self, policy: &Policy, start_ns: i64) -> Box<dyn Drain> {
@@ -70,21 +69,14 @@ impl Probe for WakeupSpec {
     }
 }
 
-/// The measuring side.
-struct Wakeup {
-    spec: WakeupSpec,
-    duration_ns: i64,
-}
-
-impl Loop for Wakeup {
-    fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
-        let (period_ns, clock) = (SHORT_NS / 4, self.spec.clock);
-        let spec = WakeupSpec { period_ns, offset_ns: 0, warm_up: 2, clock, loops: 0 };
-        serve_window(ring, &spec, clock::now_ns(), SHORT_NS, releases);
+impl Loop for WakeupSpec {
+    fn rehearse(&mut self, short: Window<'_>) {
+        let (period_ns, clock) = (short.duration_ns / 4, self.clock);
+        run(&Self { period_ns, offset_ns: 0, warm_up: 2, clock, loops: 0 }, short);
     }
 
-    fn run(&mut self, ring: &mut Ring, start_ns: i64, releases: Option<&Releases>) -> io::Result<LoopResult> {
-        Ok(serve_window(ring, &self.spec, start_ns, self.duration_ns, releases))
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
+        Ok(run(self, window))
     }
 
     fn detail(&self) -> ProbeDetail {
@@ -92,23 +84,12 @@ impl Loop for Wakeup {
     }
 }
 
-/// Serves the releases of a window, which are the kernel's under SCHED_DEADLINE.
-fn serve_window(
-    ring: &mut Ring,
-    spec: &WakeupSpec,
-    start_ns: i64,
-    duration_ns: i64,
-    releases: Option<&Releases>,
-) -> LoopResult {
-    match releases {
-        Some(releases) => deadline::run(ring, spec, releases, start_ns, duration_ns),
-        None => run(ring, spec, start_ns, duration_ns),
+/// Serves the releases of a window until its end or until asked to stop.
+fn run(spec: &WakeupSpec, window: Window<'_>) -> LoopResult {
+    if let Some(releases) = window.releases {
+        return deadline::run(spec, releases, window);
     }
-}
-
-/// Serves the releases of a window that begins at `start_ns` (CLOCK_MONOTONIC), until its end or
-/// until asked to stop.
-fn run(ring: &mut Ring, spec: &WakeupSpec, start_ns: i64, duration_ns: i64) -> LoopResult {
+    let Window { ring, start_ns, duration_ns, .. } = window;
     let mut first = start_ns + spec.offset_ns;
     if spec.clock != ClockId::Monotonic {
         first += spec.clock.now_ns() - clock::now_ns();

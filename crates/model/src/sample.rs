@@ -18,6 +18,15 @@ pub struct Sample {
     pub flags: u32,
 }
 
+/// A column of the probe's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnColumn {
+    /// Its name.
+    pub name: String,
+    /// One value a row.
+    pub values: Vec<i64>,
+}
+
 /// The bits of [`Sample::flags`].
 pub mod flag {
     /// The first sample of a probe: cold caches.

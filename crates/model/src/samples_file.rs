@@ -7,7 +7,7 @@
 
 use crate::Error;
 use crate::columns::{Column, CutOff, Kind, Table, Value, damage, sums};
-use crate::sample::{Sample, SampleMeta};
+use crate::sample::{OwnColumn, Sample, SampleMeta};
 use crate::samples_tail::{self, Handover, Tail};
 use crate::store;
 use parquet::basic::Compression;
@@ -182,15 +182,6 @@ pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
         read_group(&table, group, &mut samples)?;
     }
     Ok((meta, samples))
-}
-
-/// A column of the probe's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnColumn {
-    /// Its name.
-    pub name: String,
-    /// One value a row.
-    pub values: Vec<i64>,
 }
 
 /// Reads the columns of the probe's own.
@@ -411,12 +402,10 @@ mod tests {
         let all = read_all_columns(&path).unwrap();
         assert_eq!((all.meta, &all.more), (meta(), &columns));
         assert_eq!((all.seq, all.t_ns.len()), ((0..rows as u64).collect(), rows as usize));
-        let column = |name: &str, of: fn(i64) -> i64| OwnColumn {
-            name: name.to_owned(),
-            values: (0..rows).map(of).collect(),
-        };
-        assert_eq!(columns[0], column("start_ns", |seq| seq * 2));
-        assert_eq!(columns[1], column("cpu_ns", |seq| -seq));
+        for ((column, name), factor) in columns.iter().zip(names).zip([2, -1]) {
+            assert_eq!((&column.name, column.values.len() as i64), (&name, rows));
+            assert!((0..rows).zip(&column.values).all(|(seq, value)| seq * factor == *value));
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::run::{ProbeRecord, Run};
-use model::sample::flag;
-use model::samples_file::{OwnColumn, SampleColumns, read_all_columns};
+use model::sample::{OwnColumn, flag};
+use model::samples_file::{SampleColumns, read_all_columns};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

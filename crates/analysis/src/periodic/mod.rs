@@ -13,7 +13,7 @@ pub use over_time::OverTime;
 
 use attribution::Error;
 use model::run::ProbeRecord;
-use model::samples_file::OwnColumn;
+use model::sample::OwnColumn;
 use model::{Cpus, Sample};
 use serde::{Deserialize, Serialize};
 use stats::peaks::{Peaks, peaks};

@@ -12,7 +12,7 @@ pub use method::Method;
 pub use stamps::{Trip, too_vague};
 
 use super::batch::{self, Batch, BatchDrain, Finished};
-use super::kind::{Drain, Loop, Place, Probe};
+use super::kind::{Drain, Loop, Place, Probe, Window};
 use super::offset::{self, Offset, Table};
 use super::ring::Ring;
 use exchange::{Heard, Line, Pace, Said};
@@ -65,7 +65,7 @@ impl Probe for IpiSpec {
         let spec = self.clone();
         let wake_ups = WakeUpsRecord { interval_ns: spec.interval_ns as u64, busy: spec.busy };
         let detail = ProbeDetail::Ipi(IpiDetail { wake_ups: Some(wake_ups), ..IpiDetail::default() });
-        Ok(Box::new(Batch::new(detail, move |ring: &mut Ring, start_ns| run(ring, &spec, &place, start_ns))))
+        Ok(Batch::boxed(detail, move |window: Window<'_>| run(&spec, &place, window)))
     }
 
     fn drain(&self, _policy: &Policy, _start_ns: i64) -> Box<dyn Drain> {
@@ -74,8 +74,9 @@ impl Probe for IpiSpec {
 }
 
 /// Measures every pair, and stores its samples.
-fn run(ring: &mut Ring, spec: &IpiSpec, order: &Place, start_ns: i64) -> io::Result<Finished> {
-    let until_ns = start_ns + order.duration_ns;
+fn run(spec: &IpiSpec, order: &Place, window: Window<'_>) -> io::Result<Finished> {
+    let Window { ring, start_ns, duration_ns, .. } = window;
+    let until_ns = start_ns + duration_ns;
     let mut finished = Finished::default();
     batch::wait_until(ring, start_ns + spec.offset_ns);
     method::block_signal()?;

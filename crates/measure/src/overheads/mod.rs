@@ -10,7 +10,7 @@ mod interrupt;
 mod switch;
 
 use super::batch::{self, Batch, BatchDrain, Finished};
-use super::kind::{Drain, Loop, Place, Probe};
+use super::kind::{Drain, Loop, Place, Probe, Window};
 use super::offset::stamp;
 use super::ring::Ring;
 use model::probe::ProbeKind;
@@ -90,7 +90,7 @@ impl Probe for OverheadsSpec {
 
     fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
         let (spec, detail) = (self.clone(), ProbeKind::Overheads.detail());
-        Ok(Box::new(Batch::new(detail, move |ring: &mut Ring, start_ns| run(ring, &spec, &place, start_ns))))
+        Ok(Batch::boxed(detail, move |window: Window<'_>| run(&spec, &place, window)))
     }
 
     fn drain(&self, _policy: &Policy, _start_ns: i64) -> Box<dyn Drain> {
@@ -116,7 +116,8 @@ struct Bench<'a> {
 type Named = (&'static str, fn(&mut Bench<'_>) -> io::Result<()>);
 
 /// Measures every term, and stores its samples.
-fn run(ring: &mut Ring, spec: &OverheadsSpec, order: &Place, start_ns: i64) -> io::Result<Finished> {
+fn run(spec: &OverheadsSpec, order: &Place, window: Window<'_>) -> io::Result<Finished> {
+    let Window { ring, start_ns, .. } = window;
     batch::wait_until(ring, start_ns);
     let counter = Counter::choose();
     let begin = counter::pair(counter);

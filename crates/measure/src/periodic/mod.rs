@@ -15,7 +15,7 @@ mod drain;
 use super::job::feed::{Compared, Source};
 use super::job::files::Pair;
 use super::job::{Job, Verified, Work};
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, ProbeReport, SHORT_NS};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, ProbeReport, Window};
 use super::releases::{Count, Release, Releases};
 use super::ring::Ring;
 use drain::{PeriodicDrain, Placed};
@@ -128,7 +128,7 @@ impl Probe for PeriodicSpec {
     }
 
     /// Starts the processes at the pipes, opens the counters, allocates.
-    fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>> {
+    fn prepare(&self, _place: Place) -> io::Result<Box<dyn Loop>> {
         let source = match self.input {
             ReadFrom::Memory => Source::memory(&self.files)?,
             ReadFrom::File => Source::files(&self.files)?,
@@ -136,7 +136,6 @@ impl Probe for PeriodicSpec {
         };
         Ok(Box::new(Kit {
             spec: self.clone(),
-            duration_ns: place.duration_ns,
             job: Job::new(self.work),
             source,
             meters: Meters::open(&self.counters)?,
@@ -155,7 +154,6 @@ impl Probe for PeriodicSpec {
 /// The measuring side: everything a job needs, set up before the window.
 struct Kit {
     spec: PeriodicSpec,
-    duration_ns: i64,
     job: Job,
     source: Source,
     meters: Meters,
@@ -168,9 +166,10 @@ struct Kit {
 
 impl Loop for Kit {
     /// Measures the real time of busy work, too. Inputs and outputs continue in their order.
-    fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
-        let period_ns = std::mem::replace(&mut self.spec.period_ns, SHORT_NS / 4);
-        serve(ring, self, false, clock::now_ns(), SHORT_NS);
+    fn rehearse(&mut self, short: Window<'_>) {
+        let Window { ring, start_ns, duration_ns, releases } = short;
+        let period_ns = std::mem::replace(&mut self.spec.period_ns, duration_ns / 4);
+        serve(ring, self, false, start_ns, duration_ns);
         self.spec.period_ns = period_ns;
         if let Some(releases) = releases {
             std::hint::black_box(releases.of_job(clock::now_ns()));
@@ -178,8 +177,8 @@ impl Loop for Kit {
         self.verified = self.job.verify();
     }
 
-    fn run(&mut self, ring: &mut Ring, start_ns: i64, releases: Option<&Releases>) -> io::Result<LoopResult> {
-        let duration_ns = self.duration_ns;
+    fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
+        let Window { ring, start_ns, duration_ns, releases } = window;
         // Without releases the policy was refused, and a yield would return at once.
         Ok(match releases.filter(|_| self.spec.wake == Wake::Scheduler) {
             Some(releases) if releases.unread().is_none() => {

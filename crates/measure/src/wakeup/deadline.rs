@@ -6,10 +6,10 @@
 
 use super::drain::WakeupDrain;
 use super::{SERVED, WARM_UP, WakeupSpec};
-use crate::kind::{Drain, Drained, LoopResult};
+use crate::kind::{Drain, Drained, LoopResult, Window};
 use crate::numbering::Numbering;
 use crate::releases::{Count, Releases};
-use crate::ring::{Packed, Record, Ring};
+use crate::ring::{Packed, Record};
 use sys::{clock, sched};
 
 /// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far it may be off, ns. The record that
@@ -22,13 +22,8 @@ const POSTPONED: u8 = 6;
 const ENVELOPE: u8 = 5;
 
 /// Serves the releases of a window until its end or until asked to stop.
-pub(super) fn run(
-    ring: &mut Ring,
-    spec: &WakeupSpec,
-    releases: &Releases,
-    start_ns: i64,
-    duration_ns: i64,
-) -> LoopResult {
+pub(super) fn run(spec: &WakeupSpec, releases: &Releases, window: Window<'_>) -> LoopResult {
+    let Window { ring, start_ns, duration_ns, .. } = window;
     let end = start_ns + duration_ns;
     clock::sleep_until(start_ns + spec.offset_ns);
     let mut count = Count::new(releases.period_ns(), spec.loops);
