@@ -1,4 +1,5 @@
-//! What both sides ask of a probe. A probe is one file that answers, and one row of [`super::spec::Task`].
+//! What both sides ask of a probe. A probe is one file that answers, and one row of
+//! [`super::spec::Task`].
 
 use super::releases::Releases;
 use super::ring::{Record, Ring};
@@ -46,13 +47,15 @@ pub(crate) trait Probe {
         Vec::new()
     }
 
-    /// The measuring side. Called before the policy is requested: a SCHED_DEADLINE thread cannot fork.
+    /// The measuring side. Called before the policy is requested: a SCHED_DEADLINE thread cannot
+    /// fork.
     fn prepare(&self, place: Place) -> io::Result<Box<dyn Loop>>;
 
     /// The draining side of a window that begins at `start_ns`, under the requested policy.
     fn drain(&self, policy: &Policy, start_ns: i64) -> Box<dyn Drain>;
 
-    /// Adds to its record what the draining side knows before the window: the probe has no memory to spare.
+    /// Adds to its record what the draining side knows before the window: the probe has no memory
+    /// to spare.
     fn complete(&self, _record: &mut ProbeRecord) {}
 }
 
@@ -86,8 +89,8 @@ pub(crate) struct Window<'a> {
 
 /// The measuring side of a probe.
 pub(crate) trait Loop {
-    /// Runs all that the window will run, once and in a short one, so that no page of code or data is touched there for the first time. The
-    /// policy is in force, and nobody drains the ring.
+    /// Runs all that the window will run, once and in a short one, so that no page of code or data
+    /// is touched there for the first time. The policy is in force, and nobody drains the ring.
     fn rehearse(&mut self, _short: Window<'_>) {}
 
     /// Measures until the end of the window or until asked to stop.

@@ -1,9 +1,10 @@
 //! Measuring: one file a probe, one skeleton for all.
 //!
-//! A probe is a process of its own, pinned to one CPU unless asked otherwise. Its loop stores 16-byte records into a shared ring (`ring`)
-//! and does nothing else; on a housekeeping CPU its drain turns them into samples. `kind` says what a probe is to both sides: its order,
-//! its loop, its drain; `spec` has one row a probe. `probe` is the skeleton on the measuring side (set up, pin, lock, prefault, wait,
-//! window, report), `handle` the one on the other side.
+//! A probe is a process of its own, pinned to one CPU unless asked otherwise. Its loop stores
+//! 16-byte records into a shared ring (`ring`) and does nothing else; on a housekeeping CPU its
+//! drain turns them into samples. `kind` says what a probe is to both sides: its order, its loop,
+//! its drain; `spec` has one row a probe. `probe` is the skeleton on the measuring side (set up,
+//! pin, lock, prefault, wait, window, report), `handle` the one on the other side.
 
 #[cfg(test)]
 mod allocations;

@@ -1,4 +1,5 @@
-//! Numbers for the samples of probes whose records carry the number of the release that they served.
+//! Numbers for the samples of probes whose records carry the number of the release that they
+//! served.
 
 use model::Sample;
 use model::sample::flag;
@@ -11,8 +12,8 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// The sample of a release, before which so many served ones were lost to a full ring; of those between the last sample and this one,
-    /// the others were missed.
+    /// The sample of a release, before which so many served ones were lost to a full ring; of those
+    /// between the last sample and this one, the others were missed.
     pub(crate) fn sample(
         &mut self,
         release: u64,

@@ -1,9 +1,11 @@
-//! The releases of SCHED_DEADLINE, which the kernel sets: a job ends by `sched_yield`, and the next begins a period later.
+//! The releases of SCHED_DEADLINE, which the kernel sets: a job ends by `sched_yield`, and the next
+//! begins a period later.
 //!
-//! They lie a period apart in the scheduler's clock, which no NTP touches (`kernel/sched/deadline.c`: each replenishment adds the period
-//! to the deadline, and the release is the deadline minus the relative deadline), so lateness is measured against the deadline that the
-//! kernel holds, read anew in every job and brought to CLOCK_MONOTONIC. A job that ends after its deadline has the kernel begin a new row
-//! of releases; those that passed between are missed.
+//! They lie a period apart in the scheduler's clock, which no NTP touches
+//! (`kernel/sched/deadline.c`: each replenishment adds the period to the deadline, and the release
+//! is the deadline minus the relative deadline), so lateness is measured against the deadline that
+//! the kernel holds, read anew in every job and brought to CLOCK_MONOTONIC. A job that ends after
+//! its deadline has the kernel begin a new row of releases; those that passed between are missed.
 
 use model::sample::Reservation;
 use sys::schedclock::DeadlineReader;

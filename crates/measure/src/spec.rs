@@ -1,4 +1,5 @@
-//! The order of a probe: the message from stillcore to a measuring process. What that answers is [`ProbeReport`].
+//! The order of a probe: the message from stillcore to a measuring process. What that answers is
+//! [`ProbeReport`].
 
 pub use crate::ipi::{IpiSpec, Method};
 pub use crate::kind::{LoopResult, ProbeReport};

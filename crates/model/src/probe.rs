@@ -1,4 +1,5 @@
-//! The probes: one row of a table each, and what the record of each says besides what those of all say.
+//! The probes: one row of a table each, and what the record of each says besides what those of all
+//! say.
 
 use crate::clocks::ClocksRecord;
 use crate::usage::Stretch;
@@ -148,7 +149,8 @@ pub struct NoiseDetail {
     pub iterations: u64,
     /// How long it was running, its own pauses excluded, ns.
     pub spin_ns: u64,
-    /// Largest distance between counter and CLOCK_MONOTONIC after fitting, ns; none of a window that was cut off.
+    /// Largest distance between counter and CLOCK_MONOTONIC after fitting, ns; none of a window
+    /// that was cut off.
     pub clock_error_ns: Option<u64>,
     /// What the loop was, and what could take its CPU; runs of the first versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,7 +187,8 @@ pub struct TasksetDetail {
     /// Their releases.
     #[serde(flatten)]
     pub releases: Releases,
-    /// Which task it was; none where a window was cut off and its tail is lost, and in runs of the first versions.
+    /// Which task it was; none where a window was cut off and its tail is lost, and in runs of the
+    /// first versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskRecord>,
 }

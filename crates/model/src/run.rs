@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 
 /// Schema of `run.json`.
 pub const SCHEMA: &str = "stillcore.run/2";
-/// The schema before. Each of its probe records has the keys of all probes, 0 or null where they say nothing, and arrays where there are
-/// objects now; it is read like the newer one.
+/// The schema before. Each of its probe records has the keys of all probes, 0 or null where they
+/// say nothing, and arrays where there are objects now; it is read like the newer one.
 const EARLIER_SCHEMA: &str = "stillcore.run/1";
 
 /// Name of the phase whose only purpose is its trace: what its probes measure includes the

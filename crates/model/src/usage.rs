@@ -1,5 +1,5 @@
-//! What the kernel counts for a thread, and stretches of time. Runs of schema 1 hold each of these as an array in the order of its
-//! fields, which serde reads as well.
+//! What the kernel counts for a thread, and stretches of time. Runs of schema 1 hold each of these
+//! as an array in the order of its fields, which serde reads as well.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};

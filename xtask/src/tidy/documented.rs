@@ -50,7 +50,8 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// `(line, name)` of each public field of a struct that is serialised. What is flattened has no key of its own.
+/// `(line, name)` of each public field of a struct that is serialised. What is flattened has no key
+/// of its own.
 fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut derived = false;
     let (mut serialised, mut flattened) = (false, false);

@@ -4,11 +4,12 @@
 //! clock. What is stored is copied out of the measured section only after the last stamp. Response time counts from the intended release,
 //! and a release that passes while a job is still running is missed, counted and charged as in the wake-up probe.
 //!
-//! Releases are set in CLOCK_MONOTONIC by a timer, or under SCHED_DEADLINE by the scheduler: `sched_yield(2)` ends the job, and the next
-//! begins when the scheduler's own clock says so (sched(7)). That clock runs at a rate of its own: how it drifts against CLOCK_MONOTONIC is
-//! a result (Figs. 10 to 12), and the release is taken from the deadline that the kernel holds, as in [`super::releases`]. It is
-//! read behind the last stamp, since reading it may cost as much as the job. Where it cannot be read, the grid of releases follows the
-//! wake-ups.
+//! Releases are set in CLOCK_MONOTONIC by a timer, or under SCHED_DEADLINE by the scheduler:
+//! `sched_yield(2)` ends the job, and the next begins when the scheduler's own clock says so
+//! (sched(7)). That clock runs at a rate of its own: how it drifts against CLOCK_MONOTONIC is a
+//! result (Figs. 10 to 12), and the release is taken from the deadline that the kernel holds, as in
+//! [`super::releases`]. It is read behind the last stamp, since reading it may cost as much as the
+//! job. Where it cannot be read, the grid of releases follows the wake-ups.
 
 mod drain;
 

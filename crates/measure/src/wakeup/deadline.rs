@@ -1,5 +1,5 @@
-//! The wake-up probe under SCHED_DEADLINE, whose releases are the kernel's, not the task's ([`crate::releases`]): its loop, and its
-//! records as samples.
+//! The wake-up probe under SCHED_DEADLINE, whose releases are the kernel's, not the task's
+//! ([`crate::releases`]): its loop, and its records as samples.
 //!
 //! Where the deadline cannot be read, releases are taken to lie a period apart in CLOCK_MONOTONIC, through the earliest wake-ups of the
 //! warm-up: lateness is then against their lower envelope.

@@ -70,8 +70,8 @@ mod tests {
             .collect()
     }
 
-    /// Of two values that mean the same, what only the earlier one says: objects stand for arrays, and keys may be missing that said
-    /// nothing.
+    /// Of two values that mean the same, what only the earlier one says: objects stand for arrays,
+    /// and keys may be missing that said nothing.
     fn differs(earlier: &Value, now: &Value) -> bool {
         match (earlier, now) {
             (Value::Object(earlier), Value::Object(now)) => earlier.iter().any(|(key, value)| {
