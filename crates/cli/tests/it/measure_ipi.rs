@@ -90,7 +90,7 @@ fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     let answer = answer(measure(&place, "overheads", &order).arg(cpu.to_string()), 0);
     assert_eq!(answer["schema"], "stillcore.measure-overheads/2");
     let record = &answer["threads"][0];
-    assert_eq!(record["samples"], record["released"], "{record}");
+    assert!(record["samples"].as_u64() > Some(0) && record["ring_lost"] == 0, "{record}");
     let terms = answer["terms"].as_array().unwrap();
     for (name, bytes, n) in
         [("sched", 0, 60), ("switch", 0, 60), ("crpd", 4096, 25), ("crpd", 16384, 25), ("cpmd", 16384, 25)]

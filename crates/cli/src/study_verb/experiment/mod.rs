@@ -79,6 +79,9 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) 
         .into());
     }
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
+    if on.lab {
+        lab_verb::programs(guests::arch(&experiment)?, args.binary.clone())?;
+    }
     let part = Part { cells: plan.cells.len(), ..part };
     let others = foreign(&store, &plan)?;
     if experiment.conclusion.is_some() {
@@ -268,9 +271,6 @@ fn in_guests(
     }
     let arch = guests::arch(experiment)?;
     let stop = stop_on(signals)?;
-    let programs = lab_verb::programs(arch, args.binary.clone())?;
-    lab::initramfs::check_program(&programs.init, arch, true)?;
-    programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
     let kernels = lab_verb::fetch(kernels, arch, &stop)?;
     if experiment.conclusion.is_some() {
         exposure::kernels::keep(out, arch, &kernels, &stop)?;
