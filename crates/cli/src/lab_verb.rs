@@ -113,16 +113,21 @@ pub(crate) struct Programs {
     pub(crate) binary: Option<PathBuf>,
 }
 
-/// This program as the guest's first, unless the guest is of another architecture; refuses what a
-/// guest cannot run.
+/// This program as the guest's first, unless the guest is of another architecture.
 pub(crate) fn programs(arch: Arch, binary: Option<PathBuf>) -> anyhow::Result<Programs> {
     let own = own()?;
     // A guest of another architecture needs another build of us; --binary is then both.
     let init = if Arch::host() == Some(arch) { own } else { binary.clone().unwrap_or(own) };
     let binary = binary.filter(|binary| *binary != init);
-    lab::initramfs::check_program(&init, arch, true)?;
-    binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
     Ok(Programs { init, binary })
+}
+
+/// The same for guests without packages; refuses what they cannot run.
+pub(crate) fn programs_alone(arch: Arch, binary: Option<PathBuf>) -> anyhow::Result<Programs> {
+    let programs = programs(arch, binary)?;
+    lab::initramfs::check_program(&programs.init, arch, true)?;
+    programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
+    Ok(programs)
 }
 
 fn own() -> anyhow::Result<PathBuf> {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) 
     }
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
     if on.lab {
-        lab_verb::programs(guests::arch(&experiment)?, args.binary.clone())?;
+        lab_verb::programs_alone(guests::arch(&experiment)?, args.binary.clone())?;
     }
     let part = Part { cells: plan.cells.len(), ..part };
     let others = foreign(&store, &plan)?;
