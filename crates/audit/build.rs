@@ -1,4 +1,5 @@
-//! Lists the catalogue's mechanism files for `audit::catalogue`, so that a new mechanism is one new file and no edit.
+//! Lists the catalogue's mechanism files for `audit::catalogue`, so that a new mechanism is one new
+//! file and no edit.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

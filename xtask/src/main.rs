@@ -1,5 +1,6 @@
-//! The chores of the workspace as one program, so that developers, `make` and CI run exactly the same steps.
-//! `cargo xtask tidy` checks the conventions of the house; `cargo xtask test` is the driver behind `make test`.
+//! The chores of the workspace as one program, so that developers, `make` and CI run exactly the
+//! same steps. `cargo xtask tidy` checks the conventions of the house; `cargo xtask test` is the
+//! driver behind `make test`.
 #![forbid(unsafe_code)]
 
 mod docs;
@@ -32,7 +33,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check crate arrows, file headers and lengths, the catalogue, the changelog and the links of the docs.
+    /// Check crate arrows, file headers and lengths, the catalogue, the changelog and the links of
+    /// the docs.
     Tidy,
     /// Run every test step and print how long each took.
     Test(test::Options),

@@ -50,7 +50,8 @@ pub(crate) struct DistOptions {
     warn_older_results: bool,
 }
 
-/// Builds both binaries into `dist/`, writes `SHA256SUMS`, and demands that every result of the program is of this one.
+/// Builds both binaries into `dist/`, writes `SHA256SUMS`, and demands that every result of the
+/// program is of this one.
 pub(crate) fn dist(root: &Path, options: &DistOptions) -> Result<bool> {
     let folder = root.join("dist");
     fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
@@ -116,7 +117,8 @@ fn collect(root: &Path, target: &str, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Fails, naming them, where stored results are of another program than the one in `dist/` for this machine.
+/// Fails, naming them, where stored results are of another program than the one in `dist/` for this
+/// machine.
 fn results_are_of_it(root: &Path, only_warn: bool) -> Result<()> {
     let sum = shipped::sha256(&root.join("dist").join(shipped_name(&shipped::target())))?;
     let older = results::of_another_program(&Jobs::read(root)?, &results::read(root)?, &sum);

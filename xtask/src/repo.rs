@@ -1,5 +1,6 @@
-//! Where the workspace is and what is in it: every file git knows or would add, and what `cargo metadata` says of
-//! the packages. The rules of `tidy` are pure functions over this, so that they are tested on small fake trees.
+//! Where the workspace is and what is in it: every file git knows or would add, and what
+//! `cargo metadata` says of the packages. The rules of `tidy` are pure functions over this, so that
+//! they are tested on small fake trees.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,8 +76,8 @@ pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == extension)
 }
 
-/// Tracked files and those that would be added: what a commit of this tree would hold. A source archive without
-/// `.git` is walked instead.
+/// Tracked files and those that would be added: what a commit of this tree would hold. A source
+/// archive without `.git` is walked instead.
 fn list(root: &Path) -> Result<Vec<String>> {
     if !root.join(".git").exists() {
         let mut found = Vec::new();

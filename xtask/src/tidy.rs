@@ -1,5 +1,5 @@
-//! The conventions of the house as checks: one rule a file, each a pure function from the repository to violations.
-//! A violation is one line: where, what is there, what was expected.
+//! The conventions of the house as checks: one rule a file, each a pure function from the
+//! repository to violations. A violation is one line: where, what is there, what was expected.
 
 mod arrows;
 mod changelog;

@@ -1,9 +1,10 @@
-//! Decodes, classifies and attributes a whole trace on one thread, every CPU measured, and counts: a row of `cargo xtask bench trace`.
+//! Decodes, classifies and attributes a whole trace on one thread, every CPU measured, and counts:
+//! a row of `cargo xtask bench trace`.
 //! `cargo run --release -p stillcore-analysis --example attribute -- FILE`.
 //!
-//! Every span goes into the table of sources, as in the analysis of a run. Prints one JSON object: events, spans, spans by how
-//! their source is known, seconds, events a second, and the highest resident size of the process in KiB (`VmHWM` of
-//! /proc/self/status; null where there is none).
+//! Every span goes into the table of sources, as in the analysis of a run. Prints one JSON object:
+//! events, spans, spans by how their source is known, seconds, events a second, and the highest
+//! resident size of the process in KiB (`VmHWM` of /proc/self/status; null where there is none).
 
 use attribution::Error;
 use attribution::attribute::table::Table;

@@ -1,5 +1,6 @@
-//! How often intervals hold the truth, how often alarms are false, and how often estimates are refused, on dependent data whose truth is
-//! known: `cargo run --release --example calibration -- [--trials N] [--rows FILE]`.
+//! How often intervals hold the truth, how often alarms are false, and how often estimates are
+//! refused, on dependent data whose truth is known:
+//! `cargo run --release --example calibration -- [--trials N] [--rows FILE]`.
 //!
 //! Latencies are autoregressive of first order, so that their quantiles are known exactly. The
 //! budget of a row is a bound: the binomial law of the stated rate exceeds it by chance once in a

@@ -1,4 +1,5 @@
-//! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
+//! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections
+//! together.
 
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution_at;
@@ -211,8 +212,8 @@ fn roaming(one: &Measured<'_>) -> Option<String> {
     ))
 }
 
-/// Results in the order of the items. The threads end with the call, since a process that forks must
-/// have one; where none can be started, this one does the work.
+/// Results in the order of the items. The threads end with the call, since a process that forks
+/// must have one; where none can be started, this one does the work.
 fn in_parallel<T: Sync, R: Send>(items: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
     rayon::ThreadPoolBuilder::new()

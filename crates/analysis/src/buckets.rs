@@ -1,5 +1,6 @@
-//! Gaps of a busy loop in buckets of one width, as oslat prints them (rt-tests, `oslat.c`): a bucket holds what lies between a whole number
-//! of widths and the next; what is longer than all of them is counted apart, not in the last.
+//! Gaps of a busy loop in buckets of one width, as oslat prints them (rt-tests, `oslat.c`): a
+//! bucket holds what lies between a whole number of widths and the next; what is longer than all of
+//! them is counted apart, not in the last.
 
 use model::Sample;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
 //! Rates from clock readings: each clock against CLOCK_MONOTONIC, and the predicted rate of the
 //! scheduler's clock.
 //!
-//! The rates are those of [`crate::drift`], which also has the kernel's arithmetic. A prediction needs the CPU's counter as clock
-//! source, since only then both clocks are made of it (`docs/measure-clocks.md`).
+//! The rates are those of [`crate::drift`], which also has the kernel's arithmetic. A prediction
+//! needs the CPU's counter as clock source, since only then both clocks are made of it
+//! (`docs/measure-clocks.md`).
 
 use crate::drift::{self, Drift, Frequency};
 use crate::ipi::Columns;
@@ -39,7 +40,8 @@ pub struct Rate {
     pub clock: String,
     /// Its rate; none with fewer than three pairs.
     pub drift: Option<Drift>,
-    /// How far it has gained on CLOCK_MONOTONIC since the first reading, ns, for charts: `[t_ns, least, most]`.
+    /// How far it has gained on CLOCK_MONOTONIC since the first reading, ns, for charts:
+    /// `[t_ns, least, most]`.
     pub gained_ns: Vec<Slot>,
 }
 
@@ -128,7 +130,8 @@ fn rate((name, pairs): &(String, Vec<Pair>)) -> Rate {
     Rate { clock: name.clone(), drift: drift::drift(pairs), gained_ns: slots(&gained) }
 }
 
-/// `raw`: RAW's rate. RAW runs by the fraction of time keeping itself, CLOCK_MONOTONIC by what NTP makes of it.
+/// `raw`: RAW's rate. RAW runs by the fraction of time keeping itself, CLOCK_MONOTONIC by what NTP
+/// makes of it.
 fn counter(name: &str, pairs: &[Pair], facts: &ClocksRecord, raw: Option<&Drift>) -> Option<CounterRate> {
     let (hz, hz_error) = drift::frequency_hz(pairs)?;
     let raw_hz = hz / (1.0 + raw.map_or(0.0, |drift| drift.ppb) / 1e9);
@@ -223,7 +226,8 @@ mod tests {
         }
     }
 
-    /// Readings every 10 ms of RAW at the rate of MONOTONIC, a counter of 2 GHz, and a scheduler's clock 50 ppb fast.
+    /// Readings every 10 ms of RAW at the rate of MONOTONIC, a counter of 2 GHz, and a scheduler's
+    /// clock 50 ppb fast.
     fn read(facts: ClocksRecord) -> Result<Clocks, Error> {
         let steps = || (0..500i64).map(|k| k * 10_000_000);
         let rows: Vec<[i64; 3]> = steps()

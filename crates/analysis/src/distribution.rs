@@ -1,9 +1,10 @@
 //! Statistics of the samples of one window on one CPU: quantiles, exceedances, histogram, timeline,
 //! time stolen.
 //!
-//! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The American Statistician 50
-//! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
-//! ([`stats::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
+//! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The
+//! American Statistician 50 (1996), definition 1): always a value that was observed. A quantile is
+//! given only where ten effective samples lie above it ([`stats::series`]); a tail of fewer says
+//! more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
 use crate::missed;
 use attribution::count_ns::CountNs;
@@ -57,7 +58,8 @@ pub struct Distribution {
     pub corrected_quantiles: Vec<Quantile>,
     /// Observed maximum with missed releases charged (wake-up).
     pub corrected_max_ns: Option<i64>,
-    /// How the releases, missed ones charged, or gaps depend on each other; none for fewer than twenty.
+    /// How the releases, missed ones charged, or gaps depend on each other; none for fewer than
+    /// twenty.
     #[serde(default)]
     pub dependence: Option<Dependence>,
     /// Shares of the releases, missed ones charged, or of the gaps, at or above thresholds.
@@ -66,7 +68,8 @@ pub struct Distribution {
     pub stolen: Option<Stolen>,
     /// Logarithmic histogram for charts.
     pub histogram: Vec<Bucket>,
-    /// Samples by whole microsecond: `[µs, count]`, bins without a sample left out; what is beyond the last is in none.
+    /// Samples by whole microsecond: `[µs, count]`, bins without a sample left out; what is beyond
+    /// the last is in none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_us: Vec<[i64; 2]>,
     /// Maxima over time for charts: at most 400 entries of equal length.
@@ -108,7 +111,8 @@ pub struct Stolen {
     pub share: f64,
     /// Shortest gap that was stored, ns.
     pub threshold_ns: u64,
-    /// Gaps, and the time in them, that no recorded event overlaps. `None` where the CPU has no whole trace.
+    /// Gaps, and the time in them, that no recorded event overlaps. `None` where the CPU has no
+    /// whole trace.
     pub unexplained: Option<CountNs>,
 }
 
@@ -209,8 +213,8 @@ fn stolen(record: &ProbeRecord, threshold_ns: u64, sorted: &[i64]) -> Stolen {
     Stolen { total_ns, share, threshold_ns, unexplained: None }
 }
 
-/// Buckets without a hole from the first that holds a sample to the last. Everything below 1 ns, early samples above all,
-/// is in one bucket that starts at the minimum.
+/// Buckets without a hole from the first that holds a sample to the last. Everything below 1 ns,
+/// early samples above all, is in one bucket that starts at the minimum.
 fn histogram(sorted: &[i64]) -> Vec<Bucket> {
     let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let mut edges = edges();
@@ -230,7 +234,8 @@ fn histogram(sorted: &[i64]) -> Vec<Bucket> {
     buckets
 }
 
-/// 1 ns to 10^18 ns (32 years) in even steps of the logarithm, rounded to whole ns, equal ones once.
+/// 1 ns to 10^18 ns (32 years) in even steps of the logarithm, rounded to whole ns, equal ones
+/// once.
 fn edges() -> Vec<i64> {
     let mut edges: Vec<i64> = (0..=18 * BUCKETS_A_DECADE)
         .map(|step| 10f64.powf(f64::from(step) / f64::from(BUCKETS_A_DECADE)).round() as i64)

@@ -1,10 +1,12 @@
-//! How fast clocks run against CLOCK_MONOTONIC: least squares over bracketed pairs, and what the kernel's own arithmetic predicts.
+//! How fast clocks run against CLOCK_MONOTONIC: least squares over bracketed pairs, and what the
+//! kernel's own arithmetic predicts.
 //!
-//! Two clocks read from the same counter still drift apart, because each turns ticks into ns by a rounded fraction mult / 2^shift of its
-//! own: time keeping by one that must not overflow within 600 s, the scheduler's clock by one for 3,600 s (generic) or by the most exact
-//! that fits (x86). Source: `clocks_calc_mult_shift()` and `__clocksource_update_freq_scale()` in `kernel/time/clocksource.c`,
-//! `sched_clock_register()` in `kernel/time/sched_clock.c`, `set_cyc2ns_scale()` in `arch/x86/kernel/tsc.c`. NTP corrects the first
-//! only.
+//! Two clocks read from the same counter still drift apart, because each turns ticks into ns by a
+//! rounded fraction mult / 2^shift of its own: time keeping by one that must not overflow within
+//! 600 s, the scheduler's clock by one for 3,600 s (generic) or by the most exact that fits (x86).
+//! Source: `clocks_calc_mult_shift()` and `__clocksource_update_freq_scale()` in
+//! `kernel/time/clocksource.c`, `sched_clock_register()` in `kernel/time/sched_clock.c`,
+//! `set_cyc2ns_scale()` in `arch/x86/kernel/tsc.c`. NTP corrects the first only.
 
 use model::clocks::Pair;
 use serde::{Deserialize, Serialize};
@@ -158,8 +160,8 @@ impl Fraction {
     }
 }
 
-/// The kernel's `clocks_calc_mult_shift()`: the most exact fraction that turns `from` ticks into `to` units without overflowing 64 bits
-/// within `max_s` seconds.
+/// The kernel's `clocks_calc_mult_shift()`: the most exact fraction that turns `from` ticks into
+/// `to` units without overflowing 64 bits within `max_s` seconds.
 pub fn mult_shift(from: u64, to: u64, max_s: u64) -> Fraction {
     let range_bits = 64 - ((max_s * from) >> 32).leading_zeros();
     let limit_bits = 32u32.saturating_sub(range_bits);
@@ -168,7 +170,8 @@ pub fn mult_shift(from: u64, to: u64, max_s: u64) -> Fraction {
     Fraction { mult: mult(shift) as u64, shift }
 }
 
-/// The fraction of time keeping (CLOCK_MONOTONIC while NTP corrects nothing, CLOCK_MONOTONIC_RAW always).
+/// The fraction of time keeping (CLOCK_MONOTONIC while NTP corrects nothing, CLOCK_MONOTONIC_RAW
+/// always).
 pub fn timekeeping(frequency: Frequency) -> Fraction {
     const LONGEST_S: u64 = 600;
     let fraction = match frequency {
@@ -196,8 +199,9 @@ pub fn scheduler(frequency: Frequency) -> Fraction {
     }
 }
 
-/// How much faster the scheduler's clock runs than CLOCK_MONOTONIC while NTP corrects nothing, ppb: what SCHED_DEADLINE tasks are
-/// released too early by. `scheduler`: ns a tick of the scheduler's clock.
+/// How much faster the scheduler's clock runs than CLOCK_MONOTONIC while NTP corrects nothing, ppb:
+/// what SCHED_DEADLINE tasks are released too early by. `scheduler`: ns a tick of the scheduler's
+/// clock.
 pub fn predicted_ppb(scheduler_ns_per_tick: f64, frequency: Frequency) -> f64 {
     (scheduler_ns_per_tick / timekeeping(frequency).ns_per_tick() - 1.0) * SECOND_NS
 }
@@ -263,7 +267,8 @@ mod tests {
     }
 
     proptest! {
-        /// A known rate, reading errors within the brackets, some brackets interrupted: the rate comes back within what its error says.
+        /// A known rate, reading errors within the brackets, some brackets interrupted: the rate
+        /// comes back within what its error says.
         #[test]
         fn a_rate_comes_back(ppb in -500_000i64..500_000, noise in proptest::collection::vec((-50i64..50, 0u32..20), 200)) {
             let pairs: Vec<Pair> = noise.iter().enumerate().map(|(k, (off, broken))| {

@@ -23,7 +23,8 @@ pub struct WindowEvents {
     /// Number of its thread in the window.
     #[serde(default)]
     pub thread: u32,
-    /// Time over which events were counted, ns: the probe's own span, for noise only the stretches in which the loop ran.
+    /// Time over which events were counted, ns: the probe's own span, for noise only the stretches
+    /// in which the loop ran.
     pub duration_ns: u64,
     /// Start of the first slot of [`ClassCount::over_time`], CLOCK_MONOTONIC ns.
     #[serde(default)]
@@ -44,23 +45,25 @@ pub struct WindowEvents {
 pub struct ClassCount {
     /// The class.
     pub class: EventClass,
-    /// Whether this kernel has an event of this class, so that zero means zero. False for a zero count where the CPU's trace is
-    /// not whole; a count above zero is a lower bound there.
+    /// Whether this kernel has an event of this class, so that zero means zero. False for a zero
+    /// count where the CPU's trace is not whole; a count above zero is a lower bound there.
     pub observable: bool,
     /// Events.
     pub count: u64,
-    /// Time they took, nested events excluded, ns. A lower bound: entry and exit code lies outside the tracepoints.
+    /// Time they took, nested events excluded, ns. A lower bound: entry and exit code lies outside
+    /// the tracepoints.
     pub net_ns: u64,
     /// Longest, ns.
     pub max_ns: u64,
     /// Events per second.
     pub per_s: f64,
-    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count). Bounds nothing where the class
-    /// is not observable or the CPU's trace is not whole.
+    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count).
+    /// Bounds nothing where the class is not observable or the CPU's trace is not whole.
     pub upper_per_s: f64,
     /// What ran, most frequent first, at most ten.
     pub labels: Vec<LabelCount>,
-    /// Events in each slot of the window, at most 200; empty where none came. What came behind the last whole slot is in none.
+    /// Events in each slot of the window, at most 200; empty where none came. What came behind the
+    /// last whole slot is in none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<u32>,
 }
@@ -85,7 +88,8 @@ pub struct CrossCheck {
     pub kernel: u64,
     /// Events in the trace.
     pub traced: u64,
-    /// Whether the two agree: the trace never has more, and at most a few less (the edges of the window).
+    /// Whether the two agree: the trace never has more, and at most a few less (the edges of the
+    /// window).
     pub agrees: bool,
 }
 
@@ -113,8 +117,8 @@ pub struct Context<'a> {
     pub observable: &'a BTreeSet<EventClass>,
 }
 
-/// The section of one window on one CPU. `trace_whole`: nothing of this CPU's trace is missing, so that counts can be compared
-/// and zero means zero.
+/// The section of one window on one CPU. `trace_whole`: nothing of this CPU's trace is missing, so
+/// that counts can be compared and zero means zero.
 pub fn window_events(
     context: &Context<'_>,
     record: &ProbeRecord,

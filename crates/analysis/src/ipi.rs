@@ -1,6 +1,7 @@
 //! Results of the IPI probe: a distribution for every sending CPU and method.
 //!
-//! A samples file holds one target CPU; its own columns say who sent and how (`docs/measure-ipi.md`).
+//! A samples file holds one target CPU; its own columns say who sent and how
+//! (`docs/measure-ipi.md`).
 
 use crate::distribution::{Distribution, distribution};
 use attribution::Error;
@@ -22,7 +23,8 @@ pub struct Way {
     pub to: u32,
     /// How.
     pub method: String,
-    /// Whether the values are halves of round trips, because the counters' offset is known too vaguely for the one way.
+    /// Whether the values are halves of round trips, because the counters' offset is known too
+    /// vaguely for the one way.
     pub half_round_trip: bool,
     /// Of the samples that count, those before which the target had gone to sleep.
     pub slept: u64,

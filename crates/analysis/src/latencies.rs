@@ -1,8 +1,10 @@
 //! Wake-up latencies of a run as bounds of probabilities: P(L > x) for every x, at 95 % confidence.
 //!
-//! Clopper and Pearson's upper bound of the share of releases later than x (`bounds`), 3/n beyond all that was observed, and of several windows
-//! the largest at each x. Swallowed releases are charged with the lateness they had (`missed`), and a sample that was lost may have been
-//! later than all others: it counts as such. The samples of one window are taken for independent draws; that they are is an assumption.
+//! Clopper and Pearson's upper bound of the share of releases later than x (`bounds`), 3/n beyond
+//! all that was observed, and of several windows the largest at each x. Swallowed releases are
+//! charged with the lateness they had (`missed`), and a sample that was lost may have been later
+//! than all others: it counts as such. The samples of one window are taken for independent draws;
+//! that they are is an assumption.
 
 use crate::Error;
 use crate::missed;
@@ -93,7 +95,8 @@ impl WindowLatencies {
     }
 }
 
-/// Bounds of P(L > x) that hold in every window: `(x, bound)`, each up to the next x, the first x 0, bounds never rising.
+/// Bounds of P(L > x) that hold in every window: `(x, bound)`, each up to the next x, the first x
+/// 0, bounds never rising.
 pub fn exceedance(windows: &[WindowLatencies]) -> Vec<(u64, f64)> {
     let stairs: Vec<Vec<(u64, f64)>> = windows.iter().map(WindowLatencies::stairs).collect();
     let mut steps: Vec<u64> = stairs.iter().flatten().map(|step| step.0).collect();

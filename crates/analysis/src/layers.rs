@@ -1,8 +1,8 @@
 //! One stretch of the trace while it streams by: what each of its measuring threads receives.
 //!
-//! Spans are seen from one thread on each CPU: what it causes itself is `self`, and everything else interferes with it. Where several
-//! threads measure on a CPU, the tasks of a task set for one, the stretch is seen once for each, in layers that know nothing of one
-//! another.
+//! Spans are seen from one thread on each CPU: what it causes itself is `self`, and everything else
+//! interferes with it. Where several threads measure on a CPU, the tasks of a task set for one, the
+//! stretch is seen once for each, in layers that know nothing of one another.
 
 use crate::measured::Measured;
 use crate::snapshots::Around;
@@ -116,7 +116,8 @@ impl Layers {
     }
 }
 
-/// Messages by release, of each release the last to be received: an executor is woken once for all of them.
+/// Messages by release, of each release the last to be received: an executor is woken once for all
+/// of them.
 fn of_releases(samples: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     let mut last = std::collections::BTreeMap::new();
     for (release_ns, latency_ns) in samples {

@@ -2,10 +2,11 @@
 //! ran on one CPU, and how long it took from a wake-up to the switch, and from a wake-up on another
 //! CPU to the interrupt here.
 //!
-//! These are the terms that Feather-Trace measures inside the kernel (B. Brandenburg and J. Anderson, "Feather-Trace: a light-weight event
-//! tracing toolkit", OSPERT 2007; Cerqueira and Brandenburg, OSPERT 2013), as far as mainline has tracepoints for them. Lengths hold
-//! what is nested in them and the recording of every event in between, which is counted. Entry and exit code lies outside of the
-//! tracepoints, so that without recording they would be lower bounds.
+//! These are the terms that Feather-Trace measures inside the kernel (B. Brandenburg and J.
+//! Anderson, "Feather-Trace: a light-weight event tracing toolkit", OSPERT 2007; Cerqueira and
+//! Brandenburg, OSPERT 2013), as far as mainline has tracepoints for them. Lengths hold what is
+//! nested in them and the recording of every event in between, which is counted. Entry and exit
+//! code lies outside of the tracepoints, so that without recording they would be lower bounds.
 
 use crate::taskset::{Spread, spread};
 use attribution::decode::Decoder;
@@ -64,11 +65,13 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Lengths {
     cpu: u32,
-    /// The measuring threads: real-time tasks, so that nothing but the kernel is between their wake-up and their switch.
+    /// The measuring threads: real-time tasks, so that nothing but the kernel is between their
+    /// wake-up and their switch.
     tids: Vec<i32>,
     numbers: Numbers,
     open: Vec<Open>,
-    /// Measuring threads that were woken here and have not run yet: since when, and the events recorded since.
+    /// Measuring threads that were woken here and have not run yet: since when, and the events
+    /// recorded since.
     woken: BTreeMap<i32, (i64, u64)>,
     /// A wake-up on another CPU that no interrupt has followed yet.
     waking_ns: Option<i64>,

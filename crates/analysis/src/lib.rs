@@ -1,8 +1,8 @@
 //! Pure functions from a run directory to conclusions. No machine, no root, no network.
 //!
-//! The way in is [`analyse`]. One idea a file: [`distribution`] (what the samples say), [`tally`] and
-//! [`events`] (counts by class), [`overlap`], [`losses`], [`compare`]. Who caused what is the crate
-//! `attribution`'s.
+//! The way in is [`analyse`]. One idea a file: [`distribution`] (what the samples say), [`tally`]
+//! and [`events`] (counts by class), [`overlap`], [`losses`], [`compare`]. Who caused what is the
+//! crate `attribution`'s.
 #![forbid(unsafe_code)]
 
 pub mod analyse;

@@ -32,10 +32,12 @@ pub struct TraceAccount {
     pub decoded: u64,
     /// Whether `decoded` and what was discarded are the kernel's `read`.
     pub balanced: bool,
-    /// Whether it is of a CPU that is not measured, of which only what it aims at measured ones is recorded.
+    /// Whether it is of a CPU that is not measured, of which only what it aims at measured ones is
+    /// recorded.
     #[serde(default)]
     pub sender: bool,
-    /// Whether its buffer is a ring that was read for snapshots only, so that what was overwritten or left in it is not lost.
+    /// Whether its buffer is a ring that was read for snapshots only, so that what was overwritten
+    /// or left in it is not lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ring: bool,
 }
@@ -148,8 +150,8 @@ fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {
     trace.cpus.iter().map(|kernel| account(kernel, false)).chain(senders).collect()
 }
 
-/// Events that the kernel wrote, or wanted to write, and that no one has read. A ring that is read for snapshots only is there to be
-/// overwritten, before their stretches and between them.
+/// Events that the kernel wrote, or wanted to write, and that no one has read. A ring that is read
+/// for snapshots only is there to be overwritten, before their stretches and between them.
 fn lost(account: &TraceAccount) -> u64 {
     let kernel = &account.kernel;
     let unread = if account.ring { 0 } else { kernel.overrun.saturating_add(kernel.left) };
@@ -220,7 +222,8 @@ fn whole(trace: &[TraceAccount], cpu: u32) -> bool {
     accounts.peek().is_some() && accounts.all(|account| account.balanced && lost(account) == 0)
 }
 
-/// Sentences about windows in which the trace and the kernel's counters disagree, for CPUs whose trace is whole.
+/// Sentences about windows in which the trace and the kernel's counters disagree, for CPUs whose
+/// trace is whole.
 pub fn disagreements(section: &LossSection, events: &[WindowEvents]) -> Vec<String> {
     let judged = events.iter().filter(|window| trace_whole(section, window.cpu));
     judged

@@ -17,13 +17,16 @@ pub struct Charged {
     pub release_ns: i64,
     /// How late it was when the probe resumed with the next one, ns.
     pub lateness_ns: i64,
-    /// Which row of releases it belongs to: those that one late sample swallowed. From 0, ascending.
+    /// Which row of releases it belongs to: those that one late sample swallowed. From 0,
+    /// ascending.
     pub row: u32,
 }
 
-/// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without releases.
+/// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without
+/// releases.
 pub(crate) fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
-    // The jobs of a task set wait for one another: a swallowed release is charged where the set is known.
+    // The jobs of a task set wait for one another: a swallowed release is charged where the set is
+    // known.
     match record.detail.releases().filter(|_| record.probe() != ProbeKind::Taskset) {
         Some(releases) => charged(samples, releases.period_ns, releases.served.missed),
         None => Vec::new(),
@@ -32,7 +35,8 @@ pub(crate) fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged>
 
 /// Every release that passed unserved, in the order of the samples.
 ///
-/// `recorded` is the probe's own total: what it counts beyond the samples passed behind the last one.
+/// `recorded` is the probe's own total: what it counts beyond the samples passed behind the last
+/// one.
 pub(crate) fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged> {
     let period = period_ns.min(i64::MAX as u64) as i64;
     let mut charged = Vec::new();
@@ -58,8 +62,8 @@ pub(crate) fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<
     charged
 }
 
-/// Whether a sample's value is no lateness that releases behind it could share: a step of the clock put them into the past, or the probe
-/// was on another CPU.
+/// Whether a sample's value is no lateness that releases behind it could share: a step of the clock
+/// put them into the past, or the probe was on another CPU.
 fn untimely(sample: &Sample) -> bool {
     sample.flags & (flag::CLOCK_STEP | flag::CPU_TAKEN) != 0
 }
@@ -90,15 +94,17 @@ impl Cause {
     }
 }
 
-/// The most releases of a window charged one by one; a probe that was stopped for longer has other troubles.
+/// The most releases of a window charged one by one; a probe that was stopped for longer has other
+/// troubles.
 const MOST: usize = 10_000_000;
 
 fn charge(charged: &mut Vec<Charged>, cause: Cause, missed: u64, period: i64) {
     let row = charged.last().map_or(0, |last| last.row.saturating_add(1));
     let missed = missed.min(MOST.saturating_sub(charged.len()) as u64) as i64;
     for k in 1..=missed {
-        // Release k had passed when the one behind the last missed had not: at least (missed - k) periods late. Where
-        // the sample that swallowed them was itself lost, one period more is the bound from the other side.
+        // Release k had passed when the one behind the last missed had not: at least (missed - k)
+        // periods late. Where the sample that swallowed them was itself lost, one period more is
+        // the bound from the other side.
         let least = (missed - k).saturating_mul(period);
         let since = k.saturating_mul(period);
         let lateness = match cause.value_ns {

@@ -1,9 +1,10 @@
 //! Results of the overheads probe: a distribution per term, and the terms in the form that
 //! schedulability analysis takes.
 //!
-//! The terms are those of overhead accounting (B. Brandenburg, "Scheduling and Locking in Multiprocessor Real-Time Operating Systems",
-//! UNC 2011, §3.4): release Δrel, scheduling Δsch, context switch Δcxs, tick Δtck, interprocessor interrupt Δipi, cache-related
-//! preemption delay Δcpd.
+//! The terms are those of overhead accounting (B. Brandenburg, "Scheduling and Locking in
+//! Multiprocessor Real-Time Operating Systems", UNC 2011, §3.4): release Δrel, scheduling Δsch,
+//! context switch Δcxs, tick Δtck, interprocessor interrupt Δipi, cache-related preemption delay
+//! Δcpd.
 
 use crate::distribution::{Distribution, distribution};
 use crate::ipi::Columns;
@@ -42,7 +43,8 @@ pub struct Overheads {
     pub tick_period_ns: Option<i64>,
     /// The terms that were measured; ticks once more as `tick` beside all `gap`s.
     pub terms: Vec<Overhead>,
-    /// The same kernel work by its own tracepoints, from a window of its own; empty without a trace.
+    /// The same kernel work by its own tracepoints, from a window of its own; empty without a
+    /// trace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traced: Vec<TracedTerm>,
 }
@@ -133,7 +135,8 @@ fn ticks_among(gaps: &[Sample]) -> Option<(i64, Vec<Sample>)> {
             }
             best
         };
-        // A window that begins with a gap is as good as any. Windows crowd around the tick, so that few gaps need be tried first.
+        // A window that begins with a gap is as good as any. Windows crowd around the tick, so that
+        // few gaps need be tried first.
         let fullest = fullest_start(&turned[..], phases.len(), play);
         let best = window(fullest);
         (best.len() * 100 >= periods * COVERED).then(|| {
@@ -144,7 +147,8 @@ fn ticks_among(gaps: &[Sample]) -> Option<(i64, Vec<Sample>)> {
     })
 }
 
-/// Where the window of this width with the most gaps begins, by two pointers over the sorted phases.
+/// Where the window of this width with the most gaps begins, by two pointers over the sorted
+/// phases.
 fn fullest_start(turned: &[(i64, &Sample)], starts: usize, play: i64) -> usize {
     let (mut end, mut best) = (0, (0, 0));
     for start in 0..starts {
@@ -182,7 +186,8 @@ impl Take {
     }
 }
 
-/// Overheads as schedulability analysis takes them, ns. `None`: not measured, or too few samples for the statistic; that is not 0.
+/// Overheads as schedulability analysis takes them, ns. `None`: not measured, or too few samples
+/// for the statistic; that is not 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounting {
     /// Timer interrupt that releases a job.

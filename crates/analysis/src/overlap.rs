@@ -1,14 +1,16 @@
-//! Which samples an event touches: the interval of each sample against the spans, as the spans come.
+//! Which samples an event touches: the interval of each sample against the spans, as the spans
+//! come.
 //!
-//! A wake-up's interval is from its intended release to when the task ran; a noise gap's is the gap. Touching is not causing:
-//! an event inside the interval of a late sample may have cost a thousandth of it.
+//! A wake-up's interval is from its intended release to when the task ran; a noise gap's is the
+//! gap. Touching is not causing: an event inside the interval of a late sample may have cost a
+//! thousandth of it.
 
 use model::EventClass;
 use model::sample::{ProbeKind, Sample};
 use serde::{Deserialize, Serialize};
 
-/// Which share of the samples a class overlaps. Overlap is not cause. Where the CPU's trace is not whole, classes that overlap no
-/// sample are left out, and the other shares are lower bounds.
+/// Which share of the samples a class overlaps. Overlap is not cause. Where the CPU's trace is not
+/// whole, classes that overlap no sample are left out, and the other shares are lower bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
     /// Phase of the window.
@@ -23,7 +25,8 @@ pub struct Overlap {
     pub samples: u64,
     /// `samples / n`.
     pub share: f64,
-    /// The same among the largest hundredth of the samples (at least ten samples), where there are that many.
+    /// The same among the largest hundredth of the samples (at least ten samples), where there are
+    /// that many.
     pub share_of_largest: Option<f64>,
 }
 
@@ -110,7 +113,8 @@ impl Intervals {
             .collect()
     }
 
-    /// The largest hundredth, ten at least; `None` with fewer than twenty samples, where it would be most of them.
+    /// The largest hundredth, ten at least; `None` with fewer than twenty samples, where it would
+    /// be most of them.
     fn largest(&self) -> Option<Vec<usize>> {
         let n = self.value_ns.len();
         if n < 20 {

@@ -1,9 +1,10 @@
 //! The schedule of a task set's jobs, as a Gantt chart shows it (R. Delgado and B. W. Choi, IEEE
 //! Access 8, 2020, Fig. 5).
 //!
-//! Release, start, end and CPU time of every job are stored. Which part of a job ran follows from SCHED_FIFO on the one CPU that the tasks
-//! share: from its start on, whenever no job of higher priority is released and not yet served. What interrupts and other processes took
-//! is in there; the CPU time of the job beside the length of its parts says how much that was.
+//! Release, start, end and CPU time of every job are stored. Which part of a job ran follows from
+//! SCHED_FIFO on the one CPU that the tasks share: from its start on, whenever no job of higher
+//! priority is released and not yet served. What interrupts and other processes took is in there;
+//! the CPU time of the job beside the length of its parts says how much that was.
 
 use crate::taskset::{Job, jobs};
 use attribution::Error;
@@ -16,13 +17,15 @@ use std::collections::BTreeMap;
 
 /// The most jobs of a schedule: what an eye can follow, and a small part of a long run.
 const MOST_JOBS: usize = 200;
-/// Rows that are kept of a task: two hyperperiods of [`MOST_JOBS`] each, and what interrupts the last of them.
+/// Rows that are kept of a task: two hyperperiods of [`MOST_JOBS`] each, and what interrupts the
+/// last of them.
 const KEPT: usize = 3 * MOST_JOBS;
 
 /// A stretch of the schedule: one hyperperiod where there is room for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Where it begins, CLOCK_MONOTONIC ns: a common release of all tasks where it is a hyperperiod; the first job of each task is before it.
+    /// Where it begins, CLOCK_MONOTONIC ns: a common release of all tasks where it is a
+    /// hyperperiod; the first job of each task is before it.
     pub from_ns: i64,
     /// Its end: releases before this are in it.
     pub to_ns: i64,
@@ -80,7 +83,8 @@ pub struct Span {
     pub task: String,
     /// What it does.
     pub state: State,
-    /// The task of the highest priority that is pending meanwhile; none while it runs, and while it waits for its own wake-up alone.
+    /// The task of the highest priority that is pending meanwhile; none while it runs, and while it
+    /// waits for its own wake-up alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Begin, CLOCK_MONOTONIC ns.
@@ -182,7 +186,8 @@ pub fn schedule(tasks: &[FirstJobs]) -> Option<Schedule> {
     })
 }
 
-/// Begin and end: the first hyperperiod behind the first jobs where all of it was measured and is known, else what there is behind these.
+/// Begin and end: the first hyperperiod behind the first jobs where all of it was measured and is
+/// known, else what there is behind these.
 fn stretch(tasks: &[FirstJobs], hyperperiod: Option<i64>) -> Option<(i64, i64)> {
     let common_ns = tasks.first()?.common_ns;
     let first_jobs_ns =

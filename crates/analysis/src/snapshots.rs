@@ -41,10 +41,11 @@ pub struct ExplainedSample {
     pub probe: ProbeKind,
     /// The sample.
     pub sample: SnapshotSample,
-    /// What ran in the sample's time, most of it first, at most 20; what the probe itself causes is left out. Every nanosecond is that of
-    /// the innermost that ran then.
+    /// What ran in the sample's time, most of it first, at most 20; what the probe itself causes is
+    /// left out. Every nanosecond is that of the innermost that ran then.
     pub rows: Vec<AttributedRow>,
-    /// Time of the sample in these rows and those beyond 20, ns; the rest is the probe's own, or has no event.
+    /// Time of the sample in these rows and those beyond 20, ns; the rest is the probe's own, or
+    /// has no event.
     pub known_ns: u64,
     /// Number of spans beyond those remembered; their time is unknown.
     #[serde(default, skip_serializing_if = "attribution::count_ns::is_zero")]
@@ -151,7 +152,8 @@ fn ran(mut spans: Vec<Span>, time: [i64; 2]) -> (Table, u64) {
     (table, known_ns)
 }
 
-/// Of spans by their beginnings, the longer of two first: how much of the time from `t0_ns` to `t1_ns` each is the innermost, ns.
+/// Of spans by their beginnings, the longer of two first: how much of the time from `t0_ns` to
+/// `t1_ns` each is the innermost, ns.
 fn innermost(spans: impl Iterator<Item = [i64; 2]>, [t0_ns, t1_ns]: [i64; 2]) -> Vec<u64> {
     let mut own = Vec::new();
     let mut stack: Vec<(i64, usize)> = Vec::new();
@@ -199,7 +201,8 @@ mod tests {
 
     #[test]
     fn an_interrupt_takes_its_time_out_of_the_task_that_it_interrupts() {
-        // A task from before the sample until behind it, an interrupt in it, a softirq in that, and another one behind.
+        // A task from before the sample until behind it, an interrupt in it, a softirq in that, and
+        // another one behind.
         let spans = [[-50, 200], [10, 40], [20, 30], [60, 70]];
         assert_eq!(innermost(spans.into_iter(), [0, 100]), [60, 20, 10, 10]);
     }

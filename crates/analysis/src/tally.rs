@@ -1,8 +1,9 @@
 //! Sums of the events on one CPU in one window, while the trace streams by.
 //!
-//! Memory grows with classes, labels and samples, never with events. An event counts where it touches the counted time: the
-//! probe's own span, and for noise only the stretches in which its loop ran, because interference during the loop's own pauses
-//! is not interference with it. Raw counts over the whole window are kept beside, for the kernel's counters.
+//! Memory grows with classes, labels and samples, never with events. An event counts where it
+//! touches the counted time: the probe's own span, and for noise only the stretches in which its
+//! loop ran, because interference during the loop's own pauses is not interference with it. Raw
+//! counts over the whole window are kept beside, for the kernel's counters.
 
 use crate::overlap::Intervals;
 use attribution::attribute::table::Table;
@@ -62,7 +63,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Empty sums for what of a probe's window lies in the stretches `recorded`; all of it where they are `None`.
+    /// Empty sums for what of a probe's window lies in the stretches `recorded`; all of it where
+    /// they are `None`.
     pub fn new(
         record: &ProbeRecord,
         intervals: Intervals,

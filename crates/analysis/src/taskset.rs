@@ -66,7 +66,8 @@ pub struct TaskFigures {
     pub start_latency: Spread,
     /// CPU time.
     pub cpu_time: Spread,
-    /// Counted jobs that used less CPU time than their execution time: burning slots of wall-clock time allows it.
+    /// Counted jobs that used less CPU time than their execution time: burning slots of wall-clock
+    /// time allows it.
     pub under_executed: u64,
     /// Counted jobs with at least one involuntary context switch.
     pub preempted_jobs: u64,
@@ -177,7 +178,8 @@ pub fn figures(samples: &[Sample], jobs: &[Job], asked: Asked, missed: u64) -> T
     }
 }
 
-/// Mean and deviation in one pass (B. P. Welford, Technometrics 4(3), 1962), which keeps digits where a sum of squares loses them.
+/// Mean and deviation in one pass (B. P. Welford, Technometrics 4(3), 1962), which keeps digits
+/// where a sum of squares loses them.
 pub(crate) fn spread(values: impl Iterator<Item = i64>) -> Spread {
     let (mut spread, mut squares) = (Spread::default(), 0.0);
     let mut sorted: Vec<i64> = values.collect();
@@ -219,7 +221,8 @@ mod tests {
 
     #[test]
     fn both_metrics_of_a_job_that_waited_before_it_began() {
-        // The paper's third task: it waits 8 for the two above it and is preempted once by each of them.
+        // The paper's third task: it waits 8 for the two above it and is preempted once by each of
+        // them.
         let stats = of(&[row(0, 8, 29, 10, 3), row(1, 48, 69, 10, 3), row(2, 89, 109, 9, 2)], 0);
         assert_eq!((stats.jobs, stats.late, stats.missed), (2, 0, 0));
         assert_eq!(

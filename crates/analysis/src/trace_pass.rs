@@ -38,7 +38,8 @@ pub(crate) struct Traced {
     pub(crate) around: Around,
 }
 
-/// Streams the trace into the tallies. `None` where there is none that can be placed in the windows.
+/// Streams the trace into the tallies. `None` where there is none that can be placed in the
+/// windows.
 pub(crate) fn read_trace<'r>(
     dir: &Path,
     run: &'r Run,
@@ -103,7 +104,8 @@ fn stream_trace<'r>(
                 }
                 windows.event(&said, decoder.sets());
             }
-            // Between snapshots events are missing on purpose; in a stretch of one they are all there.
+            // Between snapshots events are missing on purpose; in a stretch of one they are all
+            // there.
             Item::Lost { .. } if trace.snapshots.is_some() => {}
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 windows.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));

@@ -1,4 +1,5 @@
-//! When the events of a source happened, in bounded memory: the first ones without a gap, and the longest of all.
+//! When the events of a source happened, in bounded memory: the first ones without a gap, and the
+//! longest of all.
 //!
 //! The first ones show the period of a fast source; the longest that of a source whose every n-th
 //! event takes long. Nothing else is needed to fold a source, and a source of a million events

@@ -1,4 +1,5 @@
-//! What ran, as small numbers: functions, interrupt names and task names, each text kept once; and sets of CPUs likewise.
+//! What ran, as small numbers: functions, interrupt names and task names, each text kept once; and
+//! sets of CPUs likewise.
 
 use model::Cpus;
 use model::cpus::MAX_CPU;

@@ -1,8 +1,8 @@
 //! Kernel events → who did it. No run, no machine, no root.
 //!
-//! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`] says who
-//! ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so with a trace
-//! recorded by anybody, [`timerlat`] reads what the kernel's own tracers say.
+//! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`]
+//! says who ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so
+//! with a trace recorded by anybody, [`timerlat`] reads what the kernel's own tracers say.
 #![forbid(unsafe_code)]
 
 pub mod any_trace;

@@ -1,5 +1,5 @@
-//! The texts of a trace and the names of its tasks: once for all who read it, each event's looked up
-//! once.
+//! The texts of a trace and the names of its tasks: once for all who read it, each event's looked
+//! up once.
 
 use crate::comms::Comms;
 use crate::labels::{LabelId, Labels};

@@ -333,14 +333,16 @@ pub enum What {
         at_switch: bool,
         /// The kernel code that it was in, and that could not be preempted there.
         code: Option<Way>,
-        /// Whether an interrupt found it in user space, where nothing keeps it from giving the CPU away.
+        /// Whether an interrupt found it in user space, where nothing keeps it from giving the CPU
+        /// away.
         in_user_space: bool,
         /// Whether the interrupt was that of high-resolution timers; others expire with the tick.
         high_resolution: bool,
         /// How the kernel came to that event.
         act: Way,
     },
-    /// The stack of user space, recorded right behind an event of the same CPU; that of the kernel which follows it has it.
+    /// The stack of user space, recorded right behind an event of the same CPU; that of the kernel
+    /// which follows it has it.
     UserStack,
     /// Nothing that spans are made of.
     Other,

@@ -1,7 +1,9 @@
-//! The six multicore deployments of the IEEE Access 2020 paper (Table 1): C-states, SMT, cores and isolation, on or off.
+//! The six multicore deployments of the IEEE Access 2020 paper (Table 1): C-states, SMT, cores and
+//! isolation, on or off.
 //!
-//! Each is named by what is on: C-state, Hyper-threading, Multicore, Isolated CPU; `Single` has none of them. Where the paper boots
-//! another kernel command line, the same state is reached at run time as far as the kernel can, and the boot line is given too.
+//! Each is named by what is on: C-state, Hyper-threading, Multicore, Isolated CPU; `Single` has
+//! none of them. Where the paper boots another kernel command line, the same state is reached at
+//! run time as far as the kernel can, and the boot line is given too.
 
 use super::catalogue::Catalogue;
 use super::plan::{Request, plan};
@@ -141,7 +143,8 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
     }
 }
 
-/// Opens or closes every idle state but the first, which is a busy wait where there is one (its latency is 0).
+/// Opens or closes every idle state but the first, which is a busy wait where there is one (its
+/// latency is 0).
 fn idle_steps(root: &Root, cpus: &Cpus, open: bool) -> Vec<Step> {
     let wanted = if open { "0" } else { "1" };
     let states = cpus.iter().flat_map(|cpu| cpuidle_states(root, cpu));
@@ -228,7 +231,8 @@ mod tests {
         deployed_on(&files(), name)
     }
 
-    /// The same machine after somebody has taken CPUs offline: neither their topology nor they in that of others is left.
+    /// The same machine after somebody has taken CPUs offline: neither their topology nor they in
+    /// that of others is left.
     fn without(away: &Cpus) -> Vec<(String, String)> {
         let all: Cpus = (0..8).collect();
         let mut files = files();

@@ -1,7 +1,9 @@
-//! The audit: each mechanism of the catalogue judged on one machine, for the CPUs that are to be still. Nothing is written.
+//! The audit: each mechanism of the catalogue judged on one machine, for the CPUs that are to be
+//! still. Nothing is written.
 //!
-//! A setting is judged by its effect wherever the kernel shows the effect: a parameter on the command line that the kernel
-//! dropped is not in force (lesson of the RTSS 2024 paper, §IV: mechanisms have no common interface and fail silently).
+//! A setting is judged by its effect wherever the kernel shows the effect: a parameter on the
+//! command line that the kernel dropped is not in force (lesson of the RTSS 2024 paper, §IV:
+//! mechanisms have no common interface and fail silently).
 
 use super::catalogue::{Catalogue, Effective, Mechanism, Moot, Probe, ValueType, Want};
 use super::next_boot;
@@ -75,7 +77,8 @@ pub(crate) struct Judgement {
     pub(super) stays: Option<String>,
 }
 
-/// Every mechanism's value as read, for `MachineState`; those that keep a table of their own there are left out.
+/// Every mechanism's value as read, for `MachineState`; those that keep a table of their own there
+/// are left out.
 pub fn values(root: &Root, machine: &Machine, catalogue: &Catalogue) -> BTreeMap<String, String> {
     let scene = Scene::new(root, machine, &machine.topology.online);
     let all = catalogue.mechanisms.iter();
@@ -90,7 +93,8 @@ pub fn snapshot(root: &Root, catalogue: &Catalogue) -> Result<Snapshot, Error> {
 }
 
 impl Catalogue {
-    /// What `machine::capture` must take besides the machine's own files, so that the capture can be audited by this catalogue.
+    /// What `machine::capture` must take besides the machine's own files, so that the capture can
+    /// be audited by this catalogue.
     pub fn selection(&self) -> machine::Selection {
         let mut wanted = machine::Selection::default();
         for mechanism in &self.mechanisms {

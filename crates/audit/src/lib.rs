@@ -1,6 +1,6 @@
 //! What keeps CPUs still: the catalogue of mechanisms, the audit that judges a machine by it, and
-//! the plan that would change the machine. Facts in, findings and plans out; nothing is changed, and
-//! a captured machine is as good as a live one.
+//! the plan that would change the machine. Facts in, findings and plans out; nothing is changed,
+//! and a captured machine is as good as a live one.
 
 #![forbid(unsafe_code)]
 

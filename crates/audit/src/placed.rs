@@ -1,9 +1,11 @@
-//! Processes that were put on the isolated CPUs on purpose, by `stillcore isolate run`: a later apply leaves them there, and verifying does
-//! not take them for strays. Where a partition owns the CPUs the group says so; under cpusets of version 1 and affinities alone nothing
-//! on the machine does, so `isolate::placed` writes it down.
+//! Processes that were put on the isolated CPUs on purpose, by `stillcore isolate run`: a later
+//! apply leaves them there, and verifying does not take them for strays. Where a partition owns the
+//! CPUs the group says so; under cpusets of version 1 and affinities alone nothing on the machine
+//! does, so `isolate::placed` writes it down.
 //!
-//! What a process starts belongs to it: its children, and what its children leave behind in its process group or session, which keep their
-//! leader's number when the leader is gone (credentials(7): the number is not used again as long as the group or session exists).
+//! What a process starts belongs to it: its children, and what its children leave behind in its
+//! process group or session, which keep their leader's number when the leader is gone
+//! (credentials(7): the number is not used again as long as the group or session exists).
 
 use machine::{Root, lineage};
 

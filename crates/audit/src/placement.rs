@@ -1,7 +1,9 @@
-//! How the scheduler is kept off CPUs at run time: by the best of what this kernel and its mounts allow.
+//! How the scheduler is kept off CPUs at run time: by the best of what this kernel and its mounts
+//! allow.
 //!
-//! Sources: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset), `Documentation/admin-guide/cgroup-v1/cpusets.rst` (§1.7,
-//! `sched_load_balance`). In version 1 tasks need not move: with balancing off at the top, the group of the housekeeping CPUs alone
+//! Sources: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset),
+//! `Documentation/admin-guide/cgroup-v1/cpusets.rst` (§1.7, `sched_load_balance`). In version 1
+//! tasks need not move: with balancing off at the top, the group of the housekeeping CPUs alone
 //! makes a scheduling domain, and CPUs outside it are in none.
 
 use super::tenants::Tenants;

@@ -1,7 +1,8 @@
-//! The plan: what the audit finds wrong and a running machine can change, as ordered steps; the rest for the next boot, or left.
+//! The plan: what the audit finds wrong and a running machine can change, as ordered steps; the
+//! rest for the next boot, or left.
 //!
-//! Nothing is written. Choices ([`Mechanism::optional`]), what can take a machine away (`risky`) and settings on which the field does not
-//! agree ([`Mechanism::decided`]) come in only when named.
+//! Nothing is written. Choices ([`Mechanism::optional`]), what can take a machine away (`risky`)
+//! and settings on which the field does not agree ([`Mechanism::decided`]) come in only when named.
 
 use super::catalogue::{Catalogue, Mechanism};
 use super::judge::{Judgement, judge};
@@ -42,7 +43,8 @@ pub struct Request {
     pub purpose: Purpose,
 }
 
-/// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
+/// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue
+/// does not have.
 pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
     known(catalogue, request)?;
     // Siblings that go offline are no part of what is planned for the rest.

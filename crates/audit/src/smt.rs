@@ -1,11 +1,13 @@
-//! Taking SMT siblings offline at run time: which CPUs go, by which steps, and what was offline before.
+//! Taking SMT siblings offline at run time: which CPUs go, by which steps, and what was offline
+//! before.
 //!
 //! It comes after all other changes and is undone before them: when a partition is dissolved,
 //! kernel threads that nobody can move get the CPUs that are online then and stay on them (seen on
 //! Linux 6.1), and an affinity cannot be restored on a CPU that is offline.
 //!
-//! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (smt/control); `kernel/cpu.c`, `cpuhp_smt_enable`: `on` brings
-//! every sibling online, those too that somebody had taken offline one by one.
+//! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (smt/control);
+//! `kernel/cpu.c`, `cpuhp_smt_enable`: `on` brings every sibling online, those too that somebody
+//! had taken offline one by one.
 
 use machine::{Root, SMT_CONTROL, check_online, cores};
 use model::plan::{Left, Step, StepKind};
@@ -31,7 +33,8 @@ pub(super) fn shrunk(machine: &Machine, kept: &Cpus) -> Machine {
     machine
 }
 
-/// Of the CPUs named those that stay when siblings go. Error: one that would go while nothing of its core is named.
+/// Of the CPUs named those that stay when siblings go. Error: one that would go while nothing of
+/// its core is named.
 pub(super) fn staying(machine: &Machine, named: &Cpus) -> Result<Cpus, Error> {
     check_online(machine, named)?;
     let stay = named.and(&firsts(machine));
@@ -44,7 +47,8 @@ pub(super) fn staying(machine: &Machine, named: &Cpus) -> Result<Cpus, Error> {
     Err(Error::invalid("CPUs to isolate", what, format!("the first thread of each core, or no --with {ID}")))
 }
 
-/// Takes these CPUs offline: by the one switch where its undoing brings back these and no others, else one by one.
+/// Takes these CPUs offline: by the one switch where its undoing brings back these and no others,
+/// else one by one.
 pub(super) fn steps(root: &Root, machine: &Machine, gone: &Cpus, why: &str, cost: &str) -> Vec<Step> {
     if gone.is_empty() {
         return Vec::new();

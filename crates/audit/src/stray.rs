@@ -1,5 +1,5 @@
-//! Tasks that may run on isolated CPUs although they could be elsewhere: user threads of every process, and kernel threads that the
-//! kernel lets be moved.
+//! Tasks that may run on isolated CPUs although they could be elsewhere: user threads of every
+//! process, and kernel threads that the kernel lets be moved.
 
 use super::narrow::Division;
 use super::purpose::Purpose;
@@ -15,7 +15,8 @@ const KERNEL: &str = "kthread-affinity";
 pub struct Seen {
     /// One step for each that could be elsewhere.
     pub strays: Vec<Step>,
-    /// User threads that somebody has pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`: there on purpose, and not by `isolate run`.
+    /// User threads that somebody has pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`: there
+    /// on purpose, and not by `isolate run`.
     pub pinned: Vec<String>,
 }
 
@@ -53,8 +54,8 @@ pub fn seen(root: &Root, isolated: &Cpus, housekeeping: &Cpus, purpose: &Purpose
     Seen { strays: kernel.chain(astray).collect(), pinned: pinned.iter().map(target).collect() }
 }
 
-/// User threads that may run there, but for those known to be there on purpose: those pinned to CPUs that the scheduler moves nobody to,
-/// and the others.
+/// User threads that may run there, but for those known to be there on purpose: those pinned to
+/// CPUs that the scheduler moves nobody to, and the others.
 fn user(
     root: &Root,
     processes: &[Process],

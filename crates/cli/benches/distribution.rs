@@ -1,6 +1,8 @@
-//! Whether the wake-up probe and cyclictest see the same distribution: runs of both in turns in one lab guest, quantiles of each run,
-//! and for each quantile the median ratio over the pairs of runs with its run-level bootstrap interval (`stats::runs`).
-//! `cargo bench -p stillcore --bench distribution [-- --kernel K --pairs N --seconds N]`; needs QEMU and the binary for guests.
+//! Whether the wake-up probe and cyclictest see the same distribution: runs of both in turns in one
+//! lab guest, quantiles of each run, and for each quantile the median ratio over the pairs of runs
+//! with its run-level bootstrap interval (`stats::runs`).
+//! `cargo bench -p stillcore --bench distribution [-- --kernel K --pairs N --seconds N]`; needs
+//! QEMU and the binary for guests.
 //!
 //! An interval that contains 1 means that these runs cannot distinguish the two. Guest times mean
 //! nothing; ratios of interleaved runs do.
@@ -71,8 +73,8 @@ fn ours(root: &Path, k: usize) -> Result<[f64; 3], Failed> {
     Ok([least, quantile(QUANTILES[0])?, quantile(QUANTILES[1])?])
 }
 
-/// The same of one of theirs, from its histogram: of 1 µs, because one of 1 ns ends at 1 ms, which a busy host reaches. A bin's middle
-/// stands for what is in it.
+/// The same of one of theirs, from its histogram: of 1 µs, because one of 1 ns ends at 1 ms, which
+/// a busy host reaches. A bin's middle stands for what is in it.
 fn theirs(root: &Path, k: usize) -> Result<[f64; 3], Failed> {
     let text = std::fs::read_to_string(root.join(format!("theirs/{k}.txt"))).map_err(Failed::because)?;
     let (bins, overflow) = histogram(&text)?;

@@ -1,6 +1,8 @@
-//! Rates of our stressors beside stress-ng's that do about the same, in turns on one CPU, both as fast as they go and confined alike;
-//! those that need a second CPU, to move to or to interrupt, have two. One worker each; as many as stress-ng's one worker is processes.
-//! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N --second N]`; needs stress-ng.
+//! Rates of our stressors beside stress-ng's that do about the same, in turns on one CPU, both as
+//! fast as they go and confined alike; those that need a second CPU, to move to or to interrupt,
+//! have two. One worker each; as many as stress-ng's one worker is processes.
+//! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N --second N]`; needs
+//! stress-ng.
 //!
 //! Prints operations per second and the ratio of each pair of runs, as the median of the pairs. On
 //! a shared machine only the ratio means something, and only where both count the same: the
@@ -24,7 +26,8 @@ fn main() {
     run("disturb", |rows| compare(&plan, option("--rounds", 7), rows));
 }
 
-/// Ours beside which one worker of stress-ng is more than one process (stress-affinity.c: itself and 16 others).
+/// Ours beside which one worker of stress-ng is more than one process (stress-affinity.c: itself
+/// and 16 others).
 const PROCESSES: [(&str, &str); 1] = [("affinity_flip", "17")];
 
 struct Plan {

@@ -1,5 +1,6 @@
 //! A run of hours: does what its processes take grow, do its accounts balance, is the machine as it
-//! was? `cargo bench -p stillcore --bench endurance [-- --program FILE --seconds N --guest KERNEL]`;
+//! was?
+//! `cargo bench -p stillcore --bench endurance [-- --program FILE --seconds N --guest KERNEL]`;
 //! needs root.
 //!
 //! Here, or with `--guest` in a guest of one CPU whose clock runs ahead of ours. Measurement,

@@ -1,12 +1,13 @@
-//! Message latency by transport and size, beside rt-tests' `pmqtest` and `ptsematest` and Cyclone DDS's `ddsperf`, in turns.
-//! `cargo bench -p stillcore --bench graph [-- --cpus A,B --repetitions N --seconds N]`; needs root and the packages rt-tests and
-//! cyclonedds-tools.
+//! Message latency by transport and size, beside rt-tests' `pmqtest` and `ptsematest` and Cyclone
+//! DDS's `ddsperf`, in turns.
+//! `cargo bench -p stillcore --bench graph [-- --cpus A,B --repetitions N --seconds N]`; needs root
+//! and the packages rt-tests and cyclonedds-tools.
 //!
-//! All one way, from the call that sends to the return of the call that takes, SCHED_FIFO on both CPUs, a message a millisecond. ddsperf
-//! halves a round trip and counts in processes of several threads; pmqtest and ptsematest count in
-//! whole microseconds and report minimum and mean only, between threads that they leave on one CPU
-//! or that are put on two here. Times of a crowded machine mean nothing; ratios of runs made in
-//! turns do. It judges nothing.
+//! All one way, from the call that sends to the return of the call that takes, SCHED_FIFO on both
+//! CPUs, a message a millisecond. ddsperf halves a round trip and counts in processes of several
+//! threads; pmqtest and ptsematest count in whole microseconds and report minimum and mean only,
+//! between threads that they leave on one CPU or that are put on two here. Times of a crowded
+//! machine mean nothing; ratios of runs made in turns do. It judges nothing.
 
 mod common;
 

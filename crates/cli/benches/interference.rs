@@ -1,9 +1,12 @@
-//! Interference events on an idle isolated CPU, as the RTSS 2024 paper (Fig. 5, 1 s) and its replication (Table I, 10 s) counted them, and
-//! each of the six problems of the paper's Table I provoked by itself; on the kernels of the lab, beside what was published.
-//! `cargo bench -p stillcore --bench interference [-- --kernels 5.10,6.12]`; needs QEMU and the binary for guests.
+//! Interference events on an idle isolated CPU, as the RTSS 2024 paper (Fig. 5, 1 s) and its
+//! replication (Table I, 10 s) counted them, and each of the six problems of the paper's Table I
+//! provoked by itself; on the kernels of the lab, beside what was published.
+//! `cargo bench -p stillcore --bench interference [-- --kernels 5.10,6.12]`; needs QEMU and the
+//! binary for guests.
 //!
-//! CPU 2 is isolated at boot and all but idle: a probe wakes four times a second. Events are those of tracepoints, the probe's own left out;
-//! counts in guests are exact, but loads run slower there, so that the counts of a period are no rates of a machine.
+//! CPU 2 is isolated at boot and all but idle: a probe wakes four times a second. Events are those
+//! of tracepoints, the probe's own left out; counts in guests are exact, but loads run slower
+//! there, so that the counts of a period are no rates of a machine.
 
 mod common;
 
@@ -34,12 +37,14 @@ const LOOKS: [Look; 8] = [
     Look { name: "migration", suite: "rtss24-migration", seconds: 5, title: "problem 2, migration, 5 s" },
 ];
 
-/// Table I of the replication: what was recorded in 10 s, by `context switch`, `IPI`, `TLB flush`, and the kernel here that comes
-/// nearest. Its third system, openEuler 22.03 (21, 6, 0), is none of ours.
+/// Table I of the replication: what was recorded in 10 s, by `context switch`, `IPI`, `TLB flush`,
+/// and the kernel here that comes nearest. Its third system, openEuler 22.03 (21, 6, 0), is none of
+/// ours.
 const PUBLISHED: [(&str, &str, [u64; 3]); 2] =
     [("vanilla 5.10", "5.10", [32, 198, 0]), ("Linux RT", "5.10-rt", [26, 14, 0])];
 
-/// The three sorts of the papers, by the classes they are made of, and work items, which Fig. 5 has among the kernel's tasks.
+/// The three sorts of the papers, by the classes they are made of, and work items, which Fig. 5 has
+/// among the kernel's tasks.
 const SORTS: [(&str, &[&str]); 4] = [
     ("context switch", &["switch"]),
     ("work item", &["work"]),
@@ -78,7 +83,8 @@ fn boot(kernel: &str, program: &str, out: &Path) -> Result<(), Failed> {
     let mut command = Command::new(program);
     command.args(["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--memory", "3000"]);
     command.args(["--append", "isolcpus=domain,managed_irq,2,3 nohz_full=2,3 irqaffinity=0-1"]);
-    // The last three are `iomix`'s, whose files would never reach a device in a guest that lives in memory.
+    // The last three are `iomix`'s, whose files would never reach a device in a guest that lives in
+    // memory.
     for module in ["wireguard", "bonding", "dummy", "crc32c_generic", "loop", "ext4"] {
         command.args(["--module", module]);
     }

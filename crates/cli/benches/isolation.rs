@@ -1,14 +1,17 @@
-//! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
-//! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
-//! `cargo bench -p stillcore --bench isolation [-- --kernels K,L --repetitions N --seconds N
-//! --methods A,B --work DIR]`; needs QEMU and the binary for guests. tuned is the one of the kernel's
-//! Debian release. Cells that stand in DIR are not run again: another program needs another DIR.
+//! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps,
+//! all of Table III by hand, two tuned profiles, and stillcore; each in a fresh guest of the same
+//! kernel and boot line, under the same disturbances.
+//! `cargo bench -p stillcore --bench isolation [-- --kernels K,L --repetitions N --seconds N --methods A,B --work DIR]`;
+//! needs QEMU and the binary for guests. tuned is the one of the kernel's Debian release. Cells
+//! that stand in DIR are not run again: another program needs another DIR.
 //!
-//! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
-//! guest times mean nothing and are not printed. No budget but that every cell gives a count.
+//! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed
+//! phase. Guest counts are exact; guest times mean nothing and are not printed. No budget but that
+//! every cell gives a count.
 //!
-//! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours are idle. The tick and the softirqs
-//! that ride on it, which only a boot line ends, have a column of their own.
+//! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours
+//! are idle. The tick and the softirqs that ride on it, which only a boot line ends, have a column
+//! of their own.
 //!
 //! Ways whose ranges over the guests overlap are reported as not distinguishable.
 

@@ -2,10 +2,10 @@
 //! in turns.
 //! `cargo bench -p stillcore --bench recorder [-- --turns N --loops N]`; needs root and rt-tests.
 //!
-//! The work is `hackbench` in threads, as many messages each time, on all CPUs: wake-ups, switches and IPIs, far more than a machine under
-//! test has. As in a run one CPU is measured and the others are senders. Rows report the CPU time
-//! of the recorder while it records and then for the file, its losses, and what the work took
-//! beside it.
+//! The work is `hackbench` in threads, as many messages each time, on all CPUs: wake-ups, switches
+//! and IPIs, far more than a machine under test has. As in a run one CPU is measured and the others
+//! are senders. Rows report the CPU time of the recorder while it records and then for the file,
+//! its losses, and what the work took beside it.
 
 mod common;
 

@@ -1,7 +1,8 @@
-//! Confirmed remedies: something is seen on an isolated core, stillcore proposes a setting against it, the setting is applied by the
-//! command that was proposed, and the next run on the same boot is checked for the same thing.
-//! `docs/remedies.md` describes them.
-//! `cargo bench -p stillcore --bench remedies [-- --story NAME --seconds N]`; needs QEMU and the binary for guests.
+//! Confirmed remedies: something is seen on an isolated core, stillcore proposes a setting against
+//! it, the setting is applied by the command that was proposed, and the next run on the same boot
+//! is checked for the same thing. `docs/remedies.md` describes them.
+//! `cargo bench -p stillcore --bench remedies [-- --story NAME --seconds N]`; needs QEMU and the
+//! binary for guests.
 //!
 //! The runner names no mechanism: it applies the command that `trace explain` printed. It ends with
 //! 1 where a story's subject was not seen or nothing was proposed against it; where it did not go,
@@ -34,8 +35,8 @@ struct Story {
     assess: &'static str,
 }
 
-/// A timer is handed to a housekeeping CPU only where that one has an earlier one (hrtimer_check_target, kernel/time/hrtimer.c): releases are
-/// farther apart than its ticks.
+/// A timer is handed to a housekeeping CPU only where that one has an earlier one
+/// (hrtimer_check_target, kernel/time/hrtimer.c): releases are farther apart than its ticks.
 const STORIES: [Story; 2] = [
     Story {
         name: "timer-migration",
@@ -65,7 +66,8 @@ fn main() {
     });
 }
 
-/// Boots once; rows of what was seen before and after. The remedy is confirmed where both budgets are met.
+/// Boots once; rows of what was seen before and after. The remedy is confirmed where both budgets
+/// are met.
 fn confirm(story: &Story, program: &str, seconds: u64, rows: &mut Sink) -> Result<(), Failed> {
     rows.note(format!("{}: kernel {}, {seconds} s a phase, one boot", story.name, story.kernel))?;
     let place = tempfile::tempdir().map_err(Failed::because)?;
@@ -122,7 +124,8 @@ struct Seen {
     unit: &'static str,
     /// By window.
     rows: Vec<String>,
-    /// Interrupts of the local timer on the measured CPU while it was busy, by the kernel's own count; no event is needed for it.
+    /// Interrupts of the local timer on the measured CPU while it was busy, by the kernel's own
+    /// count; no event is needed for it.
     local_timer: u64,
 }
 

@@ -1,8 +1,10 @@
-//! The report of ten minutes of four cores, a wake-up a millisecond: how long it takes from the stored samples to the page, and how large the
-//! page is. `cargo bench -p stillcore --bench report [-- --turns N --period-us N --program PATH]`.
+//! The report of ten minutes of four cores, a wake-up a millisecond: how long it takes from the
+//! stored samples to the page, and how large the page is.
+//! `cargo bench -p stillcore --bench report [-- --turns N --period-us N --program PATH]`.
 //!
-//! The run is made up (`common/ten_minutes.rs`) and has no trace: what a trace adds is `--bench trace`'s. Budgets of section 7 of the design; the
-//! size is also a test (`tests/report_formats.rs`).
+//! The run is made up (`common/ten_minutes.rs`) and has no trace: what a trace adds is
+//! `--bench trace`'s. Budgets of section 7 of the design; the size is also a test
+//! (`tests/report_formats.rs`).
 
 mod common;
 #[path = "common/ten_minutes.rs"]

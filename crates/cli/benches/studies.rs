@@ -1,4 +1,5 @@
-//! Every experiment at small scale in guests: each file of `experiments/` is run, and its answer counted.
+//! Every experiment at small scale in guests: each file of `experiments/` is run, and its answer
+//! counted.
 //! `cargo bench -p stillcore --bench studies [-- --program PATH --kernels 6.1,6.1-rt --scale F --jobs N --only NAME,NAME --out DIR]`
 //!
 //! A row per experiment: cells with values, those that do not apply, those that failed, charts,

@@ -1,10 +1,11 @@
 //! `trace watch` beside the program it watches: cyclictest reports its own latencies, `trace watch`
 //! those from the kernel's events, for the same wake-ups of the same run. On this machine and in a
-//! guest, in turns.
-//! `cargo bench -p stillcore --bench watch [-- --turns N --seconds N --kernel K]`; needs root, rt-tests, QEMU and the binary for guests.
+//! guest, in turns. `cargo bench -p stillcore --bench watch [-- --turns N --seconds N --kernel K]`;
+//! needs root, rt-tests, QEMU and the binary for guests.
 //!
-//! cyclictest reads the clock in user space and truncates to whole microseconds; ours ends at the switch to the thread. Times on a
-//! shared machine mean nothing, and less in a guest: what is compared is two views of the same wake-ups. It judges nothing.
+//! cyclictest reads the clock in user space and truncates to whole microseconds; ours ends at the
+//! switch to the thread. Times on a shared machine mean nothing, and less in a guest: what is
+//! compared is two views of the same wake-ups. It judges nothing.
 
 mod common;
 

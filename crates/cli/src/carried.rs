@@ -1,4 +1,5 @@
-//! Files of `experiments/` that this program carries: lists of name and text, each in the order of the papers.
+//! Files of `experiments/` that this program carries: lists of name and text, each in the order of
+//! the papers.
 
 /// The text of the file of this name.
 pub(crate) fn text(files: &[(&str, &'static str)], name: &str) -> Option<&'static str> {

@@ -1,4 +1,5 @@
-//! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time later, on any machine.
+//! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time
+//! later, on any machine.
 
 use crate::stdout;
 use analysis::Asked;

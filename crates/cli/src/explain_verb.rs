@@ -1,4 +1,5 @@
-//! `stillcore explain`: one mechanism, one event class, or one kernel fix, in the words of the catalogue.
+//! `stillcore explain`: one mechanism, one event class, or one kernel fix, in the words of the
+//! catalogue.
 
 use audit::Catalogue;
 use audit::catalogue::mechanism_section;

@@ -30,7 +30,8 @@ pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// The chain of causes in one sentence. Many errors already end with their cause's words; those are not said twice.
+/// The chain of causes in one sentence. Many errors already end with their cause's words; those are
+/// not said twice.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
         "" => cause,

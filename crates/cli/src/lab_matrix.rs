@@ -1,6 +1,6 @@
 //! `stillcore lab matrix`: kernels × ways of isolating, and in each every stressor alone: the
-//! experiment `exposure` in guests, each profile in boots of its own, so that no stressor can affect
-//! another column. `study_verb::experiment` runs it and makes the table.
+//! experiment `exposure` in guests, each profile in boots of its own, so that no stressor can
+//! affect another column. `study_verb::experiment` runs it and makes the table.
 
 use crate::study_verb::exposure::{self, Declared, SHORTEST};
 use crate::study_verb::profile::Profile;

@@ -1,8 +1,8 @@
 //! `stillcore lab run`: a command in a guest kernel, as if it were another machine.
 //!
-//! What the guest prints on its console goes to stderr while it runs; the command's own stdout goes to stdout at the
-//! end, and its exit code is ours. Relative paths of the command are under /root of the guest, and all of /root comes
-//! back, under `root/` of the result directory.
+//! What the guest prints on its console goes to stderr while it runs; the command's own stdout goes
+//! to stdout at the end, and its exit code is ours. Relative paths of the command are under /root
+//! of the guest, and all of /root comes back, under `root/` of the result directory.
 
 use crate::run::progress::Reporter;
 use crate::verbs::stop_on;

@@ -1,4 +1,5 @@
-//! `stillcore report`: the conclusions of a run, drawn again. Needs no root, no Linux tracing, no network.
+//! `stillcore report`: the conclusions of a run, drawn again. Needs no root, no Linux tracing, no
+//! network.
 
 use crate::conclude;
 use analysis::Asked;

@@ -1,4 +1,5 @@
-//! `stillcore summary`: what samples files say, in bounded memory. Needs no root, no Linux tracing, no network.
+//! `stillcore summary`: what samples files say, in bounded memory. Needs no root, no Linux tracing,
+//! no network.
 
 use crate::folded::folded;
 use crate::measure::table::table;

@@ -7,8 +7,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Kills what a group still holds and removes it with the groups below it. A group that is gone is a success; a directory with any other
-/// name than `stillcore-PID` or `stillcore-PID-NUMBER` is never touched.
+/// Kills what a group still holds and removes it with the groups below it. A group that is gone is
+/// a success; a directory with any other name than `stillcore-PID` or `stillcore-PID-NUMBER` is
+/// never touched.
 pub fn remove(dir: &Path) -> Result<(), Error> {
     let not_ours = || Error::NotOurs { path: dir.to_owned() };
     if !is_our_name(dir) {
@@ -43,7 +44,8 @@ pub fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whatever is below a group of ours is ours. What cannot be removed shows when the group itself is.
+/// Whatever is below a group of ours is ours. What cannot be removed shows when the group itself
+/// is.
 pub(crate) fn remove_below(dir: &Path) {
     let below = fs::read_dir(dir).into_iter().flatten().flatten();
     for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
@@ -64,7 +66,8 @@ pub(crate) fn members(dir: &Path) -> Vec<i32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// At once by `cgroup.kill` (version 2 since 5.14), else one by one; the caller repeats this until all are gone.
+/// At once by `cgroup.kill` (version 2 since 5.14), else one by one; the caller repeats this until
+/// all are gone.
 pub(crate) fn kill_members(dir: &Path) {
     let kill_all = || -> io::Result<()> {
         OpenOptions::new().write(true).open(dir.join("cgroup.kill"))?.write_all(b"1")

@@ -1,8 +1,10 @@
-//! The child's side of a disturbance: one process that confines itself, runs one stressor, judges it, and writes what happened.
+//! The child's side of a disturbance: one process that confines itself, runs one stressor, judges
+//! it, and writes what happened.
 //!
-//! It speaks JSON lines on the stream it is given: one [`Line::Ready`] once its operations begin, one [`Line::Record`] at the end,
-//! or one [`Line::Failed`] instead. It ends on SIGTERM, after its duration, when its supervisor dies (PR_SET_PDEATHSIG), and by the
-//! kernel's own alarm 5 s after its duration whatever the loop does.
+//! It speaks JSON lines on the stream it is given: one [`Line::Ready`] once its operations begin,
+//! one [`Line::Record`] at the end, or one [`Line::Failed`] instead. It ends on SIGTERM, after its
+//! duration, when its supervisor dies (PR_SET_PDEATHSIG), and by the kernel's own alarm 5 s after
+//! its duration whatever the loop does.
 
 use super::job::Job;
 use super::rates::Meter;
@@ -14,8 +16,8 @@ use model::stressor::{StressorRecord, StressorState};
 use std::io::Write;
 use sys::clock::now_ns;
 
-/// Serves the hidden verb: runs the stressor and writes its lines to `out`. A run that could not be made is written too, and
-/// returned as an error.
+/// Serves the hidden verb: runs the stressor and writes its lines to `out`. A run that could not be
+/// made is written too, and returned as an error.
 pub fn serve(name: &str, args: &str, out: &mut impl Write) -> Result<(), Error> {
     let parsed =
         serde_json::from_str(args).map_err(|source| Error::Arguments { text: args.to_owned(), source });
@@ -34,8 +36,9 @@ pub fn serve(name: &str, args: &str, out: &mut impl Write) -> Result<(), Error> 
     }
 }
 
-/// Turns the calling process into the stressor `name` until it ends. The process must have one thread and nothing else to do: its
-/// affinity, scheduling, limits, signals and control groups are changed for good.
+/// Turns the calling process into the stressor `name` until it ends. The process must have one
+/// thread and nothing else to do: its affinity, scheduling, limits, signals and control groups are
+/// changed for good.
 pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<StressorRecord, Error> {
     let spec = catalogue::find(name)?;
     let (end, confined_by) = settle(spec, args)?;

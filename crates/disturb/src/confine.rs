@@ -1,9 +1,11 @@
-//! Control groups for disturbances: planned first, so that they can be journalled, then created, and removed with all they hold.
+//! Control groups for disturbances: planned first, so that they can be journalled, then created,
+//! and removed with all they hold.
 //!
-//! Version 1 and 2 are used as they are mounted; nothing is mounted, no controller is enabled and no partition is made, because each
-//! of these changes the machine under measurement. Creating the first cpuset patches kernel text on every CPU, so groups are made
-//! before the first window and removed after the last.
-//! Kernel documents: `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/{cpusets,memory,pids}.rst`; proc(5), `mountinfo`.
+//! Version 1 and 2 are used as they are mounted; nothing is mounted, no controller is enabled and
+//! no partition is made, because each of these changes the machine under measurement. Creating the
+//! first cpuset patches kernel text on every CPU, so groups are made before the first window and
+//! removed after the last. Kernel documents: `admin-guide/cgroup-v2.rst`,
+//! `admin-guide/cgroup-v1/{cpusets,memory,pids}.rst`; proc(5), `mountinfo`.
 
 use super::{Error, Order, StressorSpec, catalogue};
 use crate::cgroup::{PREFIX, members, remove};
@@ -79,7 +81,8 @@ impl Plan {
     }
 }
 
-/// Plans the groups of the process `pid` for stressors on `cpus`, from what is mounted under `root` and writable by the caller.
+/// Plans the groups of the process `pid` for stressors on `cpus`, from what is mounted under `root`
+/// and writable by the caller.
 pub fn plan(root: &Path, pid: u32, cpus: &Cpus, room: Room) -> Plan {
     let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (mounts, own) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
@@ -91,7 +94,8 @@ pub fn plan(root: &Path, pid: u32, cpus: &Cpus, room: Room) -> Plan {
         let taken =
             |name: &str| plan.groups.iter().any(|group| group.controllers.iter().any(|one| one == name));
         let controllers: Vec<String> = controllers.into_iter().filter(|name| !taken(name)).collect();
-        // A version 2 group without controllers is still worth having: it holds the members together, for cgroup.kill.
+        // A version 2 group without controllers is still worth having: it holds the members
+        // together, for cgroup.kill.
         let useful = mount.version == 2 || !controllers.is_empty();
         if useful && access(&parent, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
             let settings = settings(&mount, &parent, &controllers, cpus, room);
@@ -107,7 +111,8 @@ pub fn plan(root: &Path, pid: u32, cpus: &Cpus, room: Room) -> Plan {
     plan
 }
 
-/// The directories in which the caller may make groups of its own, one a hierarchy that has a controller that confines, or is of version 2.
+/// The directories in which the caller may make groups of its own, one a hierarchy that has a
+/// controller that confines, or is of version 2.
 pub fn parents(root: &Path) -> Vec<PathBuf> {
     let planned = plan(root, 0, &Cpus::default(), Room { memory_bytes: 0, processes: 0 });
     planned.groups.iter().filter_map(|group| group.dir.parent().map(Path::to_owned)).collect()
@@ -124,7 +129,8 @@ pub(super) struct Mount {
     options: Vec<String>,
 }
 
-/// A line of mountinfo: id, parent, device, visible root, target, options, any number of fields, `-`, type, source, super options.
+/// A line of mountinfo: id, parent, device, visible root, target, options, any number of fields,
+/// `-`, type, source, super options.
 pub(super) fn parse_mount(line: &str) -> Option<Mount> {
     let (place, kind) = line.split_once(" - ")?;
     let mut kind = kind.split_whitespace();
@@ -138,8 +144,9 @@ pub(super) fn parse_mount(line: &str) -> Option<Mount> {
     Some(Mount { version, visible: place.next()?, target: place.next()?, options })
 }
 
-/// The directory in which a group may be made: our own group in version 1, and in version 2 its parent, because there a group that
-/// has processes may not have groups with controllers below it. Limits that we are under stay in force.
+/// The directory in which a group may be made: our own group in version 1, and in version 2 its
+/// parent, because there a group that has processes may not have groups with controllers below it.
+/// Limits that we are under stay in force.
 fn parent_of(root: &Path, mount: &Mount, own: &str) -> Option<PathBuf> {
     let ours = own_directory(root, mount, own)?;
     let top = root.join(mount.target.trim_start_matches('/'));
@@ -184,8 +191,8 @@ fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus, r
         match (controller.as_str(), mount.version) {
             ("cpuset", 1) => {
                 let mems = fs::read_to_string(parent.join("cpuset.mems")).unwrap_or_default();
-                // Balancing is left to the parent, and switched off while the set is empty: the other order rebuilds the
-                // scheduling domains of the whole machine.
+                // Balancing is left to the parent, and switched off while the set is empty: the
+                // other order rebuilds the scheduling domains of the whole machine.
                 settings.push(set("cpuset.sched_load_balance", "0".to_owned()));
                 settings.push(set("cpuset.mems", mems.trim().to_owned()));
                 settings.push(set("cpuset.cpus", cpus.to_string()));
@@ -201,9 +208,9 @@ fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus, r
     settings
 }
 
-/// Those of the CPUs that no partition has taken out of the parent group; nothing where none is left. A group that named a CPU of a
-/// partition's would make that invalid, and the machine would be isolated no longer. A stressor that has to have a process there sends
-/// it into the partition.
+/// Those of the CPUs that no partition has taken out of the parent group; nothing where none is
+/// left. A group that named a CPU of a partition's would make that invalid, and the machine would
+/// be isolated no longer. A stressor that has to have a process there sends it into the partition.
 fn shared_here(parent: &Path, cpus: &Cpus) -> Option<Cpus> {
     // A kernel without this file has no partitions.
     let Ok(effective) = fs::read_to_string(parent.join("cpuset.cpus.effective")) else {
@@ -229,8 +236,8 @@ impl Confinement {
     }
 }
 
-/// Creates all that was planned, [one by one](create_one). A group that cannot be made or set is left out, with the reason:
-/// stressors are confined by their affinity and limits in any case.
+/// Creates all that was planned, [one by one](create_one). A group that cannot be made or set is
+/// left out, with the reason: stressors are confined by their affinity and limits in any case.
 pub fn create(plan: &Plan) -> Confinement {
     let mut made = Confinement { groups: Vec::new(), lacking: plan.lacking.clone() };
     for planned in &plan.groups {

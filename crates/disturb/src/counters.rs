@@ -1,6 +1,7 @@
 //! Counters of `perf_event_open(2)` as an operation: opened, fed with one page fault, read, closed.
 //!
-//! Page faults, a software event: it needs no PMU, so that guests have it, and whether it counted can be checked at once.
+//! Page faults, a software event: it needs no PMU, so that guests have it, and whether it counted
+//! can be checked at once.
 
 use super::Error;
 use perf_event::events::Software;
@@ -9,7 +10,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;
 use std::io;
 
-/// A running counter of page faults of the calling task and, if `heirs`, of what it starts from now on.
+/// A running counter of page faults of the calling task and, if `heirs`, of what it starts from now
+/// on.
 pub(super) fn of_this_task(heirs: bool) -> io::Result<Counter> {
     page_faults().observe_self().inherit(heirs).build()
 }

@@ -1,8 +1,9 @@
 //! Where stressors of input and output have their files: nameless ones, in a directory on a disk.
 //!
-//! A file made with O_TMPFILE has no name, and is gone when its last descriptor is, whatever ended the process (`open(2)`). In a
-//! directory that is in memory nothing would ever be written to a device. There, with privilege, the files are in an ext4 file system
-//! of their own on a loop device: so a lab guest, which has no disk, has the paths of the block layer too.
+//! A file made with O_TMPFILE has no name, and is gone when its last descriptor is, whatever ended
+//! the process (`open(2)`). In a directory that is in memory nothing would ever be written to a
+//! device. There, with privilege, the files are in an ext4 file system of their own on a loop
+//! device: so a lab guest, which has no disk, has the paths of the block layer too.
 
 use super::Error;
 use super::job::Job;
@@ -13,7 +14,8 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Where files are made unless somebody says where; it survives restarts by convention (FHS 3.0), so it is hardly ever in memory.
+/// Where files are made unless somebody says where; it survives restarts by convention (FHS 3.0),
+/// so it is hardly ever in memory.
 const DIRECTORY: &str = "/var/tmp";
 /// `include/uapi/linux/magic.h`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -25,7 +27,8 @@ pub(super) struct Disk {
     dir: PathBuf,
     /// What it may be filled with, bytes: a quarter of what is free.
     pub(super) room: u64,
-    /// The device of a file system of our own; it is unbound once nobody holds it and its mount is gone.
+    /// The device of a file system of our own; it is unbound once nobody holds it and its mount is
+    /// gone.
     _device: Option<Loop>,
 }
 
@@ -60,7 +63,8 @@ impl Disk {
         Ok(File::from(openat(CWD, &self.dir, flags, Mode::RUSR | Mode::WUSR)?))
     }
 
-    /// As [`file`](Self::file), for the first one: what this file system or directory does not allow is absent.
+    /// As [`file`](Self::file), for the first one: what this file system or directory does not
+    /// allow is absent.
     pub(super) fn first_file(&self, flags: OFlags) -> Result<File, Error> {
         let dir: &Path = &self.dir;
         self.file(flags).map_err(|error| match Errno::from_io_error(&error) {

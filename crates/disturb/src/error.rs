@@ -1,4 +1,5 @@
-//! What can go wrong with disturbances as a whole; what goes wrong with one operation is counted in its record instead.
+//! What can go wrong with disturbances as a whole; what goes wrong with one operation is counted in
+//! its record instead.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use sys::tracefs;
 
-/// What an order, the `number`th of the calling process, may leave. The same for as long as the machine is the same.
+/// What an order, the `number`th of the calling process, may leave. The same for as long as the
+/// machine is the same.
 pub fn of(order: &Order, number: usize, tracefs: Option<&Path>) -> Result<Vec<Leaving>, Error> {
     let spec = catalogue::find(&order.name)?;
     let mark = Mark {

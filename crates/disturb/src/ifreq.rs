@@ -1,12 +1,12 @@
-//! Network interfaces set up by `ioctl(2)` on any socket of their namespace, `netdevice(7)`: raised, given an address, asked whether they
-//! have a carrier.
+//! Network interfaces set up by `ioctl(2)` on any socket of their namespace, `netdevice(7)`:
+//! raised, given an address, asked whether they have a carrier.
 
 use rustix::fd::AsRawFd;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 
-/// Sets an interface of the calling thread's network namespace up, with an address first where one is given; its network is then
-/// the address's class, which makes a route.
+/// Sets an interface of the calling thread's network namespace up, with an address first where one
+/// is given; its network is then the address's class, which makes a route.
 pub(super) fn raise(name: &str, address: Option<Ipv4Addr>) -> io::Result<()> {
     if let Some(address) = address {
         ask(name, libc::SIOCSIFADDR as _, |request| request.ifr_ifru.ifru_addr = socket_address(address))?;

@@ -1,7 +1,8 @@
-//! What a stressor's loop works with: its CPUs, its pace, its end, and the line that says it has begun.
+//! What a stressor's loop works with: its CPUs, its pace, its end, and the line that says it has
+//! begun.
 //!
-//! Pace is a token bucket that holds 20 ms of the rate: short bursts, no catching up after a stall, so that a starved stressor does
-//! not turn into a storm later.
+//! Pace is a token bucket that holds 20 ms of the rate: short bursts, no catching up after a stall,
+//! so that a starved stressor does not turn into a storm later.
 
 use super::Error;
 use super::rates::Meter;
@@ -21,13 +22,15 @@ use std::time::Duration;
 use sys::clock::{SECOND_NS, now_ns, sleep_until};
 use sys::signals::EndSignals;
 
-/// How often a loop that never waits looks for a signal; in between it only reads the clock, which costs no system call.
+/// How often a loop that never waits looks for a signal; in between it only reads the clock, which
+/// costs no system call.
 const LOOK_NS: i64 = 5_000_000;
 /// The longest sleep between two looks.
 const NAP_NS: i64 = 20_000_000;
 /// The longest wait for the word to begin.
 const HELD_NS: i64 = 60 * SECOND_NS;
-/// How much later the alarm of a stressor that was held comes: its operations are to end whole, and whoever measures waits for that.
+/// How much later the alarm of a stressor that was held comes: its operations are to end whole, and
+/// whoever measures waits for that.
 const OVER_NS: i64 = 20 * SECOND_NS;
 /// What the bucket holds, as a part of a second.
 const BURST_S: f64 = 0.02;
@@ -93,7 +96,8 @@ impl Job<'_> {
         arm_alarm(self.duration_ns.saturating_add(self.linger_ns).saturating_add(over_ns));
     }
 
-    /// As [`begin`](Self::begin), with a witness that counts from the word on. Reading it takes nothing of the duration.
+    /// As [`begin`](Self::begin), with a witness that counts from the word on. Reading it takes
+    /// nothing of the duration.
     pub(super) fn begin_counting<F: Fn() -> Result<u64, Error>>(
         &mut self,
         witness: Counter<F>,
@@ -104,7 +108,8 @@ impl Job<'_> {
         Ok(growth)
     }
 
-    /// Repeats an operation at the job's pace until the end. The job must have [begun](Self::begin).
+    /// Repeats an operation at the job's pace until the end. The job must have
+    /// [begun](Self::begin).
     pub(super) fn repeat(&self, mut operation: impl FnMut() -> io::Result<()>) -> Done {
         let mut pace = self.pace(1);
         let mut tally = Tally::default();
@@ -119,7 +124,8 @@ impl Job<'_> {
         Done { tally, t0_ns, t1_ns: now_ns() }
     }
 
-    /// Does nothing for as long as is to be done after the last operation: for loops with a [`Pace`] of their own.
+    /// Does nothing for as long as is to be done after the last operation: for loops with a
+    /// [`Pace`] of their own.
     pub(super) fn linger(&self) {
         sleep_until(now_ns().saturating_add(self.linger_ns));
     }
@@ -131,7 +137,8 @@ impl Job<'_> {
     }
 }
 
-/// Waits for the word to begin; false where the stressor is to end instead. A supervisor that is gone says neither: then it is an error.
+/// Waits for the word to begin; false where the stressor is to end instead. A supervisor that is
+/// gone says neither: then it is an error.
 fn hold(end: &EndSignals) -> Result<bool, Error> {
     let refused = |error: io::Error| Error::refused("wait for the word to begin")(error);
     arm_alarm(HELD_NS);
@@ -246,13 +253,14 @@ impl Bucket {
         Self { rate, tokens: 0.0, filled_ns: now_ns }
     }
 
-    /// Takes `wanted` tokens and returns 0, or returns the ns until there are enough. A bucket holds at least what is wanted at
-    /// once, or nobody would ever get it.
+    /// Takes `wanted` tokens and returns 0, or returns the ns until there are enough. A bucket
+    /// holds at least what is wanted at once, or nobody would ever get it.
     fn take(&mut self, wanted: f64, now_ns: i64) -> i64 {
         let elapsed_s = (now_ns - self.filled_ns).max(0) as f64 / SECOND_NS as f64;
         self.filled_ns = now_ns;
         self.tokens = (self.tokens + elapsed_s * self.rate).min((self.rate * BURST_S).max(wanted));
-        // Less than a millionth is rounding; without this the last wait could be for 0 ns, for ever.
+        // Less than a millionth is rounding; without this the last wait could be for 0 ns, for
+        // ever.
         if self.tokens + 1e-6 >= wanted {
             self.tokens -= wanted;
             return 0;

@@ -1,7 +1,9 @@
-//! More witnesses: what the kernel has counted of memory, of switches and of a task's own input and output.
+//! More witnesses: what the kernel has counted of memory, of switches and of a task's own input and
+//! output.
 //!
-//! Sources: Linux `Documentation/filesystems/proc.rst` (`/proc/vmstat`, `/proc/PID/io`), `getrusage(2)`. Events of `/proc/vmstat` are
-//! kept per CPU and summed when read, so that they are exact; they are the whole machine's, and so a lower bound.
+//! Sources: Linux `Documentation/filesystems/proc.rst` (`/proc/vmstat`, `/proc/PID/io`),
+//! `getrusage(2)`. Events of `/proc/vmstat` are kept per CPU and summed when read, so that they are
+//! exact; they are the whole machine's, and so a lower bound.
 
 use super::Error;
 use super::witness::{Counter, Read};
@@ -12,7 +14,8 @@ pub(super) fn vmstat(event: &'static str) -> Result<Counter<impl Fn() -> Result<
     Counter::read(format!("/proc/vmstat {event}"), move || field("/proc/vmstat", event))
 }
 
-/// A field of the calling process's own `/proc/self/io`, such as `rchar`; absent where this kernel does not account it.
+/// A field of the calling process's own `/proc/self/io`, such as `rchar`; absent where this kernel
+/// does not account it.
 pub(super) fn own_io(name: &'static str) -> Result<Counter<impl Fn() -> Result<u64, Error>>, Error> {
     Counter::read(format!("/proc/self/io {name}"), move || field("/proc/self/io", name))
 }

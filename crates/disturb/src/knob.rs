@@ -5,8 +5,8 @@ use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Says before anything begins whether a file can be written: one that this kernel does not have is absent, one that this user may not
-/// write is an error.
+/// Says before anything begins whether a file can be written: one that this kernel does not have is
+/// absent, one that this user may not write is an error.
 pub(super) fn writable(path: &str, what: &str) -> Result<(), Error> {
     match OpenOptions::new().write(true).open(path) {
         Ok(_) => Ok(()),

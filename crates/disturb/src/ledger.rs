@@ -1,19 +1,23 @@
-//! Witnesses of network and disk: what the kernel itself has counted of bytes moved and of devices come and gone.
+//! Witnesses of network and disk: what the kernel itself has counted of bytes moved and of devices
+//! come and gone.
 //!
-//! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/PID/io`, `/proc/net/netstat`), `Documentation/ABI/testing/sysfs-uevent`.
+//! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/PID/io`, `/proc/net/netstat`),
+//! `Documentation/ABI/testing/sysfs-uevent`.
 
 use super::Error;
 use super::witness::{self, Counter, Read};
 use std::fs;
 use std::path::Path;
 
-/// Events that the kernel has sent to user space about devices that came, went or changed: machine-wide, a lower bound. A loopback
-/// interface that comes with its network namespace is one, and so is a loop device that gets another file.
+/// Events that the kernel has sent to user space about devices that came, went or changed:
+/// machine-wide, a lower bound. A loopback interface that comes with its network namespace is one,
+/// and so is a loop device that gets another file.
 pub(super) fn uevents() -> Result<Counter<Read>, Error> {
     Counter::read("/sys/kernel/uevent_seqnum", witness::uevents)
 }
 
-/// A line of the calling process's own account of input and output, children that have been waited for included.
+/// A line of the calling process's own account of input and output, children that have been waited
+/// for included.
 pub(super) fn own_io(line: &'static str) -> Result<Counter<impl Fn() -> Result<u64, Error>>, Error> {
     let path = Path::new("/proc/self/io");
     if !path.exists() {
@@ -32,7 +36,8 @@ pub(super) fn bytes_in() -> Result<Counter<Read>, Error> {
     counter.map_err(|_| Error::absent(format!("{PATH} does not count the bytes that come in")))
 }
 
-/// A file that lacks the number is an error, because a witness that says nothing must not look like a no.
+/// A file that lacks the number is an error, because a witness that says nothing must not look like
+/// a no.
 fn number(path: &Path, find: impl Fn(&str) -> Option<u64>) -> Result<u64, Error> {
     let text = fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
     let lacks = || Error::io("find the witness counter in", path, std::io::ErrorKind::InvalidData.into());

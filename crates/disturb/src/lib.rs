@@ -1,8 +1,11 @@
-//! Disturbances: workloads on the housekeeping CPUs that provoke interference, confined, bounded and counted.
+//! Disturbances: workloads on the housekeeping CPUs that provoke interference, confined, bounded
+//! and counted.
 //!
-//! Each stressor is one file of `stressors/` and one entry of [`catalogue()`]. A stressor runs as a child process of stillcore: this same program
-//! with a hidden argument, served by [`child::serve`]. [`Disturbance`] is the parent's side: it starts the children, looks every
-//! 100 ms where their threads have run, ends them and returns their records. [`confine`] plans and removes the control groups.
+//! Each stressor is one file of `stressors/` and one entry of [`catalogue()`]. A stressor runs as a
+//! child process of stillcore: this same program with a hidden argument, served by
+//! [`child::serve`]. [`Disturbance`] is the parent's side: it starts the children, looks every 100
+//! ms where their threads have run, ends them and returns their records. [`confine`] plans and
+//! removes the control groups.
 
 mod account;
 pub mod available;

@@ -39,7 +39,8 @@ pub(super) struct Kind {
     pub(super) raised: bool,
 }
 
-/// Makes and removes a link until the job ends. The process must be in a network namespace of its own.
+/// Makes and removes a link until the job ends. The process must be in a network namespace of its
+/// own.
 pub(super) fn repeat(job: &mut Job<'_>, kind: Kind) -> Result<Account, Error> {
     let links = Links::open().map_err(Error::refused("open an rtnetlink socket"))?;
     match links.next_number(kind) {
@@ -84,7 +85,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sets a link up. The far end of a pair refuses that (ENOTCONN) while the pair is still being made.
+    /// Sets a link up. The far end of a pair refuses that (ENOTCONN) while the pair is still being
+    /// made.
     fn raise(&self, name: &str) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_NEWLINK, 0, libc::IFF_UP as u32);
         message.attribute(IFLA_IFNAME, &terminated(name));
@@ -98,7 +100,8 @@ impl Links {
         self.ask(message.finish())
     }
 
-    /// Moves a link of the socket's network namespace into another one; it arrives down and without addresses.
+    /// Moves a link of the socket's network namespace into another one; it arrives down and without
+    /// addresses.
     pub(super) fn move_to(&self, name: &str, namespace: BorrowedFd<'_>) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_NEWLINK, 0, 0);
         message.attribute(IFLA_IFNAME, &terminated(name));

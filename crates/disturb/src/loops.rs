@@ -1,4 +1,5 @@
-//! Loop devices that no end of a process can leave behind, and small file systems for them, in memory.
+//! Loop devices that no end of a process can leave behind, and small file systems for them, in
+//! memory.
 //!
 //! `loop(4)`. One call, LOOP_CONFIGURE (Linux 5.8), configures the device and makes it release its
 //! file when nobody has it open (LO_FLAGS_AUTOCLEAR). Older kernels need two calls: a process
@@ -66,7 +67,8 @@ impl Loop {
                 init: [0; 2],
                 reserved: [0; 8],
             };
-            // SAFETY: the kernel reads one `loop_config`, whose layout `Config` has and which lives until the call returns.
+            // SAFETY: the kernel reads one `loop_config`, whose layout `Config` has and which lives
+            // until the call returns.
             match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) } {
                 0 => return Ok(Self { path, _device: device }),
                 _ if io::Error::last_os_error().raw_os_error() == Some(libc::EBUSY) => {}

@@ -27,7 +27,8 @@ pub(super) struct Mounting {
 }
 
 impl Mounting {
-    /// Enters a mount namespace and mounts and unmounts once; absent where this kernel has no such file system.
+    /// Enters a mount namespace and mounts and unmounts once; absent where this kernel has no such
+    /// file system.
     pub(super) fn prepare(
         job: &mut Job<'_>,
         what: &Path,
@@ -45,7 +46,8 @@ impl Mounting {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 Err(Error::absent(format!("this kernel has no {kind}")))
             }
-            // Both sum their metadata by a driver that is a module of its own on many kernels, and ask for it by name.
+            // Both sum their metadata by a driver that is a module of its own on many kernels, and
+            // ask for it by name.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
                 Err(Error::absent(format!("this kernel has {kind}, but not the crc32c that it needs")))
             }

@@ -11,13 +11,14 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::path::{Path, PathBuf};
 
-/// Enters a new network namespace with loopback up; false where that is not allowed or not built in. The process must have one thread
-/// and no socket.
+/// Enters a new network namespace with loopback up; false where that is not allowed or not built
+/// in. The process must have one thread and no socket.
 pub(super) fn own_network() -> Result<bool, Error> {
     if unshare(UnshareFlags::NEWNET).is_err() {
         return Ok(false);
     }
-    // From here there is no way back to the host's loopback: a namespace whose own is down would turn every connection into an error.
+    // From here there is no way back to the host's loopback: a namespace whose own is down would
+    // turn every connection into an error.
     ifreq::raise("lo", None).map_err(Error::refused("raise the loopback of a network namespace"))?;
     Ok(true)
 }

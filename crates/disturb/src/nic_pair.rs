@@ -1,9 +1,11 @@
-//! Two network cards joined to each other, each taken into a network namespace of its own: what is sent from one to the other crosses
-//! both devices and interrupts this machine, as traffic with a peer on a cable does.
+//! Two network cards joined to each other, each taken into a network namespace of its own: what is
+//! sent from one to the other crosses both devices and interrupts this machine, as traffic with a
+//! peer on a cable does.
 //!
-//! Between two addresses of one namespace the kernel never asks a card: both are in its table of local addresses, and loopback carries
-//! all (`ip_route_output_key`, net/ipv4/route.c). So client and server have a namespace each. A socket belongs to the namespace that it
-//! was made in, whoever uses it, and a namespace belongs to a thread: one process is client and server.
+//! Between two addresses of one namespace the kernel never asks a card: both are in its table of
+//! local addresses, and loopback carries all (`ip_route_output_key`, net/ipv4/route.c). So client
+//! and server have a namespace each. A socket belongs to the namespace that it was made in, whoever
+//! uses it, and a namespace belongs to a thread: one process is client and server.
 //!
 //! Only cards that a lab's guest was given for this are ever taken, known by their addresses
 //! ([`model::lab_cards`]). A hardware card returns to the machine's own namespace when the one it
@@ -27,13 +29,15 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use sys::clock::{SECOND_NS, now_ns, sleep_until};
 
-/// The addresses of both ends: a network that is documented never to be anybody's (RFC 5737, TEST-NET-1).
+/// The addresses of both ends: a network that is documented never to be anybody's (RFC 5737,
+/// TEST-NET-1).
 const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 /// How long a link may take to come up: the driver of an e1000 looks every 2 s.
 const PATIENCE_NS: i64 = 20 * SECOND_NS;
 const NAP_NS: i64 = 20_000_000;
-/// A driver that polls takes many frames with one interrupt (NAPI); one for so many operations is the least to be seen.
+/// A driver that polls takes many frames with one interrupt (NAPI); one for so many operations is
+/// the least to be seen.
 const OPERATIONS_PER_INTERRUPT: u64 = 10;
 
 /// A card by its name, and its device, whose interrupts are counted.
@@ -57,8 +61,8 @@ struct End {
 }
 
 impl NicPair {
-    /// Takes both cards; none where the machine was not given any, somebody else has them, or they are not for this user to take. The
-    /// process must have one thread, and be where the cards are.
+    /// Takes both cards; none where the machine was not given any, somebody else has them, or they
+    /// are not for this user to take. The process must have one thread, and be where the cards are.
     pub(super) fn take() -> Result<Option<Self>, Error> {
         let Some([client, server]) = find(Path::new("/sys")) else { return Ok(None) };
         // Emulated links take their time, before the duration begins.
@@ -175,7 +179,8 @@ fn own_namespace() -> io::Result<OwnedFd> {
     Ok(open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// The lab's two cards in the calling process's network namespace, in the order of their addresses, if both are there and down.
+/// The lab's two cards in the calling process's network namespace, in the order of their addresses,
+/// if both are there and down.
 fn find(sys: &Path) -> Option<[Card; 2]> {
     let card = |address: &str| {
         let entries = fs::read_dir(sys.join("class/net")).ok()?;
@@ -191,8 +196,8 @@ fn find(sys: &Path) -> Option<[Card; 2]> {
     Some([card(ADDRESSES[0])?, card(ADDRESSES[1])?])
 }
 
-/// The interrupts of the device that is this one or the nearest above that has any: a virtio device has those of its PCI function
-/// (`Documentation/ABI/testing/sysfs-bus-pci`: `msi_irqs`, `irq`).
+/// The interrupts of the device that is this one or the nearest above that has any: a virtio device
+/// has those of its PCI function (`Documentation/ABI/testing/sysfs-bus-pci`: `msi_irqs`, `irq`).
 fn interrupt_lines(device: &Path) -> Vec<u32> {
     let of = |dir: &Path| -> Vec<u32> {
         let number = |text: &str| text.trim().parse().ok().filter(|line| *line > 0);

@@ -5,10 +5,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
 
-/// Forks, has the copy call `body`, and waits for it. The copy's exit code is the errno that `body` met, or 0; a copy that ends in any
-/// other way is ECHILD. The caller must have one thread, as a worker has.
+/// Forks, has the copy call `body`, and waits for it. The copy's exit code is the errno that `body`
+/// met, or 0; a copy that ends in any other way is ECHILD. The caller must have one thread, as a
+/// worker has.
 pub(super) fn fork_and_wait(body: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    // SAFETY: the caller has one thread, so no lock is held by a thread that the copy lacks; the copy leaves by `exit_now`.
+    // SAFETY: the caller has one thread, so no lock is held by a thread that the copy lacks; the
+    // copy leaves by `exit_now`.
     match unsafe { libc::fork() } {
         0 => exit_now(body().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |()| 0)),
         -1 => Err(io::Error::last_os_error()),

@@ -8,7 +8,8 @@ use std::time::Duration;
 /// How a disturbance is made.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Arguments that lead the program to [`child::serve`](super::child::serve); name and JSON arguments follow.
+    /// Arguments that lead the program to [`child::serve`](super::child::serve); name and JSON
+    /// arguments follow.
     pub verb: Vec<String>,
     /// How long the stressors run unless stopped earlier.
     pub duration: Duration,
@@ -18,11 +19,14 @@ pub struct Options {
     pub groups: Vec<Group>,
     /// Where tracefs is, for stressors that switch tracing; where it is mounted, if `None`.
     pub tracefs: Option<PathBuf>,
-    /// Where stressors make files whose order does not say where; their own choice where that is `None`, too.
+    /// Where stressors make files whose order does not say where; their own choice where that is
+    /// `None`, too.
     pub dir: Option<PathBuf>,
-    /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
+    /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets
+    /// on a shared CPU.
     pub nice: i32,
-    /// Whether operations begin only at [`Disturbance::go`](super::Disturbance::go), so that whoever measures is ready before the first one.
+    /// Whether operations begin only at [`Disturbance::go`](super::Disturbance::go), so that
+    /// whoever measures is ready before the first one.
     pub held: bool,
     /// How long a stressor does nothing between its last operation and its end.
     pub linger: Duration,

@@ -30,7 +30,8 @@ pub struct StressArgs {
     /// CPUs that are measured, for stressors that need a thread there.
     #[serde(default)]
     pub measured: Cpus,
-    /// The supervisor's process id, which must still be the parent; 0 where it is not to be checked.
+    /// The supervisor's process id, which must still be the parent; 0 where it is not to be
+    /// checked.
     #[serde(default)]
     pub supervisor: i32,
     /// Control groups to enter, with what each confines.
@@ -58,7 +59,8 @@ pub struct StressArgs {
 pub struct Group {
     /// Its directory.
     pub dir: PathBuf,
-    /// What it confines: `cpuset`, `memory`, `pids`; empty for a group that only holds its members together.
+    /// What it confines: `cpuset`, `memory`, `pids`; empty for a group that only holds its members
+    /// together.
     pub controllers: Vec<String>,
 }
 

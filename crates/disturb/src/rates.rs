@@ -28,7 +28,8 @@ pub(super) struct Meter(Option<Mapping>);
 impl Meter {
     /// The page that the supervisor gave as [`SHARED_FD`].
     pub(super) fn shared() -> Result<Self, Error> {
-        // SAFETY: the supervisor said that it put its page there, and nothing else of this process knows the number.
+        // SAFETY: the supervisor said that it put its page there, and nothing else of this process
+        // knows the number.
         let file = unsafe { OwnedFd::from_raw_fd(SHARED_FD) };
         map(&file).map(|mapping| Self(Some(mapping)))
     }
@@ -149,7 +150,8 @@ fn map(file: &impl AsFd) -> Result<Mapping, Error> {
 }
 
 fn counter(page: &Mapping) -> &AtomicU64 {
-    // SAFETY: the mapping is at least a page, aligned to a page, lives as long as the reference, and both sides use it atomically.
+    // SAFETY: the mapping is at least a page, aligned to a page, lives as long as the reference,
+    // and both sides use it atomically.
     unsafe { AtomicU64::from_ptr(page.start().as_ptr().cast()) }
 }
 

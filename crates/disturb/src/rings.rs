@@ -1,7 +1,9 @@
-//! Queues of the kernel for asynchronous input and output, used once each: made, given one request, asked what it completed, and freed.
+//! Queues of the kernel for asynchronous input and output, used once each: made, given one request,
+//! asked what it completed, and freed.
 //!
-//! `io_uring_setup(2)`, `io_uring_enter(2)`, `io_setup(2)`, `io_submit(2)`; layouts of `include/uapi/linux/io_uring.h` and `fs/aio.c`. In
-//! both the kernel writes what it has completed into memory that it shares: a count that the caller's loop cannot make up.
+//! `io_uring_setup(2)`, `io_uring_enter(2)`, `io_setup(2)`, `io_submit(2)`; layouts of
+//! `include/uapi/linux/io_uring.h` and `fs/aio.c`. In both the kernel writes what it has completed
+//! into memory that it shares: a count that the caller's loop cannot make up.
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -10,7 +12,8 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const ENTRIES: u32 = 8;
-/// Where the submission ring is mapped from; since Linux 5.4 it holds the completion ring too (IORING_FEAT_SINGLE_MMAP).
+/// Where the submission ring is mapped from; since Linux 5.4 it holds the completion ring too
+/// (IORING_FEAT_SINGLE_MMAP).
 const OFF_SQ_RING: u64 = 0;
 const OFF_SQES: u64 = 0x1000_0000;
 const FEAT_SINGLE_MMAP: u32 = 1;
@@ -37,10 +40,12 @@ struct Params {
     cq: [u32; 10],
 }
 
-/// Makes an io_uring, has it do nothing once, and closes it; returns how many requests the kernel says are complete.
+/// Makes an io_uring, has it do nothing once, and closes it; returns how many requests the kernel
+/// says are complete.
 pub(super) fn uring_once() -> io::Result<u64> {
     let mut params = Params::default();
-    // SAFETY: the kernel reads and writes one `io_uring_params`, whose layout `Params` has; the descriptor is owned at once.
+    // SAFETY: the kernel reads and writes one `io_uring_params`, whose layout `Params` has; the
+    // descriptor is owned at once.
     let ring = unsafe {
         match libc::syscall(libc::SYS_io_uring_setup, ENTRIES, &raw mut params) {
             number if number < 0 => return Err(io::Error::last_os_error()),
@@ -96,7 +101,8 @@ impl Shared {
         if !offset.is_multiple_of(4) || offset + 4 > self.bytes {
             return Err(Errno::FAULT.into());
         }
-        // SAFETY: the word is inside the mapping, which lives as long as `self`, and aligned; the kernel, too, uses it atomically.
+        // SAFETY: the word is inside the mapping, which lives as long as `self`, and aligned; the
+        // kernel, too, uses it atomically.
         Ok(unsafe { &*self.start.cast::<AtomicU32>().add(offset / 4) })
     }
 }
@@ -108,7 +114,8 @@ impl Drop for Shared {
     }
 }
 
-/// `struct iocb`, `include/uapi/linux/aio_abi.h`; the key and the flags of the request share a word whose order depends on the machine.
+/// `struct iocb`, `include/uapi/linux/aio_abi.h`; the key and the flags of the request share a word
+/// whose order depends on the machine.
 #[repr(C)]
 #[derive(Default)]
 struct Request {
@@ -125,7 +132,8 @@ struct Request {
     event_fd: u32,
 }
 
-/// The head of `struct aio_ring` (fs/aio.c): the first page of what an aio context's number points to.
+/// The head of `struct aio_ring` (fs/aio.c): the first page of what an aio context's number points
+/// to.
 #[repr(C)]
 struct AioRing {
     id: u32,
@@ -135,8 +143,8 @@ struct AioRing {
     magic: u32,
 }
 
-/// Makes an aio context, has it write a byte, and destroys it; returns how many requests the kernel says are complete. `file`: where to
-/// write; one in memory completes at once.
+/// Makes an aio context, has it write a byte, and destroys it; returns how many requests the kernel
+/// says are complete. `file`: where to write; one in memory completes at once.
 pub(super) fn aio_once(file: &impl AsRawFd) -> io::Result<u64> {
     let mut context: libc::c_ulong = 0;
     // SAFETY: the kernel writes one number.
@@ -162,7 +170,8 @@ fn aio_write(context: libc::c_ulong, file: &impl AsRawFd) -> io::Result<u64> {
         ..Request::default()
     };
     let mut requests = [&raw mut request];
-    // SAFETY: one request, whose layout `Request` has. It and its buffer live until the write is complete: `io_destroy` waits for it.
+    // SAFETY: one request, whose layout `Request` has. It and its buffer live until the write is
+    // complete: `io_destroy` waits for it.
     if unsafe { libc::syscall(libc::SYS_io_submit, context, 1 as libc::c_long, requests.as_mut_ptr()) } != 1 {
         return Err(io::Error::last_os_error());
     }

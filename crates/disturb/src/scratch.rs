@@ -1,4 +1,5 @@
-//! A file of a stressor's own that has no name: it goes with its last descriptor, whatever becomes of the process (`O_TMPFILE`, open(2)).
+//! A file of a stressor's own that has no name: it goes with its last descriptor, whatever becomes
+//! of the process (`O_TMPFILE`, open(2)).
 
 use super::Error;
 use rustix::fs::{Mode, OFlags, open};

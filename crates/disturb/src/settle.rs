@@ -1,7 +1,9 @@
-//! How a stressor's process confines itself before its first operation: bound to its parent, its CPUs, ordinary scheduling, small
-//! limits, first choice of the out-of-memory killer, and an alarm that ends it whatever happens.
+//! How a stressor's process confines itself before its first operation: bound to its parent, its
+//! CPUs, ordinary scheduling, small limits, first choice of the out-of-memory killer, and an alarm
+//! that ends it whatever happens.
 //!
-//! Order matters: what binds it to its parent and its CPUs comes first, entering control groups before anything is allocated there.
+//! Order matters: what binds it to its parent and its CPUs comes first, entering control groups
+//! before anything is allocated there.
 
 use super::{Error, StressorSpec};
 use crate::protocol::{Group, StressArgs};
@@ -47,7 +49,8 @@ pub(super) fn settle(spec: &StressorSpec, args: &StressArgs) -> Result<(EndSigna
 pub(super) fn die_with(supervisor: i32) -> Result<(), Error> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(Error::refused("bind to the parent's life"))?;
-    // The supervisor may have died before that call. Across a pid namespace a living parent shows as none.
+    // The supervisor may have died before that call. Across a pid namespace a living parent shows
+    // as none.
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
     if supervisor != 0 && parent != supervisor {
         return Err(Error::Orphan { expected: supervisor });
@@ -55,12 +58,13 @@ pub(super) fn die_with(supervisor: i32) -> Result<(), Error> {
     Ok(())
 }
 
-/// SIGALRM ends the process some seconds after its duration, even if its loop hangs. Not inherited over fork: each process that a
-/// stressor keeps for longer than one operation arms its own.
+/// SIGALRM ends the process some seconds after its duration, even if its loop hangs. Not inherited
+/// over fork: each process that a stressor keeps for longer than one operation arms its own.
 pub(super) fn arm_alarm(duration_ns: i64) {
     let seconds =
         u32::try_from((duration_ns.max(0) as u64).div_ceil(SECOND_NS as u64)).unwrap_or(u32::MAX - GRACE_S);
-    // SAFETY: restoring a default disposition and arming an alarm touch no memory; an ignored SIGALRM survives exec, hence the first.
+    // SAFETY: restoring a default disposition and arming an alarm touch no memory; an ignored
+    // SIGALRM survives exec, hence the first.
     unsafe {
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
         libc::alarm(seconds.saturating_add(GRACE_S));
@@ -73,7 +77,8 @@ fn reap_ourselves() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Enters each group, and says how that confines; a group that cannot be entered is named with the reason.
+/// Enters each group, and says how that confines; a group that cannot be entered is named with the
+/// reason.
 fn enter_groups(groups: &[Group]) -> Vec<String> {
     let enter = |group: &Group| match fs::write(group.dir.join("cgroup.procs"), "0") {
         Ok(()) if group.controllers.is_empty() => "cgroup".to_owned(),
@@ -96,7 +101,8 @@ fn confirm_affinity(args: &StressArgs) -> Result<(), Error> {
 fn schedule_ordinarily(nice: i32) -> Result<(), Error> {
     let inherited = getpriority_process(None).unwrap_or(0);
     if let Err(source) = sys::policy::set_policy(&Policy::other()) {
-        // Without privilege an inherited nice value may not be strengthened; being ordinary already is all that is needed.
+        // Without privilege an inherited nice value may not be strengthened; being ordinary already
+        // is all that is needed.
         if sched::effective().map_or(true, |policy| policy.name != "SCHED_OTHER") {
             return Err(Error::Refused { action: "set SCHED_OTHER", source });
         }
@@ -123,8 +129,8 @@ fn limit_resources(memory_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A disturbance is the first thing to give up when memory runs out. Raising the score needs no privilege; where /proc is
-/// read-only the limits above still hold.
+/// A disturbance is the first thing to give up when memory runs out. Raising the score needs no
+/// privilege; where /proc is read-only the limits above still hold.
 fn prefer_for_oom() {
     let _ = fs::write(crate::witness::proc_dir().join("self/oom_score_adj"), "1000");
 }

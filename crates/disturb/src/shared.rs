@@ -1,6 +1,8 @@
-//! Counters that several processes of a stressor share: a page of memory that stays where it is over `fork`.
+//! Counters that several processes of a stressor share: a page of memory that stays where it is
+//! over `fork`.
 //!
-//! A pipe for each report, as [`workers`](super::workers) has it, would be a descriptor for each of 400 processes.
+//! A pipe for each report, as [`workers`](super::workers) has it, would be a descriptor for each of
+//! 400 processes.
 
 use super::Error;
 use super::tally::Tally;
@@ -32,7 +34,8 @@ impl Counters {
 
     /// The counters.
     pub(super) fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping holds `len` aligned, zeroed words until it is dropped; any bits are a valid AtomicU64.
+        // SAFETY: the mapping holds `len` aligned, zeroed words until it is dropped; any bits are a
+        // valid AtomicU64.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -9,7 +9,8 @@ use std::io;
 /// Pointers within `value` must lead to memory that the option may read.
 pub(super) unsafe fn set<T>(socket: &impl AsFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let (fd, length) = (socket.as_fd().as_raw_fd(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the kernel reads `length` bytes of `value`, which lives until the call returns; its pointers are the caller's promise.
+    // SAFETY: the kernel reads `length` bytes of `value`, which lives until the call returns; its
+    // pointers are the caller's promise.
     let result = unsafe { libc::setsockopt(fd, level, option, std::ptr::from_ref(value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

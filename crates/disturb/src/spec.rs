@@ -51,7 +51,8 @@ pub struct StressorSpec {
     pub colocated: bool,
     /// Whether it is aimed at the measured CPUs from its own, and has to know which they are.
     pub aimed: bool,
-    /// Whether it may harm the machine beyond its own end, and is run only where its name and `--dangerous` were given.
+    /// Whether it may harm the machine beyond its own end, and is run only where its name and
+    /// `--dangerous` were given.
     pub dangerous: bool,
     /// The stressor of stress-ng that does about the same, for comparing rates: its options.
     pub peer: Option<&'static str>,
@@ -59,7 +60,8 @@ pub struct StressorSpec {
 }
 
 impl StressorSpec {
-    /// What an entry has where it says nothing else: one small ordinary process that leaves nothing behind.
+    /// What an entry has where it says nothing else: one small ordinary process that leaves nothing
+    /// behind.
     pub(crate) const PLAIN: Self = Self {
         name: "",
         title: "",

@@ -1,8 +1,11 @@
-//! Processes that share the stressor's memory and only spin, one a CPU, so that its memory is what these CPUs run while it works elsewhere.
+//! Processes that share the stressor's memory and only spin, one a CPU, so that its memory is what
+//! these CPUs run while it works elsewhere.
 //!
-//! The kernel interrupts a CPU for an address space only while it runs that (arch/x86/mm/tlb.c, kernel/sched/membarrier.c): sleepers would be
-//! left alone. Threads would do as well, but for a cpuset partition: who is to run on its CPUs has to be in its group, and all threads
-//! of a process are in one group (`admin-guide/cgroup-v2.rst`, "Threads"). Processes that share their memory (`CLONE_VM`) are not.
+//! The kernel interrupts a CPU for an address space only while it runs that (arch/x86/mm/tlb.c,
+//! kernel/sched/membarrier.c): sleepers would be left alone. Threads would do as well, but for a
+//! cpuset partition: who is to run on its CPUs has to be in its group, and all threads of a process
+//! are in one group (`admin-guide/cgroup-v2.rst`, "Threads"). Processes that share their memory
+//! (`CLONE_VM`) are not.
 
 use super::Error;
 use journal::enter;
@@ -16,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Bytes of a spinner's stack: it calls nothing.
 const STACK: usize = 64 << 10;
 
-/// Calls `body` while a process spins on each CPU; its end ends them. Absent where a CPU takes none.
+/// Calls `body` while a process spins on each CPU; its end ends them. Absent where a CPU takes
+/// none.
 pub(super) fn with_spinners<T>(cpus: &Cpus, body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let stop = AtomicBool::new(false);
     let mut spinners = Vec::new();
@@ -47,7 +51,8 @@ impl<'a> Spinner<'a> {
         // Stacks grow downwards here, and begin at a multiple of 16.
         let top = top.map_addr(|address| address & !15).cast();
         let word: *const AtomicBool = stop;
-        // SAFETY: `spin` touches nothing but the word, which outlives it, as its stack does: `drop` waits for its end.
+        // SAFETY: `spin` touches nothing but the word, which outlives it, as its stack does: `drop`
+        // waits for its end.
         let pid = unsafe { libc::clone(spin, top, libc::CLONE_VM | libc::SIGCHLD, word.cast_mut().cast()) };
         let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?;
         Ok(Self { pid, stop, _stack: stack })
@@ -63,7 +68,8 @@ impl Drop for Spinner<'_> {
     }
 }
 
-/// All that a spinner does. Its thread-local memory is its maker's: no call here may touch that, and rustix's own system calls do not.
+/// All that a spinner does. Its thread-local memory is its maker's: no call here may touch that,
+/// and rustix's own system calls do not.
 extern "C" fn spin(stop: *mut libc::c_void) -> libc::c_int {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // SAFETY: the maker keeps the word until this process has ended.
@@ -74,7 +80,8 @@ extern "C" fn spin(stop: *mut libc::c_void) -> libc::c_int {
     0
 }
 
-/// The first of these CPUs, for the thread that works, and the others, for those that spin; `None` where there is only one.
+/// The first of these CPUs, for the thread that works, and the others, for those that spin; `None`
+/// where there is only one.
 pub(super) fn worker_and_others(cpus: &Cpus) -> Option<(Cpus, Cpus)> {
     const MOST: usize = 8;
     let mut all = cpus.iter();

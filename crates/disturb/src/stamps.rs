@@ -38,7 +38,8 @@ impl Onlooker {
     pub(super) fn stamped(&self) -> io::Result<bool> {
         self.0.send(&[0])?;
         let mut byte = [0u8; 1];
-        // Aligned as control messages have to be, and room for the three times of `struct scm_timestamping` and more.
+        // Aligned as control messages have to be, and room for the three times of
+        // `struct scm_timestamping` and more.
         let mut control = [0u64; 32];
         let mut data = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
         // SAFETY: an all-zero msghdr is a valid, empty one.
@@ -46,7 +47,8 @@ impl Onlooker {
         (message.msg_iov, message.msg_iovlen) = (&raw mut data, 1);
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: all that the message leads to lives until the call returns, and is as long as said.
+        // SAFETY: all that the message leads to lives until the call returns, and is as long as
+        // said.
         if unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -66,7 +68,8 @@ impl Onlooker {
     }
 }
 
-/// Whether a message that was received has a control message with the time that the kernel has seen it at.
+/// Whether a message that was received has a control message with the time that the kernel has seen
+/// it at.
 fn has_stamp(message: &libc::msghdr) -> bool {
     // SAFETY: the kernel has filled in the message; the macros stay within its control messages.
     unsafe {

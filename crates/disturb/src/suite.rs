@@ -1,4 +1,5 @@
-//! Suites: named sets of disturbances, from `catalogue/suites.toml`, and how they are placed on CPUs.
+//! Suites: named sets of disturbances, from `catalogue/suites.toml`, and how they are placed on
+//! CPUs.
 
 use super::{Error, Order, StressorSpec, catalogue};
 use model::Cpus;
@@ -123,7 +124,8 @@ pub fn find(id: &str) -> Result<Suite, Error> {
         .ok_or_else(|| Error::UnknownSuite { name: id.to_owned(), known: known() })
 }
 
-/// The orders that place these stressors on these CPUs. A colocated stressor runs once: it is on the measured CPUs by itself.
+/// The orders that place these stressors on these CPUs. A colocated stressor runs once: it is on
+/// the measured CPUs by itself.
 pub fn place(members: &[Member], cpus: &Cpus, placing: Placing) -> Result<Vec<Order>, Error> {
     let each: Vec<Cpus> = cpus.iter().map(Cpus::one).collect();
     let mut orders = Vec::new();

@@ -1,8 +1,10 @@
-//! The parent's side of a disturbance: one child a stressor, watched, ended in time, and accounted for.
+//! The parent's side of a disturbance: one child a stressor, watched, ended in time, and accounted
+//! for.
 //!
-//! All children are started, watched and reaped by one thread that lives as long as the disturbance, because the kernel ties a
-//! child's death signal to the thread that started it. That thread runs on the housekeeping CPUs only, so that neither it nor a
-//! child that has not confined itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
+//! All children are started, watched and reaped by one thread that lives as long as the
+//! disturbance, because the kernel ties a child's death signal to the thread that started it. That
+//! thread runs on the housekeeping CPUs only, so that neither it nor a child that has not confined
+//! itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
 
 use super::leaving::Leaving;
 use super::rates::Rates;
@@ -28,10 +30,12 @@ use sys::{pipes, sched, spawn};
 const LOOK: Duration = Duration::from_millis(100);
 /// How often children are asked after while something is expected of them.
 const TURN: Duration = Duration::from_millis(5);
-/// How long a process may take to die of SIGKILL before it is left behind, in an uninterruptible sleep.
+/// How long a process may take to die of SIGKILL before it is left behind, in an uninterruptible
+/// sleep.
 const DEATH: Duration = Duration::from_secs(2);
 
-/// Running stressors. Dropping it kills them at once; [`stop`](Self::stop) ends them in order and returns what they did.
+/// Running stressors. Dropping it kills them at once; [`stop`](Self::stop) ends them in order and
+/// returns what they did.
 #[derive(Debug)]
 pub struct Disturbance {
     status: Arc<Mutex<Vec<Status>>>,
@@ -64,8 +68,9 @@ pub struct Status {
 }
 
 impl Disturbance {
-    /// Starts one child for each order, as `exe VERB… NAME JSON`. Returns once all are started, not yet once they disturb: see
-    /// [`wait_ready`](Self::wait_ready). What a started child then fails at is said in its record.
+    /// Starts one child for each order, as `exe VERB… NAME JSON`. Returns once all are started, not
+    /// yet once they disturb: see [`wait_ready`](Self::wait_ready). What a started child then fails
+    /// at is said in its record.
     pub fn start(exe: &Path, orders: &[Order], options: &Options) -> Result<Self, Error> {
         for order in orders {
             catalogue::find(&order.name)?;
@@ -175,7 +180,8 @@ fn supervise(
 
 fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
     sched::pin(&plan.cpus).map_err(Error::refused("run on the housekeeping CPUs"))?;
-    // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
+    // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot
+    // be shed it is ordinary already.
     let _ = sys::policy::set_policy(&Policy::other());
     let mut children = Vec::new();
     for (number, order) in plan.orders.iter().enumerate() {
@@ -304,7 +310,8 @@ impl Stressor {
             .map_err(|error| Error::refused("pass arguments")(std::io::Error::from(error)))?;
         let mut command = Command::new(&plan.exe);
         command.args(&options.verb).arg(&order.name).arg(json);
-        // What a child has to say about a failure comes as a line; nothing of it may reach a terminal.
+        // What a child has to say about a failure comes as a line; nothing of it may reach a
+        // terminal.
         command.stdin(if options.held { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         spawn::die_with_parent(&mut command);
@@ -354,7 +361,8 @@ impl Stressor {
         let over = !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None));
         self.read_lines();
         if over {
-            // The dead child still holds its process group's number, so this reaches its own descendants and nobody else.
+            // The dead child still holds its process group's number, so this reaches its own
+            // descendants and nobody else.
             let _ = kill_process_group(self.pid, Signal::KILL);
             self.status = self.child.wait().ok();
             self.ended = true;

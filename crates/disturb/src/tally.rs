@@ -1,6 +1,7 @@
 //! What a stressor's loop counts: operations that succeeded, and those that failed by errno name.
 //!
-//! A disturbance that fails fast looks busy and disturbs nothing, so successes are counted, never iterations.
+//! A disturbance that fails fast looks busy and disturbs nothing, so successes are counted, never
+//! iterations.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,7 +47,8 @@ impl Tally {
     }
 }
 
-/// The symbolic name of an errno, such as `EAGAIN`; the number where a stressor was never expected to meet it.
+/// The symbolic name of an errno, such as `EAGAIN`; the number where a stressor was never expected
+/// to meet it.
 pub(super) fn errno_name(errno: i32) -> String {
     const NAMES: &[(i32, &str)] = &[
         (libc::EPERM, "EPERM"),

@@ -1,8 +1,10 @@
 //! Where the threads of a disturbance have run: the last CPU of each, every 100 ms.
 //!
-//! Affinity and cpusets should make a leak impossible, and one was seen all the same (5.10, a cpuset changed meanwhile). A
-//! disturbance that ran on a measured CPU is no interference through the kernel but a neighbour, so a leak voids its record.
-//! Format: Linux `Documentation/filesystems/proc.rst`, `/proc/PID/stat`: field 39 is the CPU last run on, field 5 the process group.
+//! Affinity and cpusets should make a leak impossible, and one was seen all the same (5.10, a
+//! cpuset changed meanwhile). A disturbance that ran on a measured CPU is no interference through
+//! the kernel but a neighbour, so a leak voids its record. Format: Linux
+//! `Documentation/filesystems/proc.rst`, `/proc/PID/stat`: field 39 is the CPU last run on, field 5
+//! the process group.
 
 use model::Cpus;
 use std::collections::BTreeMap;
@@ -25,7 +27,8 @@ impl Sightings {
         // for its group.
         let lists_children = proc_dir.join(format!("{pid}/task/{pid}/children")).exists();
         let mut pending = if lists_children { vec![pid] } else { processes(proc_dir) };
-        // A process tree is finite, but it changes while it is read; the bound keeps a recycled id from leading in circles.
+        // A process tree is finite, but it changes while it is read; the bound keeps a recycled id
+        // from leading in circles.
         for _ in 0..pending.len() + 1024 {
             let Some(process) = pending.pop() else { return };
             let Ok(threads) = fs::read_dir(proc_dir.join(process.to_string()).join("task")) else { continue };
@@ -65,7 +68,8 @@ fn processes(proc_dir: &Path) -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Process group and last CPU of a `stat` line. The name, second, is in parentheses and may hold both spaces and parentheses.
+/// Process group and last CPU of a `stat` line. The name, second, is in parentheses and may hold
+/// both spaces and parentheses.
 fn parse_stat(text: &str) -> Option<(i32, u32)> {
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();

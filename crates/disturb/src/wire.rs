@@ -1,5 +1,6 @@
-//! What the connections of a stressor run over: two network cards joined to each other where the machine has been given such
-//! ([`super::nic_pair`]), else loopback, which raises no device's interrupt; and what the kernel itself counts of the traffic.
+//! What the connections of a stressor run over: two network cards joined to each other where the
+//! machine has been given such ([`super::nic_pair`]), else loopback, which raises no device's
+//! interrupt; and what the kernel itself counts of the traffic.
 
 use super::job::{Done, Job};
 use super::namespaces::own_or_host_network;
@@ -26,7 +27,8 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Cards if there are any, else loopback; the record says which. Absent where the traffic cannot be witnessed. The process must have one thread and no socket.
+    /// Cards if there are any, else loopback; the record says which. Absent where the traffic
+    /// cannot be witnessed. The process must have one thread and no socket.
     pub(super) fn lay(job: &mut Job<'_>) -> Result<Self, Error> {
         ledger::bytes_in()?;
         if let Some(pair) = NicPair::take()? {
@@ -48,7 +50,8 @@ impl Wire {
         }
     }
 
-    /// Connects a client. On the machine's own loopback it closes with a reset, so that no connection stays behind in TIME_WAIT.
+    /// Connects a client. On the machine's own loopback it closes with a reset, so that no
+    /// connection stays behind in TIME_WAIT.
     pub(super) fn connect(&self, server: SocketAddr) -> io::Result<TcpStream> {
         let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -59,7 +62,8 @@ impl Wire {
         Ok(stream)
     }
 
-    /// What the kernel counts of the traffic from here on: connecting is over, and operations begin.
+    /// What the kernel counts of the traffic from here on: connecting is over, and operations
+    /// begin.
     pub(super) fn witness(&self, job: &Job<'_>) -> Result<Traffic, Error> {
         let interrupts = match self {
             Self::Cards(pair) => Some(pair.interrupts(&job.measured)?),
@@ -79,8 +83,8 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// The account of operations that each brought so many bytes to a client. With cards both counters have to agree, and the
-    /// interrupts are the ones shown.
+    /// The account of operations that each brought so many bytes to a client. With cards both
+    /// counters have to agree, and the interrupts are the ones shown.
     pub(super) fn account(&self, done: Done, job: &Job<'_>, bytes_each: u64) -> Result<Account, Error> {
         let operations = done.tally.ok;
         let bytes = self.bytes.grown(operations * bytes_each)?;

@@ -1,7 +1,7 @@
 //! Kernel counters that grow with a stressor's work whatever its own loop believes.
 //!
-//! Some are shared with the whole machine (`/proc/stat`), and several stressors run at once: growth is then a lower bound, and
-//! "seen ≥ expected" can only refute a stressor, never flatter it.
+//! Some are shared with the whole machine (`/proc/stat`), and several stressors run at once: growth
+//! is then a lower bound, and "seen ≥ expected" can only refute a stressor, never flatter it.
 //! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/stat`, `/proc/net/snmp`).
 
 use super::Error;
@@ -13,8 +13,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A counter of the kernel that can be read here. It counts from [`Job::begin_counting`](super::job::Job::begin_counting) on: what making the
-/// stressor has added, and what others have while it was held, witnesses nothing.
+/// A counter of the kernel that can be read here. It counts from
+/// [`Job::begin_counting`](super::job::Job::begin_counting) on: what making the stressor has added,
+/// and what others have while it was held, witnesses nothing.
 pub(super) struct Counter<F> {
     name: String,
     read: F,
@@ -27,8 +28,8 @@ impl<F: Fn() -> Result<u64, Error>> Counter<F> {
         Ok(Self { name: name.into(), read })
     }
 
-    /// Counts from now on. Before the beginning this is right only for what nobody else counts up, and what cannot be read without an
-    /// operation of the stressor's own.
+    /// Counts from now on. Before the beginning this is right only for what nobody else counts up,
+    /// and what cannot be read without an operation of the stressor's own.
     pub(super) fn start(self) -> Result<Growth<F>, Error> {
         Ok(Growth { before: (self.read)()?, counter: self })
     }
@@ -77,7 +78,8 @@ impl Counter<Read> {
     }
 }
 
-/// Reads a counter with `find`; a file that lacks it is an error, because a witness that says nothing must not look like a no.
+/// Reads a counter with `find`; a file that lacks it is an error, because a witness that says
+/// nothing must not look like a no.
 fn counter(path: &Path, find: impl Fn(&str) -> Option<u64>) -> Result<u64, Error> {
     let text = fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
     let absent = || Error::io("find the witness counter in", path, ErrorKind::InvalidData.into());
@@ -94,7 +96,8 @@ pub(super) fn passive_opens(proc_dir: &Path) -> Result<u64, Error> {
     counter(&proc_dir.join("self/net/snmp"), |text| snmp_field(text, "Tcp", "PassiveOpens"))
 }
 
-/// Timer interrupts since boot, with the name of the row; all interrupts where no row is known to be the timer's.
+/// Timer interrupts since boot, with the name of the row; all interrupts where no row is known to
+/// be the timer's.
 pub(super) fn timer_interrupts(proc_dir: &Path) -> Result<(&'static str, u64), Error> {
     if let Ok(sum) = counter(&proc_dir.join("interrupts"), timer_rows) {
         return Ok(("/proc/interrupts timer rows", sum));
@@ -159,7 +162,8 @@ pub(super) fn own_waits() -> std::io::Result<u64> {
     }
 }
 
-/// Switches of the kernel's stopper threads (`migration/N`), which run whenever CPUs are stopped, and to move tasks.
+/// Switches of the kernel's stopper threads (`migration/N`), which run whenever CPUs are stopped,
+/// and to move tasks.
 pub(super) fn stopper_runs() -> Result<u64, Error> {
     let processes = fs::read_dir(proc_dir()).map_err(|error| Error::io("read", proc_dir(), error))?;
     let runs = |dir: &Path| {
@@ -205,7 +209,8 @@ fn snmp_field(text: &str, protocol: &str, name: &str) -> Option<u64> {
     values.split_whitespace().nth(index)?.parse().ok()
 }
 
-/// Sums the per-CPU columns of the rows of local timers: `LOC` (x86), `HVS` (Hyper-V), `arch_timer` (arm64), `riscv-timer`.
+/// Sums the per-CPU columns of the rows of local timers: `LOC` (x86), `HVS` (Hyper-V), `arch_timer`
+/// (arm64), `riscv-timer`.
 fn timer_rows(text: &str) -> Option<u64> {
     let is_timer = |row: &CpuCounts| {
         matches!(row.name.as_str(), "LOC" | "HVS")

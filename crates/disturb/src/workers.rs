@@ -1,7 +1,9 @@
-//! Several small processes that share a stressor's work: each repeats the operation at its share of the pace, and reports.
+//! Several small processes that share a stressor's work: each repeats the operation at its share of
+//! the pace, and reports.
 //!
-//! Processes, not threads, where what is measured grows with what a process holds (fork, exit), or where threads would share what
-//! must not be shared (a memory map, a current directory). They belong to the stressor's process group and die with it.
+//! Processes, not threads, where what is measured grows with what a process holds (fork, exit), or
+//! where threads would share what must not be shared (a memory map, a current directory). They
+//! belong to the stressor's process group and die with it.
 
 use super::Error;
 use super::job::{Done, Job, recover};
@@ -16,7 +18,8 @@ use sys::clock::{now_ns, sleep_until};
 /// How often the workers are asked after.
 const NAP_NS: i64 = 10_000_000;
 
-/// Makes `workers` processes, has each repeat what `prepare` makes for its number, and waits for all. The job must have begun.
+/// Makes `workers` processes, has each repeat what `prepare` makes for its number, and waits for
+/// all. The job must have begun.
 pub(super) fn repeat_in<Op: FnMut() -> io::Result<()>>(
     job: &Job<'_>,
     workers: u32,
@@ -34,8 +37,8 @@ fn start_worker(body: impl FnOnce(File) -> Result<(), Error>) -> Result<(Pid, Fi
     let (from, to) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(Error::refused("make a pipe"))?;
     let parent = getpid().as_raw_nonzero().get();
-    // SAFETY: the stressor's process has one thread (`child::run`), so no lock is held by a thread that the copy lacks; the copy
-    // leaves by `exit_now` and never returns into its caller.
+    // SAFETY: the stressor's process has one thread (`child::run`), so no lock is held by a thread
+    // that the copy lacks; the copy leaves by `exit_now` and never returns into its caller.
     match unsafe { libc::fork() } {
         0 => {
             drop(from);
@@ -70,8 +73,8 @@ fn repeat(
     text.and_then(|text| to.write_all(&text)).map_err(Error::refused("report to the stressor"))
 }
 
-/// Waits for the workers' ends. A signal to the group that came between the start of one worker and the next is pending here and
-/// not there, so it is passed on.
+/// Waits for the workers' ends. A signal to the group that came between the start of one worker and
+/// the next is pending here and not there, so it is passed on.
 pub(super) fn wait_for(job: &Job<'_>, workers: &[Pid]) -> Result<(), Error> {
     let mut left = workers.to_vec();
     while !left.is_empty() {

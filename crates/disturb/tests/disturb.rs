@@ -1,7 +1,9 @@
-//! Disturbances end to end, on this machine: real children, real kernel counters, and the faults that must leave nothing behind.
+//! Disturbances end to end, on this machine: real children, real kernel counters, and the faults
+//! that must leave nothing behind.
 //!
-//! This test is its own harness, because a stressor must be the only thing its process does: the binary starts itself again with
-//! `internal …`, as the command does. What needs privilege is said to be skipped without it.
+//! This test is its own harness, because a stressor must be the only thing its process does: the
+//! binary starts itself again with `internal …`, as the command does. What needs privilege is said
+//! to be skipped without it.
 //!
 //! Long because: every fault needs the same harness, which a second file would have to repeat.
 
@@ -130,7 +132,8 @@ fn disturbs(spec: &StressorSpec) -> Outcome {
     let pids = trees(&disturbance);
     let records = disturbance.stop(Duration::from_secs(5));
     let [record] = &records[..] else { return Err(format!("one record, not {records:?}").into()) };
-    // Its process on the measured CPU is an ordinary one, and a crowded machine may hardly let it run: then the witness rightly says no.
+    // Its process on the measured CPU is an ordinary one, and a crowded machine may hardly let it
+    // run: then the witness rightly says no.
     if spec.colocated && record.ops_ok > 0 && record.witness.seen < record.witness.expected {
         println!("skipped: {name}: {:?}", record.reason);
         ensure(record.state == StressorState::Void, &format!("{record:?}"))?;
@@ -205,7 +208,8 @@ fn a_held_stressor_begins_at_the_word_and_lingers() -> Outcome {
     Ok(())
 }
 
-/// Counters of the whole machine, and those that waiting itself moves: what was counted while a stressor was held is not its work.
+/// Counters of the whole machine, and those that waiting itself moves: what was counted while a
+/// stressor was held is not its work.
 fn what_comes_before_the_word_witnesses_nothing() -> Outcome {
     const THREADS: u64 = 2000;
     let options = Options { held: true, ..Options::default() };
@@ -274,7 +278,8 @@ fn stopping_while_starting_leaves_nothing() -> Outcome {
     all_gone(&pids)
 }
 
-/// Signals to a group that is still growing are easily lost; the moments are spread over the first milliseconds.
+/// Signals to a group that is still growing are easily lost; the moments are spread over the first
+/// milliseconds.
 fn stopping_at_any_moment_leaves_nothing() -> Outcome {
     for round in 0..40 {
         let disturbance = start(&["u_fork", "sock"], &some_cpus(), &Options::default());
@@ -356,7 +361,8 @@ fn a_child_is_ordinary_and_bounded_whatever_its_caller_is() -> Outcome {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
     let (stat, limits, oom) = (read("stat")?, read("limits")?, read("oom_score_adj")?);
     let fields: Vec<&str> = stat.rsplit_once(") ").ok_or("no stat")?.1.split_whitespace().collect();
-    // proc(5): field 5 is the process group, 19 the nice value, 40 the real-time priority, 41 the policy.
+    // proc(5): field 5 is the process group, 19 the nice value, 40 the real-time priority, 41 the
+    // policy.
     let field = |number: usize| fields[number - 3];
     ensure([field(5), field(19), field(40), field(41)] == [&pid.to_string(), "10", "0", "0"], &stat)?;
     let status = read("status")?;
@@ -477,7 +483,8 @@ impl Drop for RemoveOnDrop {
     }
 }
 
-/// Whether this machine lacks what the stressor needs; never said of those that need nothing but a kernel.
+/// Whether this machine lacks what the stressor needs; never said of those that need nothing but a
+/// kernel.
 fn is_absent(record: &StressorRecord) -> bool {
     const EVERYWHERE: [&str; 5] = ["u_fork", "u_thread", "timer", "fault", "calc_pi"];
     let absent = record.state == StressorState::Absent && !EVERYWHERE.contains(&record.name.as_str());
@@ -514,7 +521,8 @@ fn start(names: &[&str], cpus: &Cpus, options: &Options) -> Disturbance {
     Disturbance::start(&this_program(), &orders(names, cpus), options).expect("a disturbance starts")
 }
 
-/// Those that anybody may run anywhere, and that stay on their own CPUs. What a disk or a setting may lack (`io`) is tested alone.
+/// Those that anybody may run anywhere, and that stay on their own CPUs. What a disk or a setting
+/// may lack (`io`) is tested alone.
 fn all() -> Vec<&'static str> {
     let small = |spec: &&StressorSpec| {
         let anywhere = spec.class != "io" && !spec.privilege.starts_with("none where");
@@ -556,7 +564,8 @@ fn alive(pid: i32) -> bool {
     !zombie && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
-/// Waits up to 2 s: SIGKILL is obeyed in its own time, and orphans are reaped by whoever is their new parent.
+/// Waits up to 2 s: SIGKILL is obeyed in its own time, and orphans are reaped by whoever is their
+/// new parent.
 fn all_gone<'a>(pids: impl IntoIterator<Item = &'a i32>) -> Outcome {
     let mut left: Vec<i32> = pids.into_iter().copied().collect();
     let deadline = Instant::now() + Duration::from_secs(2);

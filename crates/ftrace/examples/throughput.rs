@@ -1,4 +1,5 @@
-//! Decodes a trace.dat several times and prints events per second: `cargo run --release --example throughput -- FILE`.
+//! Decodes a trace.dat several times and prints events per second:
+//! `cargo run --release --example throughput -- FILE`.
 
 use std::path::Path;
 use std::time::Instant;

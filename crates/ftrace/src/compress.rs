@@ -1,6 +1,7 @@
 //! Decompression of v7 sections and chunks, bounded by the size the file promises.
 //!
-//! trace-cmd compresses with zlib streams (RFC 1950) or zstd frames (RFC 8878), named in the file's header.
+//! trace-cmd compresses with zlib streams (RFC 1950) or zstd frames (RFC 8878), named in the file's
+//! header.
 
 use std::io::Read;
 
@@ -41,7 +42,8 @@ fn zstd(data: &[u8], size: usize) -> Result<Vec<u8>, String> {
     let magic: &[u8] = if data.starts_with(&ZSTD_MAGIC) { &[] } else { &ZSTD_MAGIC };
     let source = magic.chain(data);
     let bad = |e: &dyn std::fmt::Display| format!("not a zstd frame ({e})");
-    // The window is at most the content, rounded up to the smallest a frame header can say (RFC 8878 §3.1.1.1.2).
+    // The window is at most the content, rounded up to the smallest a frame header can say (RFC
+    // 8878 §3.1.1.1.2).
     let window = (size as u64).next_power_of_two().max(8 << 20);
     let mut decoder =
         ruzstd::decoding::StreamingDecoder::new_with_max_window_size(source, window).map_err(|e| bad(&e))?;

@@ -1,7 +1,9 @@
-//! Addresses of constant kernel texts → the texts, from `printk_formats`: `0xADDRESS : "TEXT"` a line.
+//! Addresses of constant kernel texts → the texts, from `printk_formats`: `0xADDRESS : "TEXT"` a
+//! line.
 //!
-//! An event field of type `const char *` holds only such an address (arm64's `ipi:ipi_entry`, for one); the kernel lists the texts it
-//! may point to (`Documentation/trace/events.rst`; `kernel/trace/trace_printk.c`).
+//! An event field of type `const char *` holds only such an address (arm64's `ipi:ipi_entry`, for
+//! one); the kernel lists the texts it may point to (`Documentation/trace/events.rst`;
+//! `kernel/trace/trace_printk.c`).
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! A trace.dat of version 6 → the same trace in version 7, uncompressed or with zstd.
 //!
-//! The parts of a version 6 are the sections of a version 7, byte for byte; what differs is how they are found, and that CPU tables are in
-//! options. Memory is that of the largest section and a chunk of pages, whatever the length of the trace. Source: trace-cmd.dat.v6(5) and
+//! The parts of a version 6 are the sections of a version 7, byte for byte; what differs is how
+//! they are found, and that CPU tables are in options. Memory is that of the largest section and a
+//! chunk of pages, whatever the length of the trace. Source: trace-cmd.dat.v6(5) and
 //! trace-cmd.dat.v7(5).
 
 use std::fs::File;
@@ -43,10 +44,12 @@ impl Compression {
     }
 }
 
-/// Writes the trace of version 6 at `from` into `out`, an empty file whose name is `path` in messages, as version 7.
+/// Writes the trace of version 6 at `from` into `out`, an empty file whose name is `path` in
+/// messages, as version 7.
 ///
 /// # Errors
-/// Where `from` is not a whole trace of version 6, or reading or writing fails; `out` may be unfinished then.
+/// Where `from` is not a whole trace of version 6, or reading or writing fails; `out` may be
+/// unfinished then.
 pub fn convert_to_v7(from: &Path, out: File, path: &Path, compression: Compression) -> Result<(), Error> {
     let trace = TraceFile::open(from)?;
     if trace.version() != 6 {

@@ -1,4 +1,5 @@
-//! How many events of each name on each CPU, and how many are missing: the data behind `trace counts`.
+//! How many events of each name on each CPU, and how many are missing: the data behind
+//! `trace counts`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use crate::error::Error;
 use crate::formats::Formats;
 use crate::stream::{Event, EventStream, Item};
 
-/// Counts of a whole stream. Names are without their system; equal names of two systems are counted together.
+/// Counts of a whole stream. Names are without their system; equal names of two systems are counted
+/// together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All events.
@@ -17,7 +19,8 @@ pub struct Counts {
     pub per_cpu: BTreeMap<u32, BTreeMap<String, u64>>,
     /// What is missing, for each CPU with data.
     pub lost: BTreeMap<u32, LostCounts>,
-    /// Events that are missing by the head of a text, which does not say from which CPU; holes in `lost` may be among them.
+    /// Events that are missing by the head of a text, which does not say from which CPU; holes in
+    /// `lost` may be among them.
     pub lost_somewhere: u64,
 }
 
@@ -40,7 +43,8 @@ struct PerCpu {
 impl Counts {
     /// Runs `stream` to its end.
     pub fn of(formats: &Formats, stream: &mut EventStream) -> Result<Self, Error> {
-        // By rising number of the CPU, as the stream has them: of several buffers some more than once.
+        // By rising number of the CPU, as the stream has them: of several buffers some more than
+        // once.
         let mut tallies: Vec<(u32, PerCpu)> = stream.cpus().map(|cpu| (cpu, PerCpu::default())).collect();
         tallies.dedup_by_key(|(cpu, _)| *cpu);
         let mut at = 0;

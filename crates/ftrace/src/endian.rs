@@ -44,7 +44,8 @@ impl Endian {
         data.get(at..)?.first_chunk::<N>().copied()
     }
 
-    /// The unsigned number of `size` bytes (1, 2, 4 or 8) at `at`; `None` for other sizes and past the end.
+    /// The unsigned number of `size` bytes (1, 2, 4 or 8) at `at`; `None` for other sizes and past
+    /// the end.
     #[inline]
     pub fn uint_at(self, data: &[u8], at: usize, size: usize) -> Option<u64> {
         match size {

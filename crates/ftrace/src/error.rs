@@ -1,11 +1,13 @@
-//! What can be wrong with a trace: one enum, each variant with the place, the value found and what was expected.
+//! What can be wrong with a trace: one enum, each variant with the place, the value found and what
+//! was expected.
 
 use std::io;
 use std::path::PathBuf;
 
 /// Why a trace, or a part of one, cannot be read or written.
 ///
-/// `Display` is a lower-case fragment that names the file and, where there is one, the byte or line.
+/// `Display` is a lower-case fragment that names the file and, where there is one, the byte or
+/// line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

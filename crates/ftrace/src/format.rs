@@ -1,9 +1,10 @@
 //! One event's layout, parsed from the text of `events/<system>/<name>/format`.
 //!
-//! Fields are found by name, never by position: names are stable across kernels, offsets and types are not.
-//! Source: Documentation/trace/events.rst §2.2 (event formats), include/linux/trace_events.h (`__data_loc`: the low 16
-//! bits are the offset from the start of the record, the high 16 bits the length; `__rel_loc`, since 5.17: the offset
-//! counts from the end of the field itself).
+//! Fields are found by name, never by position: names are stable across kernels, offsets and types
+//! are not. Source: Documentation/trace/events.rst §2.2 (event formats),
+//! include/linux/trace_events.h (`__data_loc`: the low 16 bits are the offset from the start of the
+//! record, the high 16 bits the length; `__rel_loc`, since 5.17: the offset counts from the end of
+//! the field itself).
 
 use std::borrow::Cow;
 
@@ -80,7 +81,8 @@ impl EventFormat {
                 let field = Field::parse(line);
                 fields.push(field.ok_or_else(|| fail("`field:TYPE NAME; offset:N; size:N; signed:N;`"))?);
             } else if line.starts_with("print fmt:") {
-                // The print format is for text only, and not always parseable (research: `__get_cpumask`).
+                // The print format is for text only, and not always parseable (research:
+                // `__get_cpumask`).
                 break;
             }
         }
@@ -187,7 +189,8 @@ impl Field {
         })
     }
 
-    /// The text of a character array or string, up to the first NUL; bytes that are not UTF-8 become U+FFFD.
+    /// The text of a character array or string, up to the first NUL; bytes that are not UTF-8
+    /// become U+FFFD.
     ///
     /// `None` for numbers and where the record is too short.
     pub fn text<'a>(&self, data: &'a [u8], endian: Endian) -> Option<Cow<'a, str>> {
@@ -252,7 +255,8 @@ impl<'a> Declaration<'a> {
         if size == 0 {
             return FieldKind::Tail;
         }
-        // The extent may be a macro of the kernel (`TASK_COMM_LEN` before 5.14): then go by the element type.
+        // The extent may be a macro of the kernel (`TASK_COMM_LEN` before 5.14): then go by the
+        // element type.
         let by_extent = extent.trim().parse::<usize>().ok().filter(|n| *n > 0 && size.is_multiple_of(*n));
         let by_type = element_size(self.type_name).filter(|s| size.is_multiple_of(*s)).map(|s| size / s);
         let count = by_extent.or(by_type).unwrap_or(1);

@@ -22,7 +22,8 @@ pub struct Formats {
 
 /// Where the fields are that every record begins with.
 ///
-/// Kernels may add common fields (5.10-rt has `common_migrate_disable`), so even these are looked up by name.
+/// Kernels may add common fields (5.10-rt has `common_migrate_disable`), so even these are looked
+/// up by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonFields {
     /// Offset of the 16-bit `common_type`.
@@ -55,7 +56,8 @@ impl CommonFields {
 }
 
 impl Formats {
-    /// An empty set for a trace of this byte order, with the layout from the text of `events/header_page`.
+    /// An empty set for a trace of this byte order, with the layout from the text of
+    /// `events/header_page`.
     ///
     /// `long_size` (4 or 8) is used where the text is empty, as in traces of kernels before 2.6.31.
     pub fn new(endian: Endian, header_page: &str, long_size: usize) -> Result<Self, Error> {
@@ -70,7 +72,8 @@ impl Formats {
         })
     }
 
-    /// Parses and adds the text of `events/<system>/<name>/format`; a later format of the same number wins.
+    /// Parses and adds the text of `events/<system>/<name>/format`; a later format of the same
+    /// number wins.
     pub fn add(&mut self, system: &str, text: &str) -> Result<(), Error> {
         let format = EventFormat::parse(system, text)?;
         if self.events.is_empty()
@@ -97,7 +100,8 @@ impl Formats {
         self.events.get((index as usize).checked_sub(1)?)
     }
 
-    /// The event called `name`: "system:name", or the bare name (the first one added, if several systems have it).
+    /// The event called `name`: "system:name", or the bare name (the first one added, if several
+    /// systems have it).
     pub fn by_name(&self, name: &str) -> Option<&EventFormat> {
         let index = self.by_full_name.get(name).or_else(|| self.by_name.get(name))?;
         self.events.get(*index)

@@ -15,8 +15,8 @@ use crate::region::{NextPage, Region};
 pub struct Damage {
     /// The CPU.
     pub cpu: u32,
-    /// Where: bytes from the start of the CPU's data, which for a compressed file are decompressed ones (of a broken
-    /// chunk: bytes from the start of the file).
+    /// Where: bytes from the start of the CPU's data, which for a compressed file are decompressed
+    /// ones (of a broken chunk: bytes from the start of the file).
     pub offset: u64,
     /// What is wrong there.
     pub what: String,
@@ -48,7 +48,8 @@ pub(crate) struct Lane {
     page_offset: u64,
     walker: Walker,
     /// Time by which lanes are merged: of the event that stands next; of a loss that of the event
-    /// before, because whoever joins events of several CPUs must know of it before joining across it.
+    /// before, because whoever joins events of several CPUs must know of it before joining across
+    /// it.
     pub(crate) key: u64,
     /// The bytes of that event in the window.
     record: Range<usize>,
@@ -86,7 +87,8 @@ impl Lane {
         if self.lost.is_some() {
             return None;
         }
-        // The range was checked against the page when it was made, and the window has not moved since.
+        // The range was checked against the page when it was made, and the window has not moved
+        // since.
         self.pages.window().get(self.record.clone())
     }
 

@@ -1,9 +1,10 @@
-//! Bytes ↔ kernel events: ring-buffer pages, event formats, trace.dat versions 6 and 7, reader and writer; and counts of the text form.
+//! Bytes ↔ kernel events: ring-buffer pages, event formats, trace.dat versions 6 and 7, reader and
+//! writer; and counts of the text form.
 //!
-//! The way in is [`TraceFile::open`], then [`TraceFile::stream`]; [`write_v6`] is the way out. No analysis here, and no
-//! policy about which files to read: callers bring paths or bytes. Malformed input gives an
-//! [`Error`], or is reported as [`Item::Lost`]; it never panics, and memory stays bounded by the
-//! number of CPUs.
+//! The way in is [`TraceFile::open`], then [`TraceFile::stream`]; [`write_v6`] is the way out. No
+//! analysis here, and no policy about which files to read: callers bring paths or bytes. Malformed
+//! input gives an [`Error`], or is reported as [`Item::Lost`]; it never panics, and memory stays
+//! bounded by the number of CPUs.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), ftrace::Error> {

@@ -1,6 +1,7 @@
 //! The metadata both versions of trace.dat share: formats, symbols, command names, options.
 //!
-//! Source: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). In v6 the parts follow each other; in v7 each is a section.
+//! Source: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). In v6 the parts follow each other; in v7
+//! each is a section.
 
 use std::collections::HashMap;
 
@@ -259,7 +260,8 @@ fn text(data: &[u8]) -> String {
     String::from_utf8_lossy(&data[..end]).into_owned()
 }
 
-/// The chosen clock in the text of `trace_clock`, where it is in brackets: "local [mono] boot"; or a bare name.
+/// The chosen clock in the text of `trace_clock`, where it is in brackets: "local [mono] boot"; or
+/// a bare name.
 pub(crate) fn clock_name(text: &str) -> Option<String> {
     let name = match text.split_once('[') {
         Some((_, rest)) => rest.split(']').next().unwrap_or(rest),

@@ -1,11 +1,13 @@
 //! One sub-buffer of the kernel's ring buffer ↔ its records with timestamps.
 //!
-//! A sub-buffer (a "page": usually one memory page, but see `buffer_subbuf_size_kb`) starts with a 64-bit timestamp and
-//! the committed length (a `long`), whose two highest of 32 bits say that events were lost just before this page (bit
-//! 31) and that their number is stored behind the last record (bit 30; there is no room for it on full pages).
-//! Each record starts with a 32-bit word: 5 bits `type_len`, 27 bits `time_delta` in ns since the record before.
-//! Source: include/linux/ring_buffer.h (`enum ring_buffer_type`), kernel/trace/ring_buffer.c (`rb_read_data_buffer`,
-//! `rb_fix_abs_ts`, `ring_buffer_read_page`), Documentation/trace/ring-buffer-design.rst.
+//! A sub-buffer (a "page": usually one memory page, but see `buffer_subbuf_size_kb`) starts with a
+//! 64-bit timestamp and the committed length (a `long`), whose two highest of 32 bits say that
+//! events were lost just before this page (bit 31) and that their number is stored behind the last
+//! record (bit 30; there is no room for it on full pages). Each record starts with a 32-bit word: 5
+//! bits `type_len`, 27 bits `time_delta` in ns since the record before. Source:
+//! include/linux/ring_buffer.h (`enum ring_buffer_type`), kernel/trace/ring_buffer.c
+//! (`rb_read_data_buffer`, `rb_fix_abs_ts`, `ring_buffer_read_page`),
+//! Documentation/trace/ring-buffer-design.rst.
 
 use std::ops::Range;
 
@@ -13,7 +15,8 @@ use crate::endian::Endian;
 use crate::error::Error;
 use crate::format::Field;
 
-/// Bits of the commit word that hold the length: the kernel uses 20, and a page of 64 KiB times 128 needs 24.
+/// Bits of the commit word that hold the length: the kernel uses 20, and a page of 64 KiB times 128
+/// needs 24.
 const LENGTH_MASK: u64 = (1 << 27) - 1;
 const MISSED_EVENTS: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
@@ -245,7 +248,8 @@ impl Walker {
         Some((self.timestamp, from..from + length))
     }
 
-    /// The next record with an event in `page` (the page this walker was made for), or `None` behind the last.
+    /// The next record with an event in `page` (the page this walker was made for), or `None`
+    /// behind the last.
     ///
     /// After a fault, the walker is at the end.
     #[inline]
@@ -275,8 +279,8 @@ impl Walker {
             let Some(array) = self.word(page, start + 4) else { return self.fault(start) };
             match type_len {
                 TYPE_PADDING => {
-                    // A discarded event of `array` bytes. Its delta counts, unless it is the 1 that stands for "0, but
-                    // not the end of the page" (rb_event_discard).
+                    // A discarded event of `array` bytes. Its delta counts, unless it is the 1 that
+                    // stands for "0, but not the end of the page" (rb_event_discard).
                     if delta != 1 {
                         self.timestamp = self.timestamp.wrapping_add(delta);
                     }

@@ -1,4 +1,5 @@
-//! The sub-buffers of one CPU, one after the other, through a small window: plain or in compressed chunks.
+//! The sub-buffers of one CPU, one after the other, through a small window: plain or in compressed
+//! chunks.
 
 use crate::region::{NextPage, Region};
 

@@ -10,7 +10,8 @@ use std::ops::Range;
 /// What comes next in a CPU's data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NextPage {
-    /// A page, possibly cut short, in this range of the window; and where it starts in the (decompressed) data.
+    /// A page, possibly cut short, in this range of the window; and where it starts in the
+    /// (decompressed) data.
     Page { range: Range<usize>, offset: u64 },
     /// The file promises `missing` more bytes and does not have them.
     Cut { missing: u64 },

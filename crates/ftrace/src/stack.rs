@@ -1,9 +1,9 @@
 //! Stacks in a trace: the records of `ftrace:kernel_stack`, which option and trigger `stacktrace`
 //! make, and of `ftrace:user_stack`, which the option `userstacktrace` makes.
 //!
-//! Both formats declare eight frames (kernel/trace/trace_entries.h, `FTRACE_STACK_ENTRIES`). A record
-//! of the kernel's stack has as many as its field `size` says; one of user space has eight, of which
-//! those that were not found are zero.
+//! Both formats declare eight frames (kernel/trace/trace_entries.h, `FTRACE_STACK_ENTRIES`). A
+//! record of the kernel's stack has as many as its field `size` says; one of user space has eight,
+//! of which those that were not found are zero.
 
 use crate::endian::Endian;
 use crate::format::{Field, FieldKind};
@@ -73,8 +73,8 @@ impl UserStackLayout {
         Some(Self { id: format.id, process, frames, first, word, endian: formats.endian() })
     }
 
-    /// The number of the process, and the addresses of a record, innermost first. Beyond the innermost they are
-    /// found by frame pointers, and end where a function keeps none.
+    /// The number of the process, and the addresses of a record, innermost first. Beyond the
+    /// innermost they are found by frame pointers, and end where a function keeps none.
     pub fn frames<'d>(&self, data: &'d [u8]) -> (u32, impl Iterator<Item = u64> + use<'d>) {
         let process = self.process.uint(data, self.endian).unwrap_or(0) as u32;
         let Self { frames, first, word, endian, .. } = *self;

@@ -1,7 +1,8 @@
 //! The kernel's own statistics of one CPU's buffer: the text of `per_cpu/cpuN/stats`.
 //!
 //! They are exact where the flags on the pages are not: once a buffer is drained with tracing off,
-//! `read_events + overrun + dropped_events` is what was written. Source: kernel/trace/trace.c (`tracing_stats_read`).
+//! `read_events + overrun + dropped_events` is what was written. Source: kernel/trace/trace.c
+//! (`tracing_stats_read`).
 
 /// Statistics of one CPU's buffer. What a kernel does not print is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl CpuStats {
 
 /// Statistics from the CPUSTAT options of a file, with the name of the buffer and the CPU.
 ///
-/// An option holds "CPU: N" and the kernel's text; one with "Buffer: NAME" names the buffer of those that follow.
+/// An option holds "CPU: N" and the kernel's text; one with "Buffer: NAME" names the buffer of
+/// those that follow.
 pub(crate) fn of_options(options: &[String]) -> Vec<(String, u32, CpuStats)> {
     let mut buffer = String::new();
     let mut all = Vec::new();

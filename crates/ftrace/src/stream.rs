@@ -1,6 +1,8 @@
-//! All events of a buffer in the order of their times: a k-way merge of the CPUs, in O(CPUs) memory.
+//! All events of a buffer in the order of their times: a k-way merge of the CPUs, in O(CPUs)
+//! memory.
 //!
-//! Within a CPU the ring buffer keeps order; between CPUs the trace clock does. Ties go to the lower CPU number.
+//! Within a CPU the ring buffer keeps order; between CPUs the trace clock does. Ties go to the
+//! lower CPU number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +17,8 @@ use crate::region::Region;
 /// One kernel event. Its fields are in `data`, at the offsets its format gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Time in ns of the trace clock (for a clock of cycles without a conversion in the file: cycles).
+    /// Time in ns of the trace clock (for a clock of cycles without a conversion in the file:
+    /// cycles).
     pub ts_ns: u64,
     /// The CPU whose buffer it was written to.
     pub cpu: u32,
@@ -34,8 +37,9 @@ pub struct Event<'a> {
 pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
-    /// Events of this CPU that are missing from the trace: overwritten before they were read, or unreadable. It comes where the hole
-    /// begins in time, before what other CPUs recorded meanwhile.
+    /// Events of this CPU that are missing from the trace: overwritten before they were read, or
+    /// unreadable. It comes where the hole begins in time, before what other CPUs recorded
+    /// meanwhile.
     Lost {
         /// The CPU.
         cpu: u32,

@@ -1,6 +1,8 @@
-//! Kernel addresses → names, from the text of `/proc/kallsyms`: "address type name [module]" a line.
+//! Kernel addresses → names, from the text of `/proc/kallsyms`: "address type name [module]" a
+//! line.
 //!
-//! Addresses are all zero where the reader was not allowed to see them (`kernel.kptr_restrict`): such a table is empty.
+//! Addresses are all zero where the reader was not allowed to see them (`kernel.kptr_restrict`):
+//! such a table is empty.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,9 +1,11 @@
 //! The text of tracefs' `trace` and `trace_pipe`, as people paste it: counted, not decoded.
 //!
-//! A line is "task-pid [cpu] flags time: event: fields"; the function tracer has "function <-caller" in the place of the event, which is
-//! counted as `function`, the name of its binary record. A hole is "CPU:n [LOST m EVENTS]" or "CPU:n [LOST EVENTS]". The head of `trace`
-//! says how many events were written and how many of these are left, over all CPUs together.
-//! Source: kernel/trace/trace.c (`print_trace_line`, `print_event_info`), kernel/trace/trace_output.c (`trace_print_context`).
+//! A line is "task-pid [cpu] flags time: event: fields"; the function tracer has "function
+//! <-caller" in the place of the event, which is counted as `function`, the name of its binary
+//! record. A hole is "CPU:n [LOST m EVENTS]" or "CPU:n [LOST EVENTS]". The head of `trace` says how
+//! many events were written and how many of these are left, over all CPUs together. Source:
+//! kernel/trace/trace.c (`print_trace_line`, `print_event_info`), kernel/trace/trace_output.c
+//! (`trace_print_context`).
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -24,8 +26,9 @@ pub fn is_text_trace(start: &[u8]) -> bool {
 }
 
 impl Counts {
-    /// Counts a text to its end. Lines of other forms (comments, the continued fields of an event) count nothing; a text without any
-    /// event and without the head of `trace` is refused. `path` is for messages.
+    /// Counts a text to its end. Lines of other forms (comments, the continued fields of an event)
+    /// count nothing; a text without any event and without the head of `trace` is refused. `path`
+    /// is for messages.
     pub fn of_text(path: &Path, mut text: impl BufRead) -> Result<Self, Error> {
         let failed = |source| Error::Io { path: path.to_owned(), action: "read", source };
         let (mut counts, mut line, mut offset, mut known) = (Self::default(), Vec::new(), 0_u64, false);

@@ -1,7 +1,7 @@
 //! A trace.dat file, opened: what is in it, and a stream of its events.
 //!
-//! The file starts with 17 08 44 (hex), "tracing", a version, the byte order, the size of a `long`, and the size of a
-//! page. Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
+//! The file starts with 17 08 44 (hex), "tracing", a version, the byte order, the size of a `long`,
+//! and the size of a page. Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
 
 use crate::buffer::{Buffer, CpuData};
 use std::collections::BTreeMap;
@@ -124,7 +124,8 @@ impl TraceFile {
         top.or(self.meta.options.clock.as_deref())
     }
 
-    /// Whether it says how ticks of the counter become nanoseconds, which [`Event::ts_ns`](crate::Event) then is in.
+    /// Whether it says how ticks of the counter become nanoseconds, which
+    /// [`Event::ts_ns`](crate::Event) then is in.
     pub fn has_ticks_in_ns(&self) -> bool {
         self.meta.options.tsc.is_some()
     }
@@ -145,7 +146,8 @@ impl TraceFile {
         all.into_iter().filter(|(name, _, _)| name == buffer).map(|(_, cpu, stats)| (cpu, stats)).collect()
     }
 
-    /// What trace-cmd would add to each timestamp (options DATE and OFFSET). [`Event::ts_ns`](crate::Event) is without.
+    /// What trace-cmd would add to each timestamp (options DATE and OFFSET).
+    /// [`Event::ts_ns`](crate::Event) is without.
     pub fn offset_ns(&self) -> i64 {
         self.meta.options.offset_ns
     }
@@ -193,8 +195,9 @@ impl TraceFile {
         Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc, Reader::One))
     }
 
-    /// A pass over the events of several buffers, merged by time; names that the file does not have are left out. Buffers of
-    /// different clocks have no common order, and each CPU should be in one of them only.
+    /// A pass over the events of several buffers, merged by time; names that the file does not have
+    /// are left out. Buffers of different clocks have no common order, and each CPU should be in
+    /// one of them only.
     pub fn stream_buffers(&self, names: &[&str]) -> Result<EventStream, Error> {
         self.stream_buffers_for(Reader::One, names)
     }
@@ -286,7 +289,8 @@ fn cpus_with_data(buffer: &Buffer) -> Vec<u32> {
     buffer.cpus.iter().filter(|c| c.size > 0).map(|c| c.cpu).collect()
 }
 
-/// Memory is bounded by the windows of the CPUs, so the data of two CPUs must not be the same bytes.
+/// Memory is bounded by the windows of the CPUs, so the data of two CPUs must not be the same
+/// bytes.
 fn check_buffer(buffer: &Buffer, input: &Input) -> Result<(), Error> {
     let bad = |offset, what, value: String, expected: String| {
         Err(Error::Malformed { path: input.path().to_owned(), offset, what, value, expected })

@@ -1,4 +1,5 @@
-//! trace.dat version 7: sections found through chained options, each possibly compressed. Source: trace-cmd.dat.v7(5).
+//! trace.dat version 7: sections found through chained options, each possibly compressed. Source:
+//! trace-cmd.dat.v7(5).
 
 use crate::buffer::{Buffer, CpuData};
 use crate::compress::Codec;

@@ -1,9 +1,11 @@
-//! Writes a trace.dat of version 6, uncompressed: the oldest format that trace-cmd reads (tested with 3.1).
+//! Writes a trace.dat of version 6, uncompressed: the oldest format that trace-cmd reads (tested
+//! with 3.1).
 //!
-//! The input is text and page files already taken from tracefs; nothing here knows where they came from. CPU tables
-//! have a slot for every number up to the highest CPU, empty ones with size 0, since version 6 numbers them by place;
-//! all buffers of a file have the same number of slots. Source: trace-cmd.dat.v6(5); of the parts that page leaves out
-//! (the clock behind the CPU table, BUFFER options), trace-cmd's `tracecmd_write_cpu_data`.
+//! The input is text and page files already taken from tracefs; nothing here knows where they came
+//! from. CPU tables have a slot for every number up to the highest CPU, empty ones with size 0,
+//! since version 6 numbers them by place; all buffers of a file have the same number of slots.
+//! Source: trace-cmd.dat.v6(5); of the parts that page leaves out (the clock behind the CPU table,
+//! BUFFER options), trace-cmd's `tracecmd_write_cpu_data`.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -239,7 +241,8 @@ impl Sink<'_> {
         for (cpu, stats) in &input.stats {
             self.text_option(OPTION_CPUSTAT, &format!("CPU: {cpu}\n{stats}"))?;
         }
-        // The option's presence says that the clock follows the CPU table; old readers look there, new ones here.
+        // The option's presence says that the clock follows the CPU table; old readers look there,
+        // new ones here.
         self.text_option(OPTION_TRACECLOCK, &format!("[{}]", input.clock))?;
         if !input.uname.is_empty() {
             self.text_option(OPTION_UNAME, &input.uname)?;
@@ -275,7 +278,8 @@ impl Sink<'_> {
         done.map(|_| ()).map_err(|e| self.failed(e))
     }
 
-    /// The CPU table, the clock, and the pages of one buffer, each CPU's at a multiple of the page size.
+    /// The CPU table, the clock, and the pages of one buffer, each CPU's at a multiple of the page
+    /// size.
     fn data(&mut self, cpus: &[Option<Pages>], checked: &Checked, clock: &str) -> Result<(), Error> {
         let align = |at: u64| at.next_multiple_of(checked.page_size);
         let clock = format!("[{clock}]");

@@ -1,7 +1,8 @@
 //! Links between processes: those that are killed, stopped or slow lose messages, all of them
 //! counted.
 //!
-//! This test is its own harness: the binary starts itself again with `internal …` as the other end, as the command does.
+//! This test is its own harness: the binary starts itself again with `internal …` as the other end,
+//! as the command does.
 
 use graph::transport::{
     Balance, BellOrder, Doorbell, EndOrder, Error, Kind, Link, LinkSpec, Parcel, Receiver, Sender, Take,

@@ -1,7 +1,8 @@
 //! A subscriber of Cyclone DDS receives what we publish: made from the message's IDL by `idlc` and
 //! a C compiler, on the test machine.
 //!
-//! Needs the packages cyclonedds-dev and cyclonedds-tools, and a C compiler; `cargo xtask lab middleware` installs them.
+//! Needs the packages cyclonedds-dev and cyclonedds-tools, and a C compiler;
+//! `cargo xtask lab middleware` installs them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -54,7 +55,8 @@ fn line(message: &StampedVector) -> String {
     format!("{sec} {nanosec} {} {} {bytes}.", header.tracking_number, header.size)
 }
 
-/// A line of the subscriber: the same with the frequency, which C prints as an exact hexadecimal fraction.
+/// A line of the subscriber: the same with the frequency, which C prints as an exact hexadecimal
+/// fraction.
 fn parts(line: &str) -> (String, f64) {
     let words: Vec<&str> = line.split(' ').collect();
     let [sec, nanosec, number, frequency, size, bytes] = words[..] else { panic!("{line}") };

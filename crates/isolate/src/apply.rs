@@ -1,8 +1,9 @@
 //! Applying a plan: each change read, written down, made, read back. A change that the kernel
 //! refuses is undone and reported; the rest continues.
 //!
-//! Moving tasks is repeated until none is left that could be moved: a task that forks while it is moved leaves children behind on the
-//! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
+//! Moving tasks is repeated until none is left that could be moved: a task that forks while it is
+//! moved leaves children behind on the CPUs it is taken from (RTSS 2024, interference-free
+//! operating system, §III-A: spawned tasks are left).
 
 use super::setting::Setting;
 use super::standing::{End, Standing};
@@ -49,7 +50,8 @@ pub struct Applied {
     pub applied: Vec<Change>,
     /// Changes that were not needed: mechanism and target.
     pub already: Vec<Change>,
-    /// Interrupts that the kernel lets nobody move: those of one CPU, and those that their driver manages.
+    /// Interrupts that the kernel lets nobody move: those of one CPU, and those that their driver
+    /// manages.
     pub immovable: Vec<Change>,
     /// What the kernel refused of the placement: affinities alone then keep tasks away.
     pub fallback: Vec<Change>,
@@ -181,7 +183,8 @@ impl Work<'_, '_> {
         for ((step, old), seq) in pending.into_iter().zip(numbers) {
             ends.push(self.one(step, old, seq));
         }
-        // The changes are made and their intents are on disk: a journal that cannot be written now still undoes them.
+        // The changes are made and their intents are on disk: a journal that cannot be written now
+        // still undoes them.
         let _ = self.standing.settle(&ends);
         Ok(())
     }
@@ -267,8 +270,8 @@ impl Work<'_, '_> {
         self.standing.settle(&numbers.iter().map(done).collect::<Vec<_>>())
     }
 
-    /// What has been remembered has come to this: what is so when undoing begins, nobody else has set. What an earlier call has noted
-    /// stays: others may have set it since.
+    /// What has been remembered has come to this: what is so when undoing begins, nobody else has
+    /// set. What an earlier call has noted stays: others may have set it since.
     fn note_kept(&mut self) -> Result<(), Error> {
         if self.standing.affinities().any(|kept| kept.after.is_none()) {
             self.standing.note_affinities(&affinities::affinities())?;
@@ -377,7 +380,8 @@ fn change(step: &Step, old: Option<String>) -> Change {
     }
 }
 
-/// Whether what reads back will do. A control group may narrow where a task may run; narrower is as good.
+/// Whether what reads back will do. A control group may narrow where a task may run; narrower is as
+/// good.
 fn reached(step: &Step, now: &str) -> bool {
     if value::same(now, &step.new) {
         return true;

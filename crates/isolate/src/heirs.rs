@@ -35,7 +35,8 @@ pub(super) fn give_back(entries: &[Setting], head: &Head, settings: &mut dyn Set
     count
 }
 
-/// Task → affinity before, of the tasks in the journal; the oldest entry of each says what was before.
+/// Task → affinity before, of the tasks in the journal; the oldest entry of each says what was
+/// before.
 fn moved(entries: &[Setting]) -> BTreeMap<Task, String> {
     let mut moved = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.kind == StepKind::Task) {
@@ -74,7 +75,8 @@ fn heirs(root: &Root, moved: &BTreeMap<Task, String>, given: &[String], since: u
     found.collect()
 }
 
-/// The affinity that the nearest forebear had; the first process's where the line is broken. `starts`: of every process there is.
+/// The affinity that the nearest forebear had; the first process's where the line is broken.
+/// `starts`: of every process there is.
 fn inherited(
     root: &Root,
     moved: &BTreeMap<Task, String>,
@@ -129,7 +131,8 @@ mod tests {
 
     #[test]
     fn a_number_that_was_used_again_is_another_task() {
-        // 100 was moved and has ended; 100 is now a child of 50, as is 101 of the new 100. 60 was moved and goes on, with a child.
+        // 100 was moved and has ended; 100 is now a child of 50, as is 101 of the new 100. 60 was
+        // moved and goes on, with a child.
         let entries = [
             entry("1/3/init", "0-3", "0-1"),
             entry("50/400/shell", "0-3", "0-1"),

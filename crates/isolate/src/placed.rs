@@ -14,7 +14,8 @@ fn directory(state: &Path) -> PathBuf {
     state.join("placed")
 }
 
-/// Writes down that a process is there on purpose, and drops what is written of those that are gone.
+/// Writes down that a process is there on purpose, and drops what is written of those that are
+/// gone.
 pub fn record(state: &Path, owner: Owner) -> Result<(), Error> {
     let directory = directory(state);
     let failed = |source| Error::os("write", directory.display(), source);

@@ -100,7 +100,8 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
     let end = |entry: &Entry, phase| End { seq: entry.seq, phase, read_back: None };
     let ends: Vec<_> = entries.iter().filter(remembers).map(|entry| end(entry, Phase::Done)).collect();
     if !ends.is_empty() {
-        // From here on undoing changes them, and a call that is killed must not take that for somebody else's doing.
+        // From here on undoing changes them, and a call that is killed must not take that for
+        // somebody else's doing.
         let _ = standing.settle(&ends);
     }
     let mut lacking = BTreeSet::new();
@@ -143,7 +144,8 @@ fn untrusted(journal: &Path, refused: &[Refused]) -> Option<String> {
     ))
 }
 
-/// What is remembered and no longer what the changes had made of it. Asked before anything is undone, which changes it again.
+/// What is remembered and no longer what the changes had made of it. Asked before anything is
+/// undone, which changes it again.
 fn set_by_others(
     entries: &[Entry],
     made: &[Setting],

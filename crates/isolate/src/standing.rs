@@ -1,7 +1,9 @@
-//! The journal of standing isolation: one file that outlives the call that wrote it, until the isolation is undone.
+//! The journal of standing isolation: one file that outlives the call that wrote it, until the
+//! isolation is undone.
 //!
-//! Its first entry says what was asked. Changes come in batches: the intents of a batch are appended and synced together, file and
-//! directory, before the first of its writes; every write to the machine thus comes after its own intent.
+//! Its first entry says what was asked. Changes come in batches: the intents of a batch are
+//! appended and synced together, file and directory, before the first of its writes; every write to
+//! the machine thus comes after its own intent.
 
 use super::notes::{Immovable, Keeping};
 use super::setting::Setting;
@@ -72,7 +74,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// How the scheduler is kept off: as was asked, or by affinities where the kernel has refused that.
+    /// How the scheduler is kept off: as was asked, or by affinities where the kernel has refused
+    /// that.
     pub fn placement(&self) -> Placement {
         let made = |setting: &Setting| {
             !setting.kind.remembers() && placement::IDS.contains(&setting.mechanism.as_str())
@@ -161,7 +164,8 @@ fn purpose(path: &Path, keep: Vec<String>) -> Result<Purpose, Error> {
 }
 
 impl Standing {
-    /// Opens the journal for writing, a new one or the one that stands. Error: another process holds it.
+    /// Opens the journal for writing, a new one or the one that stands. Error: another process
+    /// holds it.
     pub fn open(state: &Path) -> Result<Self, Error> {
         trust::make_state(state)?;
         let lock = lock(state)?;
@@ -218,7 +222,8 @@ impl Standing {
         kept_by(&self.entries)
     }
 
-    /// Writes down changes that are about to be made; gives their numbers. Only after this may the machine be touched.
+    /// Writes down changes that are about to be made; gives their numbers. Only after this may the
+    /// machine be touched.
     pub fn intend(&mut self, changes: &[(&Step, Option<String>)]) -> Result<Vec<u64>, Error> {
         let of = |(step, old): &(&Step, Option<String>)| Arc::new(Setting::of(step, old.as_deref())) as _;
         self.append(changes.iter().map(of).collect())
@@ -244,7 +249,8 @@ impl Standing {
         self.write(&lines)
     }
 
-    /// Writes down what became of changes. A journal that cannot say so says too much, never too little.
+    /// Writes down what became of changes. A journal that cannot say so says too much, never too
+    /// little.
     pub fn settle(&mut self, ends: &[End]) -> Result<(), Error> {
         let mut lines = Vec::new();
         for End { seq, phase, read_back } in ends {

@@ -1,6 +1,6 @@
-//! Verifying what stands: each change compared with what is there now, the mechanisms audited again by their effective state, those that
-//! were right without a change among them, and what has come since: tasks and interrupts that may run on the isolated CPUs, CPUs that
-//! went or came.
+//! Verifying what stands: each change compared with what is there now, the mechanisms audited again
+//! by their effective state, those that were right without a change among them, and what has come
+//! since: tasks and interrupts that may run on the isolated CPUs, CPUs that went or came.
 
 use super::setting::Setting;
 use super::standing::Found;
@@ -37,7 +37,8 @@ pub struct Verified {
     pub guests: Vec<String>,
     /// Changes that this user may not look at, with the reason: whether they hold is not known.
     pub unread: Vec<String>,
-    /// Interrupts that were moved and are handled there still, as they were when the CPUs were isolated.
+    /// Interrupts that were moved and are handled there still, as they were when the CPUs were
+    /// isolated.
     pub pending: Vec<String>,
 }
 
@@ -99,7 +100,8 @@ pub fn verify(
     Ok(verified)
 }
 
-/// Whether it is the caller who lacks the right, as without root; anything else that cannot be read is not as it was left.
+/// Whether it is the caller who lacks the right, as without root; anything else that cannot be read
+/// is not as it was left.
 fn denied(error: &Error) -> bool {
     matches!(error, Error::Os { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }

@@ -49,7 +49,8 @@ pub(super) fn findings(
     audit_requested(root, machine, Requested { cpus, isolated, housekeeping, purpose }, mechanisms)
 }
 
-/// Interrupt threads follow their interrupt and workers their workqueue, so that they are no strays and are judged as a whole.
+/// Interrupt threads follow their interrupt and workers their workqueue, so that they are no strays
+/// and are judged as a whole.
 fn one_by_one(mechanism: &Mechanism) -> bool {
     match &mechanism.probe {
         Probe::Tasks { .. } | Probe::IrqAffinity {} => true,

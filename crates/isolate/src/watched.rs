@@ -10,9 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Watched {
     /// Mechanisms that were as isolation wants them, by id.
     pub right: BTreeSet<String>,
-    /// Interrupts that may be handled on the isolated CPUs all the same, number → handlers: those that cannot be moved or were left.
+    /// Interrupts that may be handled on the isolated CPUs all the same, number → handlers: those
+    /// that cannot be moved or were left.
     pub interrupts: BTreeMap<u32, String>,
-    /// Interrupts that were moved and were handled there still: where interrupts are not remapped, x86 moves them when they come next.
+    /// Interrupts that were moved and were handled there still: where interrupts are not remapped,
+    /// x86 moves them when they come next.
     pub late: BTreeMap<u32, String>,
     /// Tasks that somebody had pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`.
     #[serde(default)]
@@ -20,7 +22,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Whether an interrupt stayed. A number alone is not enough: a device that goes gives its numbers back.
+    /// Whether an interrupt stayed. A number alone is not enough: a device that goes gives its
+    /// numbers back.
     pub(crate) fn stayed(&self, irq: &Irq) -> bool {
         self.interrupts.get(&irq.number) == Some(&handlers(irq))
     }

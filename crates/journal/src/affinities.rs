@@ -188,8 +188,8 @@ fn of_earlier(text: &str) -> Result<Vec<Affinity>, serde_json::Error> {
     all.into_iter().map(one).collect()
 }
 
-/// Which of them somebody has set since the changes were made: neither as before these nor as right after. Asked before anything is
-/// undone, which widens them again.
+/// Which of them somebody has set since the changes were made: neither as before these nor as right
+/// after. Asked before anything is undone, which widens them again.
 pub fn foreign(
     before: &[Affinity],
     after: &[Affinity],
@@ -208,9 +208,11 @@ pub fn foreign(
     foreign
 }
 
-/// Gives them back where they differ; those that somebody else has set meanwhile get what he had set, should undoing have widened them.
-/// What cannot be set is left: the kernel would not have let it be set before either. Answers which of them lack CPUs now that are offline: the kernel sets an affinity without
-/// these, though one that was set before they went keeps them (Linux `kernel/sched`, `cpuset_cpus_allowed`).
+/// Gives them back where they differ; those that somebody else has set meanwhile get what he had
+/// set, should undoing have widened them. What cannot be set is left: the kernel would not have let
+/// it be set before either. Answers which of them lack CPUs now that are offline: the kernel sets
+/// an affinity without these, though one that was set before they went keeps them (Linux
+/// `kernel/sched`, `cpuset_cpus_allowed`).
 pub fn restore(
     kept: &[Affinity],
     settings: &mut dyn Settings,

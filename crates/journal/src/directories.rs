@@ -1,5 +1,5 @@
-//! Directories that a call makes for files of its jobs. A killed process cannot remove its own, so each is named after its owner: the
-//! guardian removes it, or whoever comes next.
+//! Directories that a call makes for files of its jobs. A killed process cannot remove its own, so
+//! each is named after its owner: the guardian removes it, or whoever comes next.
 
 use std::fs;
 use std::path::{Path, PathBuf};

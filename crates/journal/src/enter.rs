@@ -7,8 +7,8 @@ use rustix::fs::{Access, access};
 use std::{fs, io};
 use sys::sched;
 
-/// Pins the calling process to the CPUs; where a cpuset partition owns them it joins that first. EINVAL where they are offline, in
-/// several partitions, or outside of the cpuset that it is in.
+/// Pins the calling process to the CPUs; where a cpuset partition owns them it joins that first.
+/// EINVAL where they are offline, in several partitions, or outside of the cpuset that it is in.
 pub fn onto(cpus: &Cpus) -> io::Result<()> {
     // For both calls 0 stands for the caller.
     place(0, cpus)

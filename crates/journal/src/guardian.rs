@@ -1,6 +1,8 @@
-//! The guardian: a small process in a session of its own that restores the machine when stillcore is killed.
+//! The guardian: a small process in a session of its own that restores the machine when stillcore
+//! is killed.
 //!
-//! It holds the reading end of a pipe whose writing end only stillcore has. The pipe ends when stillcore does, however it does.
+//! It holds the reading end of a pipe whose writing end only stillcore has. The pipe ends when
+//! stillcore does, however it does.
 
 use crate::recover::{self, Restored};
 use crate::settings::Live;
@@ -49,7 +51,8 @@ pub fn watch(journal: &Path, owners: &[Owner]) -> Result<(), Error> {
     while matches!(std::io::stdin().read(&mut end), Err(error) if error.kind() == std::io::ErrorKind::Interrupted)
     {
     }
-    // On a crowded machine a killed process may hold on to what it had for long; nobody waits for a guardian.
+    // On a crowded machine a killed process may hold on to what it had for long; nobody waits for a
+    // guardian.
     for _ in 0..ATTEMPTS {
         if !journal.exists() || recover::undo_journal(journal, owners, &mut live())?.failed.is_empty() {
             break;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// `$XDG_CACHE_HOME/stillcore`, else `$HOME/.cache/stillcore` (XDG base directory specification: a relative or empty
-/// value counts as unset).
+/// `$XDG_CACHE_HOME/stillcore`, else `$HOME/.cache/stillcore` (XDG base directory specification: a
+/// relative or empty value counts as unset).
 pub fn dir(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
     let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(xdg_cache_home)
@@ -25,7 +25,8 @@ pub fn dir(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Result<P
 /// How often a held lock is tried again.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The exclusive lock on a cache directory. The kernel drops it when the file closes, so that a killed run leaves none.
+/// The exclusive lock on a cache directory. The kernel drops it when the file closes, so that a
+/// killed run leaves none.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,

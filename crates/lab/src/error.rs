@@ -15,7 +15,8 @@ pub enum Error {
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said. Part of the sentence, so not a link of its own in the chain of causes.
+        /// What the system said. Part of the sentence, so not a link of its own in the chain of
+        /// causes.
         reason: io::Error,
     },
     /// A program that the lab drives is not on this machine.

@@ -10,7 +10,8 @@
 //! | 16 | 32 | SHA-256 of the payload |
 //! | 48 | length | payload |
 //!
-//! Bytes before the magic are skipped: a UART may hold a stray byte from the time before the guest took it over.
+//! Bytes before the magic are skipped: a UART may hold a stray byte from the time before the guest
+//! took it over.
 
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Write};
@@ -72,7 +73,8 @@ impl Seal {
     }
 }
 
-/// A sink that keeps only length and digest: the first of the two passes over a payload that is too large to hold.
+/// A sink that keeps only length and digest: the first of the two passes over a payload that is too
+/// large to hold.
 #[derive(Default)]
 pub struct SealWriter {
     hasher: Sha256,
@@ -104,7 +106,8 @@ pub fn encode(payload: &[u8]) -> Vec<u8> {
     [&seal.header()[..], payload].concat()
 }
 
-/// Finds the frame in a captured stream, checks length and digest, and returns the payload within `stream`.
+/// Finds the frame in a captured stream, checks length and digest, and returns the payload within
+/// `stream`.
 pub fn decode(stream: &[u8]) -> Result<&[u8], FrameError> {
     if stream.is_empty() {
         return Err(FrameError::Empty);

@@ -12,8 +12,8 @@ pub const CONFIG_SCHEMA: &str = "stillcore.lab-guest/1";
 pub const REPORT_SCHEMA: &str = "stillcore.lab-result/1";
 /// Name of the virtio-serial port that carries the results.
 pub const PORT: &str = "stillcore.lab";
-/// First line a guest prints. A program that holds these bytes can be the guest's first program; the lab searches for
-/// them before it boots one that cannot.
+/// First line a guest prints. A program that holds these bytes can be the guest's first program;
+/// the lab searches for them before it boots one that cannot.
 pub const GREETING: &str = "stillcore-lab: first program of the guest";
 
 /// `/stillcore-lab.json`.
@@ -35,7 +35,8 @@ pub struct GuestConfig {
     pub port: String,
     /// Serial device for the results where there is no such port.
     pub serial: Option<String>,
-    /// The command is killed this many seconds after the kernel's start, so that there is time left to send what it made.
+    /// The command is killed this many seconds after the kernel's start, so that there is time left
+    /// to send what it made.
     pub deadline_s: u64,
     /// The command is killed this many seconds after its own start, if that comes first.
     pub limit_s: Option<u64>,
@@ -48,7 +49,8 @@ pub struct GuestReport {
     pub schema: String,
     /// `uname -r` of the guest.
     pub release: String,
-    /// Exit code of the command, as a shell gives it: 128 + n if killed by signal n, 127 if it could not be started.
+    /// Exit code of the command, as a shell gives it: 128 + n if killed by signal n, 127 if it
+    /// could not be started.
     pub exit_code: i32,
     /// The command was killed because its time was over.
     pub timed_out: bool,

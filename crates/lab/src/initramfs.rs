@@ -1,4 +1,5 @@
-//! The guest's first (and only) file system: our program as `/init`, the modules it loads, and what the user adds.
+//! The guest's first (and only) file system: our program as `/init`, the modules it loads, and what
+//! the user adds.
 //!
 //! | path | what |
 //! |---|---|
@@ -224,7 +225,8 @@ impl<W: Write> Tree<W> {
         copy().map_err(|error| (host.into(), error))
     }
 
-    /// Adds a file, or a directory with all that is in it. Links are followed: the target may not be in the guest.
+    /// Adds a file, or a directory with all that is in it. Links are followed: the target may not
+    /// be in the guest.
     fn add(&mut self, host: &Path, name: &str) -> std::result::Result<(), Failed> {
         let failed = |error| (host.to_path_buf(), error);
         if !fs::metadata(host).map_err(failed)?.is_dir() {
@@ -237,7 +239,8 @@ impl<W: Write> Tree<W> {
         Ok(())
     }
 
-    /// Lays an unpacked package over the root, links kept as links, top directories moved into `/usr`.
+    /// Lays an unpacked package over the root, links kept as links, top directories moved into
+    /// `/usr`.
     fn overlay(&mut self, host: &Path, name: &str) -> std::result::Result<(), Failed> {
         for (path, file_name) in children(host)? {
             let failed = |error| (path.clone(), error);

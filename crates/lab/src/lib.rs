@@ -1,9 +1,10 @@
 //! The lab: kernels from distribution packages, booted in QEMU as if they were machines.
 //!
-//! The way of one run: a [`Spec`] names a kernel; `kernels` fetches its package with a private `apt` and keeps it,
-//! checked, in the cache; `modules` finds which modules the guest needs; `initramfs` packs them with our own static
-//! program; `qemu` words the command line, `vm` runs it; the guest sends a tar in a `frame`, which `results` unpacks.
-//! [`run`] does all of it. `guest_config` is what both sides of the boot agree on.
+//! The way of one run: a [`Spec`] names a kernel; `kernels` fetches its package with a private
+//! `apt` and keeps it, checked, in the cache; `modules` finds which modules the guest needs;
+//! `initramfs` packs them with our own static program; `qemu` words the command line, `vm` runs it;
+//! the guest sends a tar in a `frame`, which `results` unpacks. [`run`] does all of it.
+//! `guest_config` is what both sides of the boot agree on.
 //!
 //! Event *counts* in such a guest are exact; times are not, because the machine below is shared.
 

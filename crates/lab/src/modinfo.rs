@@ -1,8 +1,8 @@
 //! The metadata of a kernel module: its `.modinfo` section, NUL-separated `key=value` strings.
 //!
-//! Written by modpost (scripts/mod/modpost.c, include/linux/module.h): `depends=a,b` is always there; `softdep=pre: a b
-//! post: c` and `alias=…` may come several times. Modules may be compressed (`.ko.xz` in Debian from 6.12 on, `.ko.zst`
-//! elsewhere).
+//! Written by modpost (scripts/mod/modpost.c, include/linux/module.h): `depends=a,b` is always
+//! there; `softdep=pre: a b post: c` and `alias=…` may come several times. Modules may be
+//! compressed (`.ko.xz` in Debian from 6.12 on, `.ko.zst` elsewhere).
 
 use crate::error::{Error, Result};
 use object::LittleEndian;
@@ -105,8 +105,8 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A relocatable file with one named section, as small as the format allows: header, contents, names, three
-    /// section headers (null, the section, the name table).
+    /// A relocatable file with one named section, as small as the format allows: header, contents,
+    /// names, three section headers (null, the section, the name table).
     pub(crate) fn with_section(name: &str, contents: &[u8]) -> Vec<u8> {
         let mut names = vec![0];
         names.extend(name.as_bytes());
@@ -168,7 +168,8 @@ pub(crate) mod tests {
         };
         assert_eq!(read("a.ko.xz", xz).unwrap(), b"still\n");
         assert!(read("a.ko.xz", b"not xz").unwrap_err().contains("module: xz:"));
-        // The same text as a zstd frame (RFC 8878): magic, single segment of 6 bytes, one raw last block.
+        // The same text as a zstd frame (RFC 8878): magic, single segment of 6 bytes, one raw last
+        // block.
         let zst = b"\x28\xb5\x2f\xfd\x20\x06\x31\x00\x00still\n";
         assert_eq!(read("a.ko.zst", zst).unwrap(), b"still\n");
         assert!(read("a.ko.zst", b"not zstd").unwrap_err().contains("module: zstd:"));

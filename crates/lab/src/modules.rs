@@ -1,8 +1,8 @@
 //! Which modules a guest needs, in loading order.
 //!
-//! Debian's packages carry no `modules.dep` (depmod writes it at installation), so the order is found from the modules
-//! themselves: depth first through `depends`, soft dependencies included where they exist. Names are compared with `-`
-//! and `_` the same, as the kernel does.
+//! Debian's packages carry no `modules.dep` (depmod writes it at installation), so the order is
+//! found from the modules themselves: depth first through `depends`, soft dependencies included
+//! where they exist. Names are compared with `-` and `_` the same, as the kernel does.
 
 use crate::error::{Error, IoContext, Result};
 use crate::kernels::Kernel;
@@ -20,7 +20,8 @@ pub struct Module {
     pub elf: Vec<u8>,
 }
 
-/// Resolves module (or alias) names to modules in loading order. Names that are built into the kernel need nothing.
+/// Resolves module (or alias) names to modules in loading order. Names that are built into the
+/// kernel need nothing.
 pub fn resolve(kernel: &Kernel, names: &[&str]) -> Result<Vec<Module>> {
     let Some(dir) = &kernel.modules else {
         return match names.first() {
@@ -71,7 +72,8 @@ impl Resolver<'_> {
             return Ok(());
         }
         let name = if self.files.contains_key(&name) { name } else { self.by_alias(&name, wanted_by)? };
-        // A name already begun is either done or a cycle of soft dependencies, which modprobe breaks the same way.
+        // A name already begun is either done or a cycle of soft dependencies, which modprobe
+        // breaks the same way.
         if !self.started.insert(name.clone()) {
             return Ok(());
         }
@@ -90,7 +92,8 @@ impl Resolver<'_> {
     }
 
     fn visit_soft(&mut self, name: &str) -> Result<()> {
-        // Only module names: looking soft aliases up would read every module for something optional.
+        // Only module names: looking soft aliases up would read every module for something
+        // optional.
         if self.files.contains_key(&normalise(name)) { self.visit(name, None) } else { Ok(()) }
     }
 

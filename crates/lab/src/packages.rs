@@ -1,8 +1,9 @@
-//! Debian packages for the guest (`--packages`): fetched with what they depend on, unpacked, laid into the initial
-//! file system.
+//! Debian packages for the guest (`--packages`): fetched with what they depend on, unpacked, laid
+//! into the initial file system.
 //!
-//! Maintainer scripts do not run: what a package makes at installation (alternatives, users, caches) is not there. The
-//! suite is that of the guest's kernel, so that program and kernel are of one release.
+//! Maintainer scripts do not run: what a package makes at installation (alternatives, users,
+//! caches) is not there. The suite is that of the guest's kernel, so that program and kernel are of
+//! one release.
 
 use crate::apt::Apt;
 use crate::cache::Lock;

@@ -31,8 +31,8 @@ impl Program {
         command
     }
 
-    /// Runs to the end; a status other than 0 is an error with the line of stderr that names the cause. Killed when
-    /// `stop` asks: fetching can take minutes.
+    /// Runs to the end; a status other than 0 is an error with the line of stderr that names the
+    /// cause. Killed when `stop` asks: fetching can take minutes.
     pub(crate) fn run(self, command: &mut Command, stop: &Stop) -> Result<String> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| spawn_error(self.name, self.package, error))?;
@@ -60,7 +60,8 @@ impl Program {
     }
 }
 
-/// Reads a pipe to its end in a thread of its own, so that neither of two can fill up and block the child.
+/// Reads a pipe to its end in a thread of its own, so that neither of two can fill up and block the
+/// child.
 fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -107,11 +107,12 @@ const fn machine(arch: Arch) -> &'static str {
     }
 }
 
-/// Under TCG `-cpu max` has no hardware threads whatever `-smp` says; IvyBridge shows them (measured).
+/// Under TCG `-cpu max` has no hardware threads whatever `-smp` says; IvyBridge shows them
+/// (measured).
 ///
-/// QEMU 7.2 that counts instructions has ended a guest in a double fault behind CMPXCHG16B, its flags
-/// overwritten, after three hours of its time. Kernels do without the instruction where the CPU has
-/// none.
+/// QEMU 7.2 that counts instructions has ended a guest in a double fault behind CMPXCHG16B, its
+/// flags overwritten, after three hours of its time. Kernels do without the instruction where the
+/// CPU has none.
 fn cpu(boot: &Boot) -> &'static str {
     match (boot.accel == Accel::Kvm, boot.arch) {
         (true, _) => "host",
@@ -142,7 +143,8 @@ pub fn kernel_command_line(arch: Arch, smp: Smp, append: &str) -> String {
             format!("irqaffinity={housekeeping}"),
         ]);
     }
-    // Panic ends the guest at once (with -no-reboot), instead of the host waiting for its time to pass.
+    // Panic ends the guest at once (with -no-reboot), instead of the host waiting for its time to
+    // pass.
     words.extend(["quiet".into(), "panic=-1".into()]);
     let mut added = Vec::new();
     for word in append.split_whitespace() {
@@ -163,7 +165,8 @@ fn key_of(word: &str) -> &str {
     word.split('=').next().unwrap_or(word)
 }
 
-/// (isolated, housekeeping) CPU lists: CPUs 2 and 3, or the last CPU of a smaller machine; none of a single one.
+/// (isolated, housekeeping) CPU lists: CPUs 2 and 3, or the last CPU of a smaller machine; none of
+/// a single one.
 pub fn partition(cpus: u32) -> Option<(&'static str, &'static str)> {
     match cpus {
         0 | 1 => None,

@@ -1,8 +1,9 @@
 //! The result tar: packed in the guest, unpacked on the host without trusting it.
 //!
-//! Layout: `root/…` (the command's working directory), `stdout`, `stderr`, `dmesg`, `guest.json`. Only directories and
-//! regular files travel. A guest is a stranger to the host: names with `..` or a leading `/` are refused, links are
-//! never made, and no file is written through one, because the target directory has to be new or empty.
+//! Layout: `root/…` (the command's working directory), `stdout`, `stderr`, `dmesg`, `guest.json`.
+//! Only directories and regular files travel. A guest is a stranger to the host: names with `..` or
+//! a leading `/` are refused, links are never made, and no file is written through one, because the
+//! target directory has to be new or empty.
 
 use crate::error::{Error, IoContext, Result};
 use std::fs::{self, File};
@@ -66,7 +67,8 @@ impl Listing {
     }
 }
 
-/// The first `len` bytes of a file, zeros where it has become shorter or unreadable: the tar's headers must stay true.
+/// The first `len` bytes of a file, zeros where it has become shorter or unreadable: the tar's
+/// headers must stay true.
 fn exactly(path: &Path, len: u64) -> impl Read {
     let file: Box<dyn Read> =
         File::open(path).map_or_else(|_| Box::new(io::empty()) as Box<dyn Read>, |file| Box::new(file));
@@ -84,7 +86,8 @@ fn header(kind: EntryType, mode: u32, len: u64) -> Header {
     header
 }
 
-/// Unpacks a result tar into the existing directory `dir`. A file that is already there is never overwritten.
+/// Unpacks a result tar into the existing directory `dir`. A file that is already there is never
+/// overwritten.
 pub fn unpack(tar: &[u8], dir: &Path) -> Result<()> {
     let mut archive = tar::Archive::new(tar);
     for entry in archive.entries().context("read", dir)? {

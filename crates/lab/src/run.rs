@@ -73,7 +73,8 @@ pub struct Outcome {
     pub out: PathBuf,
 }
 
-/// Boots a guest, runs the command there and brings the results back. Blocks; `stop` ends it from elsewhere.
+/// Boots a guest, runs the command there and brings the results back. Blocks; `stop` ends it from
+/// elsewhere.
 pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Event<'_>)) -> Result<Outcome> {
     check(spec)?;
     let qemu_version = qemu_version(spec.arch, stop)?;
@@ -146,8 +147,8 @@ fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// First line of the emulator's `--version`. Checked before any download, so that a missing emulator
-/// is reported first.
+/// First line of the emulator's `--version`. Checked before any download, so that a missing
+/// emulator is reported first.
 pub fn qemu_version(arch: Arch, stop: &Stop) -> Result<String> {
     let (name, package) = arch.qemu();
     let qemu = Program { name, package };
@@ -170,7 +171,8 @@ fn find_kernel(
     }
 }
 
-/// The modules of the channel and of the network cards, and the user's. A kernel given without modules is taken to have the channel built in.
+/// The modules of the channel and of the network cards, and the user's. A kernel given without
+/// modules is taken to have the channel built in.
 fn guest_modules(kernel: &Kernel, spec: &Spec, events: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Module>> {
     let driver = spec.nic.map(Nic::module);
     let wanted = driver.into_iter().chain(spec.modules.iter().map(String::as_str));

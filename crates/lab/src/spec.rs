@@ -37,14 +37,16 @@ pub struct Spec {
     pub accel: Accel,
     /// When the guest is killed.
     pub timeout: Duration,
-    /// When the command alone is killed in the guest, counted from its start, so that what it made still comes back.
-    /// Whatever is given, it is killed when three quarters of `timeout` have passed since the kernel's start.
+    /// When the command alone is killed in the guest, counted from its start, so that what it made
+    /// still comes back. Whatever is given, it is killed when three quarters of `timeout` have
+    /// passed since the kernel's start.
     pub limit: Option<Duration>,
     /// Where the results go: a new or empty directory.
     pub out: PathBuf,
     /// The lab's cache directory ([`crate::cache::dir`]).
     pub cache: PathBuf,
-    /// Put before the QEMU command line: a program that makes QEMU die when this process is killed. May be empty.
+    /// Put before the QEMU command line: a program that makes QEMU die when this process is killed.
+    /// May be empty.
     pub launcher: Vec<OsString>,
     /// The command: run as it is if it begins with `/`, else given to `binary` as arguments.
     pub command: Vec<String>,
@@ -190,7 +192,8 @@ pub struct Addition {
 impl FromStr for Addition {
     type Err = Error;
 
-    /// `HOST[:GUEST]`; without GUEST the file goes to `/root`, where relative paths of the command begin.
+    /// `HOST[:GUEST]`; without GUEST the file goes to `/root`, where relative paths of the command
+    /// begin.
     fn from_str(text: &str) -> Result<Self> {
         let bad = || Error::Argument {
             what: "add",

@@ -1,7 +1,8 @@
 //! The order of Debian package versions (Debian policy manual, section 5.6.12).
 //!
-//! A version is `[epoch:]upstream[-revision]`. Parts are compared by alternating runs of non-digits, where `~` sorts
-//! before everything, even the end, and letters before other signs, and runs of digits, compared as numbers.
+//! A version is `[epoch:]upstream[-revision]`. Parts are compared by alternating runs of
+//! non-digits, where `~` sorts before everything, even the end, and letters before other signs, and
+//! runs of digits, compared as numbers.
 
 use std::cmp::Ordering;
 
@@ -57,7 +58,8 @@ fn compare_text(a: &[u8], b: &[u8]) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-/// Compares runs of digits as numbers of any size: leading zeros mean nothing, a longer number is larger.
+/// Compares runs of digits as numbers of any size: leading zeros mean nothing, a longer number is
+/// larger.
 fn compare_digits(a: &[u8], b: &[u8]) -> Ordering {
     let (a, b) = (trim_zeros(a), trim_zeros(b));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))

@@ -1,8 +1,9 @@
 //! One QEMU process: started, its console streamed, its time limited, and never left behind.
 //!
-//! The guest dies with us in three ways: `Drop` and [`Stop`] kill it, and for our own kill -9 the launcher given in the
-//! [`crate::Spec`] binds it to this process (PR_SET_PDEATHSIG, prctl(2)). That signal is sent when the *thread* that
-//! started the child ends, so [`Vm::start`] and [`Vm::watch`] belong to one thread.
+//! The guest dies with us in three ways: `Drop` and [`Stop`] kill it, and for our own kill -9 the
+//! launcher given in the [`crate::Spec`] binds it to this process (PR_SET_PDEATHSIG, prctl(2)).
+//! That signal is sent when the *thread* that started the child ends, so [`Vm::start`] and
+//! [`Vm::watch`] belong to one thread.
 
 use crate::error::Result;
 use crate::program::spawn_error;
@@ -132,7 +133,8 @@ impl Vm {
         let _ = self.child.wait();
     }
 
-    /// What QEMU wrote to stderr. Only after [`Vm::watch`] has returned, or it waits for QEMU's end.
+    /// What QEMU wrote to stderr. Only after [`Vm::watch`] has returned, or it waits for QEMU's
+    /// end.
     pub(crate) fn complaints(&mut self) -> String {
         self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }

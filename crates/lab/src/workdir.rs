@@ -1,4 +1,5 @@
-//! A private directory for the files of one boot, removed at the end, or by the next run if this one is killed.
+//! A private directory for the files of one boot, removed at the end, or by the next run if this
+//! one is killed.
 //!
 //! Its owner holds a lock on a file inside. The kernel drops that lock however the owner ends, so a
 //! directory whose lock can be taken has no owner. Process numbers, which are reused, would not

@@ -1,8 +1,9 @@
-//! Boots real kernels. This one program is both sides: on the host it is the test, in the guest it is pid 1 and the
-//! command that looks around there.
+//! Boots real kernels. This one program is both sides: on the host it is the test, in the guest it
+//! is pid 1 and the command that looks around there.
 //!
-//! So it has to be static: `cargo test -p stillcore-lab --target x86_64-unknown-linux-musl --test boot`. It needs
-//! QEMU, and apt to fetch kernel 6.1 the first time. The guest's side is the code that ships, `lab::guest`.
+//! So it has to be static:
+//! `cargo test -p stillcore-lab --target x86_64-unknown-linux-musl --test boot`. It needs QEMU, and
+//! apt to fetch kernel 6.1 the first time. The guest's side is the code that ships, `lab::guest`.
 
 #![allow(clippy::unwrap_used, reason = "a test without the harness; the allowance for tests does not see it")]
 

@@ -1,5 +1,5 @@
-//! The kernel's type information (`/sys/kernel/btf/vmlinux`, Linux Documentation/bpf/btf.rst): it lists the names of functions, types and
-//! enumerators between zero bytes.
+//! The kernel's type information (`/sys/kernel/btf/vmlinux`, Linux Documentation/bpf/btf.rst): it
+//! lists the names of functions, types and enumerators between zero bytes.
 
 /// Where the kernel keeps it.
 pub const BTF: &str = "sys/kernel/btf/vmlinux";

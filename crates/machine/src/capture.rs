@@ -1,4 +1,5 @@
-//! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
+//! Copies what the readers read of a machine into a directory, so that the machine can be audited
+//! elsewhere.
 //!
 //! No secrets: only the files named here are taken. Of a task only its name, its parent, when it
 //! started, where it may run, where it last ran, policy and priority; of a named daemon also its
@@ -41,8 +42,8 @@ pub struct Selection {
     pub parameters: Vec<String>,
 }
 
-/// Copies the machine under `root` into `destination`, which must not exist or be empty. What cannot be read is left out, as
-/// it would be for an audit in place.
+/// Copies the machine under `root` into `destination`, which must not exist or be empty. What
+/// cannot be read is left out, as it would be for an audit in place.
 pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result<(), Error> {
     let used = fs::read_dir(destination).is_ok_and(|mut entries| entries.next().is_some());
     if used || destination.is_file() {
@@ -121,7 +122,8 @@ fn without_secrets(file: &str, mut bytes: Vec<u8>, selection: &Selection) -> Vec
     }
 }
 
-/// Behind the names are counters: a CPU's from its second word on, a domain's from its third or, where it is named, its fourth.
+/// Behind the names are counters: a CPU's from its second word on, a domain's from its third or,
+/// where it is named, its fourth.
 fn names_of_domains(text: &str) -> String {
     let kept = |line: &str| {
         let words = if line.starts_with("domain") { 3 } else { 1 };
@@ -280,7 +282,8 @@ impl Out<'_> {
         fs::write(&path, bytes).map_err(|source| Error::io("write", &path, source))
     }
 
-    /// What is known of a task: see the head of this file. Other fields of `stat` are counters and addresses.
+    /// What is known of a task: see the head of this file. Other fields of `stat` are counters and
+    /// addresses.
     fn task(&self, root: &Root, own: &str) -> Result<(), Error> {
         /// Counted after the name: state, parent, flags, start, last CPU, priority and policy.
         const KEPT: [usize; 7] = [0, 1, 6, 19, 36, 37, 38];

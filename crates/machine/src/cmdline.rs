@@ -1,5 +1,6 @@
-//! The kernel command line as the kernel parses it (Linux `lib/cmdline.c`, `kernel/params.c`): parameters end at blanks outside double
-//! quotes, `-` and `_` in names are the same, and what follows `--` is for init.
+//! The kernel command line as the kernel parses it (Linux `lib/cmdline.c`, `kernel/params.c`):
+//! parameters end at blanks outside double quotes, `-` and `_` in names are the same, and what
+//! follows `--` is for init.
 
 /// The parameters in order: name and value, the value empty for one without.
 pub fn parameters(cmdline: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -5,8 +5,9 @@
 use model::machine::Topology;
 use model::{Cpus, Error, Machine};
 
-/// The CPUs to measure when nobody named any, of those that can be reached ([`journal::enter::reachable`]; of a captured machine
-/// all): the isolated ones that are online, else the highest CPU that leaves another core for everything else.
+/// The CPUs to measure when nobody named any, of those that can be reached
+/// ([`journal::enter::reachable`]; of a captured machine all): the isolated ones that are online,
+/// else the highest CPU that leaves another core for everything else.
 pub fn cpus_default(machine: &Machine, reachable: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
     let online = topology.online.and(reachable);
@@ -39,7 +40,8 @@ pub fn check_reachable(cpus: &Cpus, reachable: &Cpus) -> Result<(), Error> {
     Err(Error::invalid("CPUs", what, format!("CPUs among {reachable}")))
 }
 
-/// Whether these CPUs can be measured and something left for everything else: named, present, online, and not all there are.
+/// Whether these CPUs can be measured and something left for everything else: named, present,
+/// online, and not all there are.
 pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     check_online(machine, cpus)?;
     if machine.topology.online.is_subset(cpus) {

@@ -1,7 +1,7 @@
 //! The rest of what a machine is: CPU model, memory, hypervisor, clock sources, tracing.
 //!
-//! Sources: Linux `Documentation/ABI/stable/sysfs-hypervisor-xen`, `…/sysfs-firmware-dmi-tables`, `Documentation/trace/ftrace.rst`,
-//! kernel_lockdown(7).
+//! Sources: Linux `Documentation/ABI/stable/sysfs-hypervisor-xen`, `…/sysfs-firmware-dmi-tables`,
+//! `Documentation/trace/ftrace.rst`, kernel_lockdown(7).
 
 use super::{Root, mounts};
 use model::machine::{Clocksource, Tracing};
@@ -94,7 +94,8 @@ pub fn bracketed(text: &str) -> Option<&str> {
     rest.split_once(']').map(|(word, _)| word)
 }
 
-/// Whether a list of words has a flag, on as its name or off as `NO_` and its name; `None` where it has neither.
+/// Whether a list of words has a flag, on as its name or off as `NO_` and its name; `None` where it
+/// has neither.
 pub fn flag(text: &str, name: &str) -> Option<bool> {
     text.split_whitespace().find_map(|word| match word.strip_prefix("NO_") {
         Some(off) if off == name => Some(false),

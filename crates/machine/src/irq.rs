@@ -1,8 +1,9 @@
 //! Interrupts: who handles them, where they may go and where they do.
 //!
-//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst`, `Documentation/filesystems/proc.rst` (`/proc/irq`). What was
-//! asked (`smp_affinity_list`) and what is in force (`effective_affinity_list`) differ: an x86 vector has one target CPU, and
-//! a change may wait for the next interrupt.
+//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst`, `Documentation/filesystems/proc.rst`
+//! (`/proc/irq`). What was asked (`smp_affinity_list`) and what is in force
+//! (`effective_affinity_list`) differ: an x86 vector has one target CPU, and a change may wait for
+//! the next interrupt.
 
 use super::{Root, mounts};
 use model::Cpus;
@@ -22,7 +23,8 @@ pub struct Irq {
     pub movable: Option<bool>,
 }
 
-/// The interrupts that have handlers and are no CPU's own, in order; empty where there is no `/proc/irq`.
+/// The interrupts that have handlers and are no CPU's own, in order; empty where there is no
+/// `/proc/irq`.
 pub fn irqs(root: &Root) -> Vec<Irq> {
     let debugfs = mounts::debugfs(root);
     let numbers = root.names("proc/irq").into_iter().filter_map(|name| name.parse().ok());
@@ -49,14 +51,16 @@ fn is_first_timer(number: u32, names: &[String]) -> bool {
     number == 0 && names.len() == 1 && names[0] == "timer"
 }
 
-/// Interrupts that each arm CPU has for itself (timer, performance counters) have a mask all the same, which nobody may write: below 32
-/// at an interrupt controller of the GIC family (Arm IHI 0048, §2.2.1).
+/// Interrupts that each arm CPU has for itself (timer, performance counters) have a mask all the
+/// same, which nobody may write: below 32 at an interrupt controller of the GIC family (Arm IHI
+/// 0048, §2.2.1).
 fn private(root: &Root, number: u32) -> bool {
     let of = |name: &str| root.maybe(&format!("sys/kernel/irq/{number}/{name}")).unwrap_or_default();
     of("chip_name").starts_with("GIC") && of("hwirq").parse::<u32>().is_ok_and(|line| line < 32)
 }
 
-/// Each handler is a directory in `/proc/irq/N`; a slash in its name keeps it from having one, so sysfs is asked first.
+/// Each handler is a directory in `/proc/irq/N`; a slash in its name keeps it from having one, so
+/// sysfs is asked first.
 fn names(root: &Root, own: &str, number: u32) -> Vec<String> {
     let actions = root.maybe(&format!("sys/kernel/irq/{number}/actions")).unwrap_or_default();
     let listed: Vec<_> = actions.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -72,7 +76,8 @@ pub(super) fn detail(root: &Root, debugfs: Option<&str>, number: u32) -> Option<
     root.maybe(&format!("{}/irq/irqs/{number}", debugfs?))
 }
 
-/// Since 6.12 the file of an interrupt that users cannot move has no write bit; before, debugfs may name the flag.
+/// Since 6.12 the file of an interrupt that users cannot move has no write bit; before, debugfs may
+/// name the flag.
 fn movable(root: &Root, own: &str, number: u32, debugfs: Option<&str>) -> Option<bool> {
     if root.writable(&format!("{own}/smp_affinity_list")) == Some(false) {
         return Some(false);

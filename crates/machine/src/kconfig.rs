@@ -1,4 +1,5 @@
-//! The options a kernel was built with, from the running kernel (`/proc/config.gz`) or from what its package left on disk.
+//! The options a kernel was built with, from the running kernel (`/proc/config.gz`) or from what
+//! its package left on disk.
 //!
 //! Format: Linux `Documentation/kbuild/kconfig-language.rst` (`.config`), RFC 1952 (gzip).
 
@@ -8,7 +9,8 @@ use std::collections::BTreeMap;
 /// No kernel's configuration comes near this; a damaged file may claim to.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Where the options came from, and those that are set, name (with `CONFIG_`) → value without quotes.
+/// Where the options came from, and those that are set, name (with `CONFIG_`) → value without
+/// quotes.
 pub(super) fn read(root: &Root, release: &str) -> Option<(String, BTreeMap<String, String>)> {
     if let Ok(Some(packed)) = root.bytes("proc/config.gz")
         && let Some(text) = gunzip(&packed)
@@ -46,7 +48,8 @@ fn gunzip(packed: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The deflate stream of a gzip file: all after the header of RFC 1952 §2.3. Inflating stops by itself before the trailer.
+/// The deflate stream of a gzip file: all after the header of RFC 1952 §2.3. Inflating stops by
+/// itself before the trailer.
 pub(super) fn gzip_body(packed: &[u8]) -> Option<&[u8]> {
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;

@@ -1,6 +1,7 @@
 //! Which kernel runs: release, real-time or not, preemption model, build options.
 //!
-//! Preemption: Linux `kernel/Kconfig.preempt`, `Documentation/admin-guide/kernel-parameters.txt` (`preempt=`).
+//! Preemption: Linux `kernel/Kconfig.preempt`, `Documentation/admin-guide/kernel-parameters.txt`
+//! (`preempt=`).
 
 use super::{Root, kconfig, mounts};
 use model::machine::Kernel;
@@ -34,7 +35,8 @@ fn names(root: &Root) -> (String, String, String) {
     (text("proc/sys/kernel/osrelease"), text("proc/sys/kernel/version"), text("proc/sys/kernel/arch"))
 }
 
-/// `/sys/kernel/realtime` came with the patch set and is missing from mainline's PREEMPT_RT: any of the three signs will do.
+/// `/sys/kernel/realtime` came with the patch set and is missing from mainline's PREEMPT_RT: any of
+/// the three signs will do.
 fn is_realtime(root: &Root, version: &str, config: &BTreeMap<String, String>) -> bool {
     root.maybe("sys/kernel/realtime").as_deref() == Some("1")
         || version.split_whitespace().any(|word| word == "PREEMPT_RT")

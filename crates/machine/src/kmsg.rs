@@ -1,5 +1,6 @@
-//! The kernel's log as text, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg): one record a read,
-//! `priority,sequence,microseconds,flags;text`, then lines that begin with a blank and hold device properties.
+//! The kernel's log as text, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg): one record a
+//! read, `priority,sequence,microseconds,flags;text`, then lines that begin with a blank and hold
+//! device properties.
 
 use rustix::fs::OFlags;
 use std::fs::OpenOptions;

@@ -1,7 +1,8 @@
-//! Reads a machine, live or captured, into `model::Machine`: facts only, nothing judged, nothing changed.
+//! Reads a machine, live or captured, into `model::Machine`: facts only, nothing judged, nothing
+//! changed.
 //!
-//! Every reader takes a [`Root`], so the same code reads `/` and a captured tree. What a kernel lacks, or what this user may
-//! not read, is `None`: absent is not failed.
+//! Every reader takes a [`Root`], so the same code reads `/` and a captured tree. What a kernel
+//! lacks, or what this user may not read, is `None`: absent is not failed.
 
 #![forbid(unsafe_code)]
 

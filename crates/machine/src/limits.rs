@@ -1,6 +1,8 @@
-//! What real-time work may do here: resource limits of the user who asks, throttling, the fair server.
+//! What real-time work may do here: resource limits of the user who asks, throttling, the fair
+//! server.
 //!
-//! Sources: setrlimit(2), Linux `Documentation/scheduler/sched-rt-group.rst`, `kernel/sched/debug.c` (`fair_server`, 6.12).
+//! Sources: setrlimit(2), Linux `Documentation/scheduler/sched-rt-group.rst`,
+//! `kernel/sched/debug.c` (`fair_server`, 6.12).
 
 use super::{Root, mounts};
 use model::machine::Limits;

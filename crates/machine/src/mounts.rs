@@ -1,6 +1,7 @@
 //! What is mounted where: `/proc/mounts`.
 //!
-//! Format: proc(5), `/proc/pid/mounts`: device, target, type, options, two numbers; blanks in names as `\040`.
+//! Format: proc(5), `/proc/pid/mounts`: device, target, type, options, two numbers; blanks in names
+//! as `\040`.
 
 use super::Root;
 
@@ -43,7 +44,8 @@ pub(super) fn tracefs(root: &Root) -> Option<String> {
     find(root, "tracefs", "/sys/kernel/tracing")
 }
 
-/// Where the file system that a pattern of the catalogue names (`debugfs`, `tracefs`, `cgroup2`) is mounted.
+/// Where the file system that a pattern of the catalogue names (`debugfs`, `tracefs`, `cgroup2`) is
+/// mounted.
 pub fn mounted_at(root: &Root, kind: &str) -> Option<String> {
     match kind {
         "debugfs" => debugfs(root),

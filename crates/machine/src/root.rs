@@ -1,7 +1,9 @@
-//! A machine's file tree under a root directory: `/` for this machine, any other directory for a captured one.
+//! A machine's file tree under a root directory: `/` for this machine, any other directory for a
+//! captured one.
 //!
-//! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…), and that reads as `None`.
-//! In a captured tree no link may lead out of the tree, or the audit of one machine would quietly read another.
+//! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…),
+//! and that reads as `None`. In a captured tree no link may lead out of the tree, or the audit of
+//! one machine would quietly read another.
 
 use super::unpack;
 use model::{Cpus, Error};
@@ -12,11 +14,12 @@ use std::sync::Arc;
 use std::{fs, io};
 use tempfile::TempDir;
 
-/// Where a captured tree notes the modes of files that cannot be written: archives and version control lose them.
-/// One line a file: octal mode, blank, path under the root.
+/// Where a captured tree notes the modes of files that cannot be written: archives and version
+/// control lose them. One line a file: octal mode, blank, path under the root.
 pub(super) const MODES: &str = "stillcore-modes";
 
-/// The largest file that is read; the largest of interest is a kernel's configuration of some 300 KB.
+/// The largest file that is read; the largest of interest is a kernel's configuration of some 300
+/// KB.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// A machine's file tree.
@@ -35,7 +38,8 @@ impl Root {
         Self { path: PathBuf::from("/"), live: true, modes: BTreeMap::new(), _unpacked: None }
     }
 
-    /// The machine whose files are under `path`, a directory or an archive of one; `/` is this machine.
+    /// The machine whose files are under `path`, a directory or an archive of one; `/` is this
+    /// machine.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path.is_file() {
             let unpacked = unpack::unpack(path)?;
@@ -64,7 +68,8 @@ impl Root {
         Ok(root)
     }
 
-    /// Whether this is the machine that runs the program, so that system calls may be asked as well as files.
+    /// Whether this is the machine that runs the program, so that system calls may be asked as well
+    /// as files.
     pub fn is_live(&self) -> bool {
         self.live
     }
@@ -79,7 +84,8 @@ impl Root {
         use std::io::Read;
         let path = self.at(file);
         let result = self.inside(&path).and_then(|()| {
-            // Kernel files have no length to go by, and most fit: one read, and one that finds the end.
+            // Kernel files have no length to go by, and most fit: one read, and one that finds the
+            // end.
             let mut bytes = Vec::with_capacity(4096);
             let mut options = fs::OpenOptions::new();
             options.read(true);
@@ -97,8 +103,8 @@ impl Root {
         present(result).map_err(|source| Error::io("read", &path, source))
     }
 
-    /// A file's text without the white space around it, `None` where the machine has no such file. Bytes that are not UTF-8
-    /// (process names may hold any) are replaced.
+    /// A file's text without the white space around it, `None` where the machine has no such file.
+    /// Bytes that are not UTF-8 (process names may hold any) are replaced.
     pub fn text(&self, file: &str) -> Result<Option<String>, Error> {
         Ok(self.bytes(file)?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
     }
@@ -123,7 +129,8 @@ impl Root {
         Cpus::parse_hex(&self.maybe(file)?).ok()
     }
 
-    /// The names in a directory, sorted; none where there is no such directory or it may not be read.
+    /// The names in a directory, sorted; none where there is no such directory or it may not be
+    /// read.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let path = self.at(directory);
         if self.inside(&path).is_err() {
@@ -163,8 +170,8 @@ impl Root {
         }
     }
 
-    /// Whether the file's mode lets anybody write it; the kernel takes the bit away where writing cannot succeed. `None` where
-    /// there is no such file.
+    /// Whether the file's mode lets anybody write it; the kernel takes the bit away where writing
+    /// cannot succeed. `None` where there is no such file.
     pub fn writable(&self, file: &str) -> Option<bool> {
         let file = file.trim_start_matches('/');
         let mode = match self.modes.get(file) {

@@ -1,21 +1,26 @@
-//! How a machine is set, for "identical before and after": affinities, mounts, tracing instances, control groups; no counters.
+//! How a machine is set, for "identical before and after": affinities, mounts, tracing instances,
+//! control groups; no counters.
 //!
-//! User threads come and go, so they are no table of tasks: kept is by which lists threads of a name are narrowed. Processes that others
-//! start meanwhile inherit their forebears' lists and change nothing; what has the first process's list is left out, so that a machine
-//! whose services are all confined is no different. What still shows is a *new* name with a list of its own, and the end of the last
-//! thread that had one: these are changes of how the machine is set, by whomever.
+//! User threads come and go, so they are no table of tasks: kept is by which lists threads of a
+//! name are narrowed. Processes that others start meanwhile inherit their forebears' lists and
+//! change nothing; what has the first process's list is left out, so that a machine whose services
+//! are all confined is no different. What still shows is a *new* name with a list of its own, and
+//! the end of the last thread that had one: these are changes of how the machine is set, by
+//! whomever.
 
 use super::{KernelThread, Root, UserThread, irqs, mounts, processes, user_threads};
 use model::Cpus;
 use model::machine::MachineState;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How deep control groups of ours are looked for: beside services and slices, never inside their trees.
+/// How deep control groups of ours are looked for: beside services and slices, never inside their
+/// trees.
 const CGROUP_DEPTH: usize = 3;
 
-/// Reads the state. `mechanisms` are the catalogue's values, read by whoever has the catalogue. Kworkers are left out: the
-/// kernel starts and ends them as it likes, and none of them can be moved. So are rescuers of workqueues, which are kworkers by another
-/// name since 6.9 and take on the CPU of whatever they rescue.
+/// Reads the state. `mechanisms` are the catalogue's values, read by whoever has the catalogue.
+/// Kworkers are left out: the kernel starts and ends them as it likes, and none of them can be
+/// moved. So are rescuers of workqueues, which are kworkers by another name since 6.9 and take on
+/// the CPU of whatever they rescue.
 pub fn state(root: &Root, mechanisms: BTreeMap<String, String>) -> MachineState {
     let all = processes(root);
     let threads = all.kernel.into_iter().filter(|thread| !is_worker(thread));

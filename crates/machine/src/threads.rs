@@ -1,7 +1,8 @@
-//! Processes and kernel threads, as far as isolation cares: names, and where kernel threads may run.
+//! Processes and kernel threads, as far as isolation cares: names, and where kernel threads may
+//! run.
 //!
-//! Files: proc(5) (`/proc/pid/stat`, `/proc/pid/status`); flags: Linux `include/linux/sched.h`. One pass over `/proc`, because a
-//! machine may have thousands of processes and an audit has 100 ms.
+//! Files: proc(5) (`/proc/pid/stat`, `/proc/pid/status`); flags: Linux `include/linux/sched.h`. One
+//! pass over `/proc`, because a machine may have thousands of processes and an audit has 100 ms.
 
 use super::Root;
 use super::policy::Policy;

@@ -1,8 +1,9 @@
 //! The CPUs: which are online, how they share cores and caches, which the kernel holds isolated.
 //!
-//! Files: Linux `Documentation/admin-guide/cputopology.rst`, `Documentation/ABI/testing/sysfs-devices-system-cpu`,
-//! `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.cpus.isolated`). Siblings are read, never computed: firmware numbers
-//! them 0-1, 2-3 on one machine and 0-4, 1-5 on the next.
+//! Files: Linux `Documentation/admin-guide/cputopology.rst`,
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu`, `Documentation/admin-guide/cgroup-v2.rst`
+//! (`cpuset.cpus.isolated`). Siblings are read, never computed: firmware numbers them 0-1, 2-3 on
+//! one machine and 0-4, 1-5 on the next.
 
 use super::frequency::cpufreq_file;
 use super::partitions::{Partition, partitions};
@@ -54,8 +55,8 @@ pub(super) fn siblings(root: &Root, cpu: u32) -> Option<Cpus> {
 /// The switch of SMT (`on`, `off`, `forceoff`, …), a file below the root.
 pub const SMT_CONTROL: &str = "sys/devices/system/cpu/smt/control";
 
-/// `isolcpus=domain` in sysfs, and isolated partitions: until 7.0 the former does not know of the latter. The root control group lists
-/// them from 6.7 on; before, each partition is asked.
+/// `isolcpus=domain` in sysfs, and isolated partitions: until 7.0 the former does not know of the
+/// latter. The root control group lists them from 6.7 on; before, each partition is asked.
 fn isolated(root: &Root) -> Cpus {
     let boot = isolated_at_boot(root);
     let Some(cgroup) = mounts::mounted_at(root, "cgroup2") else { return boot };

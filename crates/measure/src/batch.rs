@@ -1,7 +1,9 @@
-//! Samples that a probe has finished itself, with columns of its own, on their way through the ring.
+//! Samples that a probe has finished itself, with columns of its own, on their way through the
+//! ring.
 //!
-//! Probes that stamp on two CPUs know a sample only when the exchange is over and the counters are compared. Their loops keep raw
-//! stamps in memory of their own; a row is several records, and since nothing is being measured any more the producer waits for room.
+//! Probes that stamp on two CPUs know a sample only when the exchange is over and the counters are
+//! compared. Their loops keep raw stamps in memory of their own; a row is several records, and
+//! since nothing is being measured any more the producer waits for room.
 
 use super::kind::{Drain, Drained, Loop, LoopResult, ProbeReport, Window};
 use super::ring::{Packed, Record, Ring};
@@ -15,11 +17,13 @@ use sys::counter::Counter;
 
 /// A column of the probe's own: stamp = its value, value = its index.
 const COLUMN: u8 = 0;
-/// Begins a row: stamp = time of the sample, value = flags in the low 32 bits, samples missed before it above.
+/// Begins a row: stamp = time of the sample, value = flags in the low 32 bits, samples missed
+/// before it above.
 const BEGIN: u8 = 1;
 /// Ends a row: stamp = the sample's value.
 const END: u8 = 2;
-/// Where the flags of a row end and the missed ones begin; 12 bits of a record's value are left for those.
+/// Where the flags of a row end and the missed ones begin; 12 bits of a record's value are left for
+/// those.
 const FLAG_BITS: u32 = 32;
 
 /// What the loop of such a probe has found.

@@ -1,7 +1,9 @@
-//! What may take a CPU from a real-time busy loop by design: RT throttling, and since 6.12 the fair server in its place.
+//! What may take a CPU from a real-time busy loop by design: RT throttling, and since 6.12 the fair
+//! server in its place.
 //!
-//! Linux `Documentation/scheduler/sched-rt-group.rst`; `kernel/sched/deadline.c` and `debug.c` (`fair_server`). A kernel with a fair server
-//! throttles real-time threads only where it was built with CONFIG_RT_GROUP_SCHED, and then by control groups.
+//! Linux `Documentation/scheduler/sched-rt-group.rst`; `kernel/sched/deadline.c` and `debug.c`
+//! (`fair_server`). A kernel with a fair server throttles real-time threads only where it was built
+//! with CONFIG_RT_GROUP_SCHED, and then by control groups.
 
 use machine::{Root, mounted_at};
 use model::run::Budget;
@@ -9,7 +11,8 @@ use model::run::Budget;
 /// The fair server's defaults (`fair_server_init()`, 6.12).
 const FAIR_DEFAULT: Budget = Budget { runtime_ns: 50_000_000, period_ns: 1_000_000_000, assumed: true };
 
-/// Throttling's budget for real-time threads of this CPU, and the fair server's for the others; `None` where they take nothing.
+/// Throttling's budget for real-time threads of this CPU, and the fair server's for the others;
+/// `None` where they take nothing.
 pub fn budgets(root: &Root, cpu: u32) -> (Option<Budget>, Option<Budget>) {
     let Some(server) = fair_server(root, cpu) else { return (throttling(root), None) };
     // With CONFIG_RT_GROUP_SCHED groups of real-time tasks are throttled as before.

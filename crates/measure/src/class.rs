@@ -1,4 +1,5 @@
-//! Scheduling classes that are not mainline's: LITMUS^RT, EVL (Xenomai 4) and Cobalt (Xenomai 3), and whether this machine has them.
+//! Scheduling classes that are not mainline's: LITMUS^RT, EVL (Xenomai 4) and Cobalt (Xenomai 3),
+//! and whether this machine has them.
 //!
 //! LITMUS^RT names its active plug-in in `/proc/litmus/active_plugin`. EVL and Cobalt run threads
 //! beside Linux. Their own libraries create these (`evl_attach_thread(3)`, libcobalt's
@@ -34,7 +35,8 @@ impl FromStr for Class {
 }
 
 impl Class {
-    /// Refuses a class that this machine, or this program, does not have; gives the plug-in otherwise.
+    /// Refuses a class that this machine, or this program, does not have; gives the plug-in
+    /// otherwise.
     pub fn plugin(&self, root: &Root) -> Result<&str, Error> {
         let absent = |what: &str, expected: &str| Err(Error::absent("--class", what, expected));
         match self {

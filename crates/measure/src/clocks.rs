@@ -1,8 +1,10 @@
-//! The clocks of a machine against one another: pairs read in brackets of CLOCK_MONOTONIC, from which `analysis::drift` takes rates.
+//! The clocks of a machine against one another: pairs read in brackets of CLOCK_MONOTONIC, from
+//! which `analysis::drift` takes rates.
 //!
-//! A pair is only as good as its bracket is tight: monotonic, the other clock, monotonic again; of several tries the tightest is kept,
-//! and half its width bounds the error of the pair. Also here: what the kernel's time keeping says of itself (`adjtimex(2)`), and what
-//! reading each clock costs.
+//! A pair is only as good as its bracket is tight: monotonic, the other clock, monotonic again; of
+//! several tries the tightest is kept, and half its width bounds the error of the pair. Also here:
+//! what the kernel's time keeping says of itself (`adjtimex(2)`), and what reading each clock
+//! costs.
 
 use super::offset::{self, Table};
 use model::clocks::{CoreOffset, Cost, NtpState, NtpStates, Pair, SCHEDULER, Series};
@@ -91,12 +93,12 @@ pub fn read(duration_ns: i64, step_ns: i64, mut go_on: impl FnMut() -> bool) -> 
     Reading { series, conversion, scheduler_unread, costs, ntp }
 }
 
-/// The columns of a samples file of clocks besides the common ones: which clock, by its place in the run's list, what it said (ns, or ticks
-/// of a counter), and by how much the pair may be off.
+/// The columns of a samples file of clocks besides the common ones: which clock, by its place in
+/// the run's list, what it said (ns, or ticks of a counter), and by how much the pair may be off.
 pub const COLUMNS: [&str; 3] = ["clock", "value", "error_ns"];
 
-/// Writes every pair: `t_ns` CLOCK_MONOTONIC, `value_ns` the clock minus that, or 0 for a counter, which counts ticks. Gives the number of
-/// rows.
+/// Writes every pair: `t_ns` CLOCK_MONOTONIC, `value_ns` the clock minus that, or 0 for a counter,
+/// which counts ticks. Gives the number of rows.
 pub fn store(reading: &Reading, path: &Path, meta: &SampleMeta) -> Result<u64, model::Error> {
     let columns = COLUMNS.map(str::to_owned);
     let mut writer = SampleWriter::with_columns(path, &columns)?;
@@ -161,8 +163,9 @@ pub fn ntp_state() -> io::Result<NtpState> {
     })
 }
 
-/// How far the counters of other CPUs are ahead of the first one's that this process may use, each with its bound. Takes two threads a
-/// pair, for a fraction of a millisecond. `ns_per_tick`: of the CPU's counter.
+/// How far the counters of other CPUs are ahead of the first one's that this process may use, each
+/// with its bound. Takes two threads a pair, for a fraction of a millisecond. `ns_per_tick`: of the
+/// CPU's counter.
 pub fn core_offsets(ns_per_tick: f64) -> io::Result<Vec<CoreOffset>> {
     let cpus = sched::affinity()?;
     let Some(first) = cpus.iter().next() else { return Ok(Vec::new()) };

@@ -1,4 +1,5 @@
-//! What was around samples that reach a threshold: kept for the first few and for the largest, and counted for all.
+//! What was around samples that reach a threshold: kept for the first few and for the largest, and
+//! counted for all.
 //!
 //! The measurement continues: the draining side assembles the contexts from samples and polls that
 //! it has anyway.

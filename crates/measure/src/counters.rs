@@ -1,4 +1,5 @@
-//! The kernel's own counts of interrupts, softirqs and steal time, read just before and just after a window.
+//! The kernel's own counts of interrupts, softirqs and steal time, read just before and just after
+//! a window.
 
 use model::Cpus;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The draining side of a probe: start the measuring process, store what it measures, take its report.
+//! The draining side of a probe: start the measuring process, store what it measures, take its
+//! report.
 
 use super::hold::Hold;
 use super::kind::{Drain, Drained, ProbeReport};
@@ -174,7 +175,8 @@ pub struct ProbeDrain {
 }
 
 impl ProbeDrain {
-    /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
+    /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to
+    /// end.
     pub fn poll(&mut self) -> Result<(), Error> {
         let Self { handle, drain, drained, hold, .. } = self;
         let now_ns = clock::now_ns();
@@ -236,7 +238,8 @@ impl ProbeDrain {
         watching.looked(looks, &handle.spec.cpus, handle.child.id())
     }
 
-    /// Until when the probe is sure to have run on its own CPUs, where the kernel has taken one from it.
+    /// Until when the probe is sure to have run on its own CPUs, where the kernel has taken one
+    /// from it.
     pub fn taken_ns(&self) -> Option<i64> {
         self.hold.taken_ns
     }
@@ -256,7 +259,8 @@ impl ProbeDrain {
         self.handle.pid()
     }
 
-    /// Ends the sleep of a probe whose clock was set back, and which would sleep on until that has caught up.
+    /// Ends the sleep of a probe whose clock was set back, and which would sleep on until that has
+    /// caught up.
     pub fn wake(&mut self) {
         let by_another_clock = self.handle.spec.task.probe().clock() != ClockId::Monotonic;
         if by_another_clock && !self.done() {
@@ -276,7 +280,8 @@ impl ProbeDrain {
         &self.handle.spec
     }
 
-    /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what the probe could not do.
+    /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what
+    /// the probe could not do.
     pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
         let report = self.handle.said()?;
         self.poll()?;

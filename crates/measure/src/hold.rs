@@ -1,8 +1,9 @@
 //! Whether a probe still has its CPUs.
 //!
-//! The kernel takes one that goes offline out of the affinity of its threads and moves them away (`select_fallback_rq()`); with it goes the
-//! meaning of everything measured since. The drain looks at the affinity each time it has emptied the ring, so that what it stores before
-//! was measured in the right place for sure.
+//! The kernel takes one that goes offline out of the affinity of its threads and moves them away
+//! (`select_fallback_rq()`); with it goes the meaning of everything measured since. The drain looks
+//! at the affinity each time it has emptied the ring, so that what it stores before was measured in
+//! the right place for sure.
 
 use model::Cpus;
 use model::sample::{Sample, flag};

@@ -1,7 +1,8 @@
 //! The scheduler's lines in the kernel log while a window is open: it reports there, once per boot,
 //! that it throttles real-time threads.
 //!
-//! `/dev/kmsg` (`Documentation/ABI/testing/dev-kmsg`): one record a read, `priority,sequence,microseconds,flags;text`.
+//! `/dev/kmsg` (`Documentation/ABI/testing/dev-kmsg`): one record a read,
+//! `priority,sequence,microseconds,flags;text`.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,5 @@
-//! What a probe has stored so far, for whoever watches: exact extremes and a histogram of three digits.
+//! What a probe has stored so far, for whoever watches: exact extremes and a histogram of three
+//! digits.
 
 use hdrhistogram::Histogram;
 use model::Sample;

@@ -1,8 +1,8 @@
 //! Reads the kernel's counters while probes run, from a housekeeping CPU: their growth
 //! distinguishes one thief of time from another.
 //!
-//! What is read here disturbs no measured CPU: `/proc` gives per-CPU counts without an IPI. (SMI counters would need one; the probe reads
-//! them itself, `smi`.)
+//! What is read here disturbs no measured CPU: `/proc` gives per-CPU counts without an IPI. (SMI
+//! counters would need one; the probe reads them itself, `smi`.)
 
 use super::counters::Counters;
 use super::own::run_delay;

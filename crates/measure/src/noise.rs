@@ -1,9 +1,11 @@
-//! The noise probe: a busy loop that reads the CPU's counter and stores every gap that is longer than a turn has any reason to be.
+//! The noise probe: a busy loop that reads the CPU's counter and stores every gap that is longer
+//! than a turn has any reason to be.
 //!
-//! The loop runs in stretches with pauses between them, so that neither RT throttling (`sched_rt_runtime_us`) nor the fair server
-//! (6.12+) has to take the CPU from it: what they would take is not noise of the machine but the price of hogging it. Each stretch is
-//! framed by pairs of counter and CLOCK_MONOTONIC, between which gaps are placed in time, and by readings of what the kernel counts for
-//! the thread (`own`).
+//! The loop runs in stretches with pauses between them, so that neither RT throttling
+//! (`sched_rt_runtime_us`) nor the fair server (6.12+) has to take the CPU from it: what they would
+//! take is not noise of the machine but the price of hogging it. Each stretch is framed by pairs of
+//! counter and CLOCK_MONOTONIC, between which gaps are placed in time, and by readings of what the
+//! kernel counts for the thread (`own`).
 
 mod drain;
 
@@ -31,12 +33,12 @@ const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
 /// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
 const CLOCK: u8 = 3;
-/// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns at which it began, value = its length
-/// in ns. It is a gap, and belongs to the stretch.
+/// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns
+/// at which it began, value = its length in ns. It is a gap, and belongs to the stretch.
 const LATE: u8 = 4;
 
-/// How long before a stretch the probe wakes up, to spin until it begins: so long may its own wake-up take without being taken for
-/// noise.
+/// How long before a stretch the probe wakes up, to spin until it begins: so long may its own
+/// wake-up take without being taken for noise.
 const LEAD_NS: i64 = 2_000_000;
 
 /// Turns of the loop that calibration times.
@@ -153,8 +155,8 @@ struct Gear {
 }
 
 impl Dial {
-    /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
-    /// at least 500 ns: less than any interrupt costs.
+    /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so
+    /// that no ordinary turn is stored, but at least 500 ns: less than any interrupt costs.
     fn calibrate(spec: &NoiseSpec) -> Self {
         const LEAST_NS: f64 = 500.0;
         let counter = Counter::choose();
@@ -179,7 +181,8 @@ impl Dial {
     }
 }
 
-/// What one read of each counter costs on this CPU, ns, by name. An ordered read (RDTSCP) is what others take; it may trap.
+/// What one read of each counter costs on this CPU, ns, by name. An ordered read (RDTSCP) is what
+/// others take; it may trap.
 fn read_costs() -> BTreeMap<String, f64> {
     let cost = |counter: Counter| (counter.name().to_owned(), counter.read_cost_ns());
     let ordered = counter::ordered_read_cost_ns().map(|ns| ("rdtscp".to_owned(), ns));
@@ -234,13 +237,16 @@ fn stretches(
     let Dial { counter, ticks_per_ns, threshold_ticks, .. } = gear.dial;
     let mut iterations = 0;
     let mut begin_ns = start_ns;
-    // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the gap already.
+    // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the
+    // gap already.
     let mut covered_ns = start_ns;
     let mut mark = gear.own.read();
-    // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch, has taken it.
+    // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch,
+    // has taken it.
     while begin_ns < end_ns && !ring.stopped() {
         let close_ns = (begin_ns + spec.spin_ns).min(end_ns);
-        // Without pauses the loop never gives up the CPU, even where a counter that is known badly ended the last stretch too soon.
+        // Without pauses the loop never gives up the CPU, even where a counter that is known badly
+        // ended the last stretch too soon.
         if spec.pause_ns > 0 || begin_ns == start_ns {
             clock::sleep_until(begin_ns - LEAD_NS);
             mark = store_growth(ring, &gear.own, &mark, ReadBy::Pause);
@@ -281,16 +287,18 @@ fn store_growth(ring: &mut Ring, own: &Own, mark: &Reading, read_by: ReadBy) -> 
     now
 }
 
-/// Until when a stretch that follows without a pause is not to ask where the time has gone: the bookkeeping behind the last one is the
-/// probe's own, unless it took so long that somebody else had the CPU.
+/// Until when a stretch that follows without a pause is not to ask where the time has gone: the
+/// bookkeeping behind the last one is the probe's own, unless it took so long that somebody else
+/// had the CPU.
 fn booked(close_ns: i64) -> i64 {
     const BOOKKEEPING_NS: i64 = 1_000_000;
     let now_ns = clock::now_ns();
     if now_ns - close_ns < BOOKKEEPING_NS { now_ns } else { close_ns }
 }
 
-/// Pairs counter and clock shortly before a stretch, and reads the counter until the stretch begins. Gives the moment of the first read in
-/// it: the beginning, or later where somebody else has the CPU.
+/// Pairs counter and clock shortly before a stretch, and reads the counter until the stretch
+/// begins. Gives the moment of the first read in it: the beginning, or later where somebody else
+/// has the CPU.
 fn open_at(begin_ns: i64, dial: Dial) -> Pair {
     let anchor = counter::pair(dial.counter);
     let ahead_ns = (begin_ns - anchor.mono_ns).max(0);
@@ -303,8 +311,8 @@ fn open_at(begin_ns: i64, dial: Dial) -> Pair {
     Pair { ticks, mono_ns: anchor.mono_ns + since_ns, error_ns: anchor.error_ns }
 }
 
-/// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
-/// one is part of the next turn.
+/// The loop itself. A gap is measured from the read before it to the read after it, so that no time
+/// lies between two gaps; storing one is part of the next turn.
 #[inline(always)]
 fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: u64, threshold: u64) -> u64 {
     let mut turns = 0;
@@ -329,7 +337,8 @@ fn store(ring: &mut Ring, start: u64, gap: u64) {
     ring.push(start, gap, GAP);
 }
 
-/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there is time to wait for room.
+/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there
+/// is time to wait for room.
 fn frame(ring: &mut Ring, kind: u8, pair: Pair) {
     own::push(ring, pair.ticks, u64::from(pair.error_ns), kind);
     own::push(ring, pair.mono_ns as u64, 0, CLOCK);

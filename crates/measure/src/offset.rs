@@ -1,15 +1,18 @@
-//! How far the counters of two CPUs are apart, and how well that is known, by ping-pong over shared memory.
+//! How far the counters of two CPUs are apart, and how well that is known, by ping-pong over shared
+//! memory.
 //!
-//! The leader stamps, the follower stamps in between, the leader stamps again. The follower's counter read its value at some time
-//! between the leader's two, so every round bounds the offset from both sides (F. Cristian, "Probabilistic clock synchronization",
-//! Distributed Computing 3 (1989)); all rounds together bound it by the intersection of their intervals.
+//! The leader stamps, the follower stamps in between, the leader stamps again. The follower's
+//! counter read its value at some time between the leader's two, so every round bounds the offset
+//! from both sides (F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3
+//! (1989)); all rounds together bound it by the intersection of their intervals.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock;
 use sys::counter::Counter;
 use sys::relax::relax;
 
-/// Reads a counter neither before what precedes it in the program nor after what follows: between two CPUs the order is the meaning.
+/// Reads a counter neither before what precedes it in the program nor after what follows: between
+/// two CPUs the order is the meaning.
 #[inline(always)]
 pub(crate) fn stamp(counter: Counter) -> u64 {
     match counter {
@@ -19,8 +22,8 @@ pub(crate) fn stamp(counter: Counter) -> u64 {
     }
 }
 
-/// LFENCE waits for all earlier instructions, and holds later ones back (Intel SDM vol. 2; on AMD where the kernel sets
-/// DE_CFG[1], which Linux does since 4.15).
+/// LFENCE waits for all earlier instructions, and holds later ones back (Intel SDM vol. 2; on AMD
+/// where the kernel sets DE_CFG[1], which Linux does since 4.15).
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ordered() -> u64 {
@@ -109,7 +112,8 @@ pub struct Offset {
 
 /// The offset that all rounds allow; none without rounds.
 ///
-/// Where no offset satisfies all of them (the counters drift or jump), the bound covers both rounds that contradict one another most.
+/// Where no offset satisfies all of them (the counters drift or jump), the bound covers both rounds
+/// that contradict one another most.
 pub(crate) fn offset(rounds: &[Round]) -> Option<Offset> {
     let interval = |round: &Round| {
         (round.remote.wrapping_sub(round.back) as i64, round.remote.wrapping_sub(round.sent) as i64)

@@ -1,4 +1,5 @@
-//! What the kernel counts for the measuring thread itself, read by it at the borders of its stretches: never inside the loop.
+//! What the kernel counts for the measuring thread itself, read by it at the borders of its
+//! stretches: never inside the loop.
 //!
 //! `/proc/<pid>/schedstat` (Linux `Documentation/scheduler/sched-stats.rst`): CPU time, time spent
 //! ready but not running, times it got a CPU. The second counts whoever had the CPU instead,
@@ -17,7 +18,8 @@ use sys::clock;
 pub(crate) const BEGAN: u8 = 5;
 /// stamp = its end, CLOCK_MONOTONIC ns; value = SMIs, or [`NOT_READ`].
 pub(crate) const ENDED: u8 = 6;
-/// stamp = growth of the run delay, ns; value = times the thread got a CPU, or [`NOT_READ`] for both.
+/// stamp = growth of the run delay, ns; value = times the thread got a CPU, or [`NOT_READ`] for
+/// both.
 pub(crate) const DELAY: u8 = 7;
 /// stamp = voluntary context switches; value = involuntary ones.
 pub(crate) const SWITCHES: u8 = 8;
@@ -73,7 +75,8 @@ pub(crate) fn run_delay(schedstat: &str) -> Option<[u64; 2]> {
     (cpu_ns + arrivals > 0).then_some([delay_ns, arrivals])
 }
 
-/// Stores how the counters grew from one reading to the next. `store` waits for room: without its other records one is of no use.
+/// Stores how the counters grew from one reading to the next. `store` waits for room: without its
+/// other records one is of no use.
 pub(crate) fn report(
     earlier: &Reading,
     later: &Reading,

@@ -1,7 +1,7 @@
 //! The measuring side of a probe: set up, pin, lock, prefault, wait for the start, measure, report.
 //!
-//! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
-//! before the probe says that it is ready.
+//! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that
+//! can fault, allocate or fail happens before the probe says that it is ready.
 
 use super::kind::{LoopResult, ProbeReport, Window};
 use super::releases::Releases;
@@ -28,7 +28,8 @@ pub fn run(
     spec: &ProbeSpec,
     announce: &mut dyn FnMut(&ProbeReport) -> io::Result<()>,
 ) -> io::Result<ProbeReport> {
-    // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
+    // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this
+    // process owns it.
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
     enter::onto(&spec.cpus)?;
@@ -75,7 +76,8 @@ pub fn run(
     let (start_ns, duration_ns) = (report.t0_ns, spec.duration_ns);
     let window = Window { ring: &mut ring, start_ns, duration_ns, releases: releases.as_ref() };
     let result = measuring.run(window);
-    // Nothing that has not run before may come between the loop and these: the first call into a page of code is a fault.
+    // Nothing that has not run before may come between the loop and these: the first call into a
+    // page of code is a fault.
     let after = clock::thread_usage()?;
     let cpu_time_after = clock::thread_cpu_ns();
     report.result = result?;

@@ -33,7 +33,8 @@ impl Releases {
         self.reservation.period_ns as i64
     }
 
-    /// The release of the job that is running and began at `began_ns`; without a reading, when it began.
+    /// The release of the job that is running and began at `began_ns`; without a reading, when it
+    /// began.
     #[inline]
     pub(crate) fn of_job(&self, began_ns: i64) -> Release {
         let read = self.reader.as_ref().ok().and_then(DeadlineReader::read);
@@ -53,12 +54,14 @@ pub(crate) struct Release {
     pub(crate) ns: i64,
     /// How far that may be off, ns.
     pub(crate) error_ns: i64,
-    /// Whether the job had run out of its reserved runtime, so that the kernel had postponed its deadline.
+    /// Whether the job had run out of its reserved runtime, so that the kernel had postponed its
+    /// deadline.
     pub(crate) postponed: bool,
 }
 
-/// By how much the kernel has postponed the deadline of a job that was running `early` ns before what reads as its release. No job runs
-/// before its release; what is less than a few µs is the reading.
+/// By how much the kernel has postponed the deadline of a job that was running `early` ns before
+/// what reads as its release. No job runs before its release; what is less than a few µs is the
+/// reading.
 fn postponed(early: i64, period: i64) -> i64 {
     const READING_NS: i64 = 5_000;
     if early > READING_NS { early.div_euclid(period) * period + period } else { 0 }
@@ -85,7 +88,8 @@ impl Count {
         self.limit == 0 || self.released < self.limit
     }
 
-    /// The number of a release that is served. One nearer than half a period to the last is one of a new row: the kernel gave up the old.
+    /// The number of a release that is served. One nearer than half a period to the last is one of
+    /// a new row: the kernel gave up the old.
     pub(crate) fn served(&mut self, release: i64) -> u64 {
         let steps = self.last.map_or(1, |last| periods(release - last, self.period).max(1));
         self.last = Some(release);

@@ -1,7 +1,9 @@
-//! The ring between a measuring process and the process that drains it: single producer, single consumer, shared memory.
+//! The ring between a measuring process and the process that drains it: single producer, single
+//! consumer, shared memory.
 //!
-//! The producer never waits: a full ring loses the record and counts it. A record is 16 bytes, so a cache line holds four; head and
-//! tail live on lines of their own, because each is written by one side only.
+//! The producer never waits: a full ring loses the record and counts it. A record is 16 bytes, so a
+//! cache line holds four; head and tail live on lines of their own, because each is written by one
+//! side only.
 
 mod queue;
 
@@ -27,7 +29,8 @@ pub struct Record {
     pub packed: u64,
 }
 
-/// A value of 44 bits, 4 bits of kind and 16 bits that count the records lost just before this one, in one word.
+/// A value of 44 bits, 4 bits of kind and 16 bits that count the records lost just before this one,
+/// in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packed {
     /// The value; larger ones are stored as the largest that fits.
@@ -103,8 +106,8 @@ impl Ring {
 
     #[expect(clippy::cast_ptr_alignment, reason = "a mapping starts on a page")]
     fn header(&self) -> &Header {
-        // SAFETY: the mapping is page-aligned, longer than a Header, all-zero when fresh (valid for atomics), and lives as long as
-        // `self`; both sides touch it only through atomics.
+        // SAFETY: the mapping is page-aligned, longer than a Header, all-zero when fresh (valid for
+        // atomics), and lives as long as `self`; both sides touch it only through atomics.
         unsafe { &*self.mapping.start().as_ptr().cast::<Header>() }
     }
 
@@ -124,13 +127,15 @@ impl Ring {
         self.push_all(&[(stamp, value, kind)])
     }
 
-    /// Producer: stores a record if there is room; if not, nothing is lost and the caller tries again.
+    /// Producer: stores a record if there is room; if not, nothing is lost and the caller tries
+    /// again.
     pub fn push_or_wait(&mut self, stamp: u64, value: u64, kind: u8) -> bool {
         queue::has_room(self, 1) && self.push(stamp, value, kind)
     }
 
-    /// Producer: stores the records of one sample, all of them or none. A sample that finds no room is lost as one, and the first record
-    /// of the next that is stored says so. Returns whether they were stored.
+    /// Producer: stores the records of one sample, all of them or none. A sample that finds no room
+    /// is lost as one, and the first record of the next that is stored says so. Returns whether
+    /// they were stored.
     #[inline(always)]
     pub fn push_all(&mut self, records: &[(u64, u64, u8)]) -> bool {
         let mut lost = self.lost_since.min(u64::from(u16::MAX)) as u16;
@@ -164,7 +169,8 @@ impl Ring {
         self.header().lost.0.load(Ordering::Relaxed)
     }
 
-    /// Producer, before it says that it is ready: forgets what a rehearsal has stored. The drain looks only after that.
+    /// Producer, before it says that it is ready: forgets what a rehearsal has stored. The drain
+    /// looks only after that.
     pub fn rewind(&mut self) {
         let header = self.header();
         [&header.head.0, &header.tail.0, &header.lost.0]

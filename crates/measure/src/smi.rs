@@ -1,7 +1,8 @@
 //! System management interrupts: firmware that takes the whole CPU without the kernel's knowledge.
 //!
-//! Intel CPUs count them in MSR_SMI_COUNT (0x34; Intel SDM volume 4), which the kernel offers as `/dev/cpu/N/msr` and as perf's event
-//! `msr/smi/`. Either is read by the probe on its own CPU: from another one the kernel would send an IPI there.
+//! Intel CPUs count them in MSR_SMI_COUNT (0x34; Intel SDM volume 4), which the kernel offers as
+//! `/dev/cpu/N/msr` and as perf's event `msr/smi/`. Either is read by the probe on its own CPU:
+//! from another one the kernel would send an IPI there.
 
 use perf_event::events::Dynamic;
 use perf_event::{Builder, ReadFormat};

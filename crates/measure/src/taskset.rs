@@ -1,12 +1,14 @@
-//! One task of a task set on one core: at each release it burns its execution time, as in Algorithm 2 of R. Delgado and B. W. Choi, "New
-//! Insights Into the Real-Time Performance of a Multicore Processor", IEEE Access 8, 2020, section V.
+//! One task of a task set on one core: at each release it burns its execution time, as in Algorithm
+//! 2 of R. Delgado and B. W. Choi, "New Insights Into the Real-Time Performance of a Multicore
+//! Processor", IEEE Access 8, 2020, section V.
 //!
-//! The paper burns slots of wall-clock time, so that a job that is preempted inside a slot executes less than its C, and answers before
-//! the R that was calculated for it. That way is kept ([`Burn::Slots`]); the other ([`Burn::CpuTime`]) burns C of the thread's own
-//! CPU-time clock, whatever happens meanwhile.
+//! The paper burns slots of wall-clock time, so that a job that is preempted inside a slot executes
+//! less than its C, and answers before the R that was calculated for it. That way is kept
+//! ([`Burn::Slots`]); the other ([`Burn::CpuTime`]) burns C of the thread's own CPU-time clock,
+//! whatever happens meanwhile.
 //!
-//! A job that overruns is not cut short: the next release is served late, once the job has ended. One whose period has passed altogether
-//! by then is missed.
+//! A job that overruns is not cut short: the next release is served late, once the job has ended.
+//! One whose period has passed altogether by then is missed.
 
 use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, Window};
 use super::numbering::Numbering;
@@ -140,7 +142,8 @@ fn run(spec: &TasksetSpec, window: Window<'_>) -> LoopResult {
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
 }
 
-/// The release to serve after `number`, at a time counted from release 0: the next, or the last of those behind it that have come.
+/// The release to serve after `number`, at a time counted from release 0: the next, or the last of
+/// those behind it that have come.
 fn next_release(number: i64, now_ns: i64, period_ns: i64) -> i64 {
     (number + 1).max(now_ns.div_euclid(period_ns))
 }
@@ -153,7 +156,8 @@ fn burn(ring: &Ring, spec: &TasksetSpec, cpu_begin: i64) -> bool {
     }
 }
 
-/// Slots of wall-clock time, as many as make up the execution time; the last one is shorter where it is no multiple.
+/// Slots of wall-clock time, as many as make up the execution time; the last one is shorter where
+/// it is no multiple.
 fn burn_slots(ring: &Ring, cost_ns: i64, slot_ns: i64) -> bool {
     let mut burnt = 0;
     while burnt < cost_ns && !ring.stopped() {
@@ -164,8 +168,8 @@ fn burn_slots(ring: &Ring, cost_ns: i64, slot_ns: i64) -> bool {
     burnt >= cost_ns
 }
 
-/// CPU time of the thread. Its clock is a system call, so it is read again only when the rest could have been used up: each time that
-/// was not so, somebody else had the CPU.
+/// CPU time of the thread. Its clock is a system call, so it is read again only when the rest could
+/// have been used up: each time that was not so, somebody else had the CPU.
 fn burn_cpu_time(ring: &Ring, cost_ns: i64, cpu_begin: i64) -> bool {
     loop {
         let rest = cost_ns - (clock::thread_cpu_ns() - cpu_begin);

@@ -1,8 +1,10 @@
-//! The wake-up probe: a periodic task that sleeps until its next release and looks at the clock when it runs again.
+//! The wake-up probe: a periodic task that sleeps until its next release and looks at the clock
+//! when it runs again.
 //!
-//! Latency counts from the intended release. A release that has passed before the task could serve it is not skipped in silence:
-//! the record carries the number of the release it served, so the ones between are counted and can be charged.
-//! (cyclictest moves on without a count; see `docs/run-directory.md`.)
+//! Latency counts from the intended release. A release that has passed before the task could serve
+//! it is not skipped in silence: the record carries the number of the release it served, so the
+//! ones between are counted and can be charged. (cyclictest moves on without a count; see
+//! `docs/run-directory.md`.)
 
 mod deadline;
 mod drain;
@@ -22,7 +24,8 @@ use sys::clock::{self, ClockId};
 const SERVED: u8 = 0;
 /// The same, while warming up.
 const WARM_UP: u8 = 1;
-/// Precedes either where the releases are not in CLOCK_MONOTONIC: stamp = CLOCK_MONOTONIC ns of the same moment.
+/// Precedes either where the releases are not in CLOCK_MONOTONIC: stamp = CLOCK_MONOTONIC ns of the
+/// same moment.
 const MOMENT: u8 = 2;
 /// Precedes them all there: stamp = the first release, in its clock, ns.
 const BEGIN: u8 = 3;
@@ -99,7 +102,8 @@ fn run(spec: &WakeupSpec, window: Window<'_>) -> LoopResult {
     let wanted = if spec.loops == 0 { wanted } else { wanted.min(spec.loops) };
     let served = match spec.clock {
         ClockId::Monotonic => serve(ring, spec, first, wanted, |_| {}),
-        // Both clocks are read at once, so that the drain can place the sample and see the clock step.
+        // Both clocks are read at once, so that the drain can place the sample and see the clock
+        // step.
         _ => serve(ring, spec, first, wanted, |ring| {
             ring.push(clock::now_ns() as u64, 0, MOMENT);
         }),
@@ -109,7 +113,8 @@ fn run(spec: &WakeupSpec, window: Window<'_>) -> LoopResult {
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
 }
 
-/// Releases `first + k · period`, k = 0, 1, …, below `wanted`. Gives the number of the next release.
+/// Releases `first + k · period`, k = 0, 1, …, below `wanted`. Gives the number of the next
+/// release.
 #[inline(always)]
 fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: impl Fn(&mut Ring)) -> u64 {
     let (clock, period_ns) = (spec.clock, spec.period_ns);

@@ -1,4 +1,5 @@
-//! What is kept of one probe beside its samples: how counters grew, and the contexts of samples that reach a threshold.
+//! What is kept of one probe beside its samples: how counters grew, and the contexts of samples
+//! that reach a threshold.
 
 use super::contexts::Watcher;
 use super::look::Looks;

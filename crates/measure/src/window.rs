@@ -1,7 +1,8 @@
-//! One measuring window: probes on all measured CPUs, the recorder around them, the kernel's counters outside of that.
+//! One measuring window: probes on all measured CPUs, the recorder around them, the kernel's
+//! counters outside of that.
 //!
-//! Order matters. Probes are set up and waiting before the counters are read; recording starts after that and ends before the counters
-//! are read again, so the counters always cover the trace.
+//! Order matters. Probes are set up and waiting before the counters are read; recording starts
+//! after that and ends before the counters are read again, so the counters always cover the trace.
 
 use crate::counters::Counters;
 use crate::handle::{ProbeDrain, ProbeHandle, StoreIn, StoredProbe};
@@ -22,7 +23,8 @@ use sys::clock::{self, ClockId};
 const POLL_NS: i64 = 20_000_000;
 /// From the order to start to the first release: long enough for every probe to see the order.
 const LEAD_NS: i64 = 30_000_000;
-/// After its time a probe may still have the end of its last stretch or job to go; one that sleeps on waits for a clock that was set back.
+/// After its time a probe may still have the end of its last stretch or job to go; one that sleeps
+/// on waits for a clock that was set back.
 const GRACE_NS: i64 = 3 * clock::SECOND_NS;
 /// How long probes may take to set themselves up, or to end after their time.
 const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;

@@ -49,8 +49,9 @@ classes! {
     Migrate = "migrate",
     /// A non-maskable interrupt.
     Nmi = "nmi",
-    /// An exception, such as a page fault, taken while the measured task is current. Those of other tasks on its CPU do not
-    /// count: they belong to the task that has them, and what that task costs the measured one is its context switch.
+    /// An exception, such as a page fault, taken while the measured task is current. Those of other
+    /// tasks on its CPU do not count: they belong to the task that has them, and what that task
+    /// costs the measured one is its context switch.
     Exception = "exception",
     /// Real-time throttling of the measured task.
     Throttle = "throttle",

@@ -93,7 +93,8 @@ pub struct NtpState {
     pub synchronised: bool,
     /// The status bits (`STA_*`).
     pub status: u32,
-    /// Correction of the rate of CLOCK_MONOTONIC, CLOCK_REALTIME, …; not of CLOCK_MONOTONIC_RAW, nor of the scheduler's clock.
+    /// Correction of the rate of CLOCK_MONOTONIC, CLOCK_REALTIME, …; not of CLOCK_MONOTONIC_RAW,
+    /// nor of the scheduler's clock.
     pub frequency_ppb: f64,
     /// Remaining offset that is being slewed away, ns.
     pub offset_ns: i64,

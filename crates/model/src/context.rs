@@ -1,4 +1,5 @@
-//! What was going on around a sample that reached a threshold: the samples beside it, and what the kernel counted meanwhile.
+//! What was going on around a sample that reached a threshold: the samples beside it, and what the
+//! kernel counted meanwhile.
 //!
 //! On disk: `contexts/<probe>-cpu<N>-<k>.json`, one file a probe that had any.
 
@@ -49,7 +50,8 @@ pub struct Context {
     pub counted: Option<Counted>,
 }
 
-/// Growth of the kernel's counters between the two readings around a sample. All rows are of the CPUs where the probe might run.
+/// Growth of the kernel's counters between the two readings around a sample. All rows are of the
+/// CPUs where the probe might run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counted {
     /// First reading, CLOCK_MONOTONIC ns.

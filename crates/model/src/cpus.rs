@@ -1,8 +1,9 @@
 //! A set of CPUs, and the kernel's two spellings of it.
 //!
-//! The kernel takes some masks as lists (`0-1,4`) and others as hex words (`00000003`), and many a value is valid in both with
-//! different meanings. Code therefore passes [`Cpus`] and names the spelling only where a file is read or written.
-//! Formats: Linux `Documentation/admin-guide/kernel-parameters.rst` (cpu lists), `lib/bitmap-str.c` (both).
+//! The kernel takes some masks as lists (`0-1,4`) and others as hex words (`00000003`), and many a
+//! value is valid in both with different meanings. Code therefore passes [`Cpus`] and names the
+//! spelling only where a file is read or written. Formats: Linux
+//! `Documentation/admin-guide/kernel-parameters.rst` (cpu lists), `lib/bitmap-str.c` (both).
 
 use crate::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -66,8 +67,8 @@ impl Cpus {
         self.0.is_subset(&other.0)
     }
 
-    /// Reads the list spelling: numbers, ranges and strided ranges (`0-9:2/4`), separated by commas; empty text is the empty
-    /// set.
+    /// Reads the list spelling: numbers, ranges and strided ranges (`0-9:2/4`), separated by
+    /// commas; empty text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, Error> {
         let mut set = BTreeSet::new();
         for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -79,7 +80,8 @@ impl Cpus {
         Ok(Self(set))
     }
 
-    /// Reads the hex spelling: 32-bit words, most significant first, separated by commas, without `0x`.
+    /// Reads the hex spelling: 32-bit words, most significant first, separated by commas, without
+    /// `0x`.
     pub fn parse_hex(text: &str) -> Result<Self, Error> {
         let bad = || {
             Error::invalid("CPU mask", format!("{:?}", text.trim()), "hex words without 0x, such as 00000003")
@@ -95,7 +97,8 @@ impl Cpus {
         Ok(Self(set))
     }
 
-    /// Writes the hex spelling that every kernel file of masks accepts: no `0x`, no more words than needed.
+    /// Writes the hex spelling that every kernel file of masks accepts: no `0x`, no more words than
+    /// needed.
     pub fn to_hex(&self) -> String {
         let words = self.0.last().map_or(1, |last| last / 32 + 1);
         let word = |index: u32| {

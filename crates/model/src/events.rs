@@ -1,4 +1,5 @@
-//! The event catalogue: which tracepoints are recorded, what class each belongs to, and what removes each class.
+//! The event catalogue: which tracepoints are recorded, what class each belongs to, and what
+//! removes each class.
 //!
 //! The data is `catalogue/events.toml`; its header explains every key.
 
@@ -86,7 +87,8 @@ pub struct EventSpec {
     /// On which CPUs it is recorded.
     #[serde(default = "on_measured")]
     pub on: Vec<Side>,
-    /// Field that holds the CPU it is aimed at: beside the measured CPUs only those aimed at them are recorded.
+    /// Field that holds the CPU it is aimed at: beside the measured CPUs only those aimed at them
+    /// are recorded.
     pub aims: Option<String>,
     /// The value of that field which stands for any CPU.
     pub aims_any: Option<u64>,
@@ -97,7 +99,8 @@ pub struct EventSpec {
     /// Other classes by label value.
     #[serde(default)]
     pub when: BTreeMap<String, EventClass>,
-    /// A probe that makes the event where a kernel has none like it: a function and what to record, as `kprobe_events` takes it.
+    /// A probe that makes the event where a kernel has none like it: a function and what to record,
+    /// as `kprobe_events` takes it.
     pub kprobe: Option<String>,
     /// The event that makes the probe needless.
     pub unless: Option<String>,
@@ -125,17 +128,19 @@ pub struct Remedy {
     pub remedies: Vec<String>,
     /// Why there is none.
     pub why_none: Option<String>,
-    /// Mechanism ids by what ran, best first; an empty list where no mechanism is known. A key is a label, or the start of
-    /// one with `*` at its end.
+    /// Mechanism ids by what ran, best first; an empty list where no mechanism is known. A key is a
+    /// label, or the start of one with `*` at its end.
     #[serde(default)]
     pub by_label: BTreeMap<String, Vec<String>>,
-    /// Why no mechanism is known, by the same keys: a sentence for each empty list, and for nothing else.
+    /// Why no mechanism is known, by the same keys: a sentence for each empty list, and for nothing
+    /// else.
     #[serde(default)]
     pub why_not: BTreeMap<String, String>,
 }
 
 impl Remedy {
-    /// What removes the events of a label that has an entry: its own first, else that of the longest start.
+    /// What removes the events of a label that has an entry: its own first, else that of the
+    /// longest start.
     pub fn for_label(&self, label: &str) -> Option<&[String]> {
         self.by_label.get(self.key_of(label)?).map(Vec::as_slice)
     }

@@ -69,7 +69,8 @@ pub struct Finding {
     /// What the mechanism costs, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
-    /// Whether a mistake in what runs under it can take the machine away: such a remedy is proposed after harmless ones.
+    /// Whether a mistake in what runs under it can take the machine away: such a remedy is proposed
+    /// after harmless ones.
     #[serde(default, skip_serializing_if = "is_false")]
     pub risky: bool,
     /// Whether the mechanism is a choice: its state is reported, and fails nothing.

@@ -1,4 +1,5 @@
-//! The catalogue of functions that a published replication counts in the text of traces: which kernel has which, and what a call is.
+//! The catalogue of functions that a published replication counts in the text of traces: which
+//! kernel has which, and what a call is.
 //!
 //! The data is `catalogue/functions.toml`; its header explains every key.
 
@@ -12,10 +13,12 @@ pub const EMBEDDED: &str = include_str!("../../../catalogue/functions.toml");
 /// The kernels for which every function must have an entry, oldest first.
 pub const KERNELS: [&str; 3] = ["5.10", "6.1", "6.12"];
 
-/// What compilers append to the names of clones and parts (GCC: `-fipa-*`, `-freorder-blocks-and-partition`; Clang: LTO).
+/// What compilers append to the names of clones and parts (GCC: `-fipa-*`,
+/// `-freorder-blocks-and-partition`; Clang: LTO).
 const SUFFIXES: [&str; 7] = ["constprop", "isra", "part", "cold", "llvm", "lto_priv", "clone"];
 
-/// A function's name without what the compiler appended: `finish_task_switch.isra.0` → `finish_task_switch`.
+/// A function's name without what the compiler appended: `finish_task_switch.isra.0` →
+/// `finish_task_switch`.
 pub fn stem(symbol: &str) -> &str {
     let of_compiler = |at: &usize| {
         let word = symbol[at + 1..].split('.').next().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! How counters grew while a probe ran, one row an interval: those of the measuring thread, and those of its CPU.
+//! How counters grew while a probe ran, one row an interval: those of the measuring thread, and
+//! those of its CPU.
 //!
-//! On disk it is Parquet, `counters/<probe>-cpu<N>-<k>.parquet`, with one i64 column a field of [`Growth`]. A counter that was not read is
-//! null there.
+//! On disk it is Parquet, `counters/<probe>-cpu<N>-<k>.parquet`, with one i64 column a field of
+//! [`Growth`]. A counter that was not read is null there.
 
 use crate::Error;
 use crate::columns::{Table, damage, sums};
@@ -28,7 +29,8 @@ pub enum ReadBy {
     Drain = 2,
 }
 
-/// Growth of counters over one interval. `None`: not read by this reader, or not there on this machine.
+/// Growth of counters over one interval. `None`: not read by this reader, or not there on this
+/// machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Growth {
     /// Start, CLOCK_MONOTONIC ns.
@@ -50,7 +52,8 @@ pub struct Growth {
     pub minor_faults: Option<u64>,
     /// Page faults that waited for input.
     pub major_faults: Option<u64>,
-    /// ns that the scheduler charged to the thread. Kernels that account for interrupts or for the hypervisor leave their time out.
+    /// ns that the scheduler charged to the thread. Kernels that account for interrupts or for the
+    /// hypervisor leave their time out.
     pub cpu_ns: Option<u64>,
     /// System management interrupts.
     pub smi: Option<u64>,

@@ -1,4 +1,5 @@
-//! Build options of kernels that bear on isolation: the data is `catalogue/kernel-options.toml`, whose header says what belongs there.
+//! Build options of kernels that bear on isolation: the data is `catalogue/kernel-options.toml`,
+//! whose header says what belongs there.
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -45,8 +46,8 @@ pub fn kernel_options() -> Result<Vec<KernelOption>, Error> {
     Ok(file.option)
 }
 
-/// Those in which the given kernels differ: name of the kernel → options that are set. A kernel whose options are not known is left
-/// to the caller to leave out.
+/// Those in which the given kernels differ: name of the kernel → options that are set. A kernel
+/// whose options are not known is left to the caller to leave out.
 pub fn option_differences(
     kernels: &BTreeMap<String, BTreeMap<String, String>>,
 ) -> Result<Vec<OptionDifference>, Error> {

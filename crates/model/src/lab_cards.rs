@@ -1,4 +1,5 @@
-//! How the two network cards of a lab's guest are known: by hardware addresses that nobody else has.
+//! How the two network cards of a lab's guest are known: by hardware addresses that nobody else
+//! has.
 //!
 //! The lab gives them to the guest (`lab run --nic`), and a disturbance there takes both from the
 //! machine while it runs. Taking the wrong card would cut off the machine's user, so no other card

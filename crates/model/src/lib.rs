@@ -1,7 +1,7 @@
 //! The vocabulary of stillcore: plain data that every room shares, and the run directory on disk.
 //!
-//! Nothing here touches a machine or decides anything. Times are integer nanoseconds on CLOCK_MONOTONIC unless a name says
-//! otherwise; CPUs are the kernel's numbers.
+//! Nothing here touches a machine or decides anything. Times are integer nanoseconds on
+//! CLOCK_MONOTONIC unless a name says otherwise; CPUs are the kernel's numbers.
 #![forbid(unsafe_code)]
 
 pub mod boot;

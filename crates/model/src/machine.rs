@@ -56,7 +56,8 @@ pub struct Kernel {
     pub preempt: Option<String>,
     /// Where the build options came from, such as `/proc/config.gz`.
     pub config_source: Option<String>,
-    /// Build options that are set, name (with `CONFIG_`) → `y`, `m` or value; empty where they could not be read.
+    /// Build options that are set, name (with `CONFIG_`) → `y`, `m` or value; empty where they
+    /// could not be read.
     pub config: BTreeMap<String, String>,
     /// `kernel/tainted`.
     pub tainted: Option<u64>,
@@ -161,8 +162,8 @@ pub struct Tracing {
     pub tracers: Vec<String>,
 }
 
-/// How the machine is set: every catalogue reader's value, affinities, mounts and tracing instances; no counters. Two snapshots of
-/// an untouched machine are equal.
+/// How the machine is set: every catalogue reader's value, affinities, mounts and tracing
+/// instances; no counters. Two snapshots of an untouched machine are equal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineState {
     /// Catalogue mechanism id → value as read.

@@ -1,4 +1,5 @@
-//! A plan: the ordered changes that would make CPUs still, each in the spelling of the file or call it goes to.
+//! A plan: the ordered changes that would make CPUs still, each in the spelling of the file or call
+//! it goes to.
 
 use crate::Cpus;
 use crate::boot::BootLine;
@@ -14,13 +15,15 @@ pub const SCHEMA: &str = "stillcore.plan/1";
 pub enum StepKind {
     /// A file; target: its absolute path; value: its text.
     File,
-    /// One flag of a file that lists many, as the scheduler's features are; target: `FILE#NAME`; value: `on` or `off`.
+    /// One flag of a file that lists many, as the scheduler's features are; target: `FILE#NAME`;
+    /// value: `on` or `off`.
     Flag,
     /// Where a task may run; target: `PID/STARTTIME/NAME`; value: a CPU list.
     Task,
     /// A systemd unit; target: its name; value: `active` or `inactive`.
     Service,
-    /// A process that no service manager holds; target: `PID/STARTTIME/NAME`; value: `running` or `stopped` (SIGSTOP).
+    /// A process that no service manager holds; target: `PID/STARTTIME/NAME`; value: `running` or
+    /// `stopped` (SIGSTOP).
     Process,
     /// A swap area; target: its path; value: `on PRIORITY` or `off`.
     Swap,
@@ -31,7 +34,8 @@ pub enum StepKind {
     Member,
     /// A controller of a version 2 group; target: `DIRECTORY#CONTROLLER`; value: `on` or `off`.
     Controller,
-    /// A value that holds as long as a process keeps a file open; target: `PATH=VALUE`; value: `held` or `not held`.
+    /// A value that holds as long as a process keeps a file open; target: `PATH=VALUE`; value:
+    /// `held` or `not held`.
     Held,
     /// Nothing now; undoing it restores the affinities of tasks and interrupts, which undoing later
     /// steps widens. Target: `all`; value: the affinities, as JSON.
@@ -96,7 +100,8 @@ pub struct Left {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// The kernel was booted with these CPUs outside its scheduling domains; tasks that may still run there are moved.
+    /// The kernel was booted with these CPUs outside its scheduling domains; tasks that may still
+    /// run there are moved.
     Boot,
     /// An isolated partition of cgroup version 2.
     Partition,

@@ -235,22 +235,26 @@ pub struct WakeUpsRecord {
 pub struct NoiseRecord {
     /// Bytes copied in each iteration; 0 for none.
     pub workload_bytes: u64,
-    /// How long the loop ran before the measurement, ns; the gaps of that time are stored, flagged as warm-up.
+    /// How long the loop ran before the measurement, ns; the gaps of that time are stored, flagged
+    /// as warm-up.
     pub preheat_ns: u64,
     /// Shortest iteration of the loop among 4,096 before the window, ns.
     pub least_turn_ns: f64,
     /// What statistics subtract from every gap, ns: the shortest iteration where requested, else 0.
     /// Samples are stored as they were.
     pub bias_ns: u64,
-    /// Cost of one read of each counter on the measured CPU, ns, by name. The cheapest that can be trusted was taken.
+    /// Cost of one read of each counter on the measured CPU, ns, by name. The cheapest that can be
+    /// trusted was taken.
     pub read_ns: BTreeMap<String, f64>,
     /// Where system management interrupts were counted, or why they were not.
     pub smi: String,
     /// Whether SMIs were counted.
     pub smi_counted: bool,
-    /// What throttling allows real-time threads of the CPU; `None` where it is off or the kernel does it otherwise.
+    /// What throttling allows real-time threads of the CPU; `None` where it is off or the kernel
+    /// does it otherwise.
     pub throttling: Option<Budget>,
-    /// What the fair server may take from real-time threads of the CPU; `None` where there is none or it is off.
+    /// What the fair server may take from real-time threads of the CPU; `None` where there is none
+    /// or it is off.
     pub fair_server: Option<Budget>,
 }
 
@@ -308,6 +312,7 @@ pub struct BusyFound {
 pub struct JobCounter {
     /// Its name, with `=rHEX` for a raw event.
     pub name: String,
-    /// Where its values came from: `hardware`, `hardware, user space only`, `software`, `getrusage`.
+    /// Where its values came from: `hardware`, `hardware, user space only`, `software`,
+    /// `getrusage`.
     pub source: String,
 }

@@ -1,4 +1,5 @@
-//! What may touch one CPU: each interrupt, thread, queue, timer, group and shared piece of hardware, a row each.
+//! What may touch one CPU: each interrupt, thread, queue, timer, group and shared piece of
+//! hardware, a row each.
 //!
 //! After the second lesson of the RTSS 2024 paper on an interference-free operating system: a core
 //! needs a clear indicator of all that can reach it. Three questions are kept apart, since Linux
@@ -124,7 +125,8 @@ pub struct Resource {
     pub count: Option<u64>,
     /// Driver, process or subsystem it belongs to.
     pub owner: Option<String>,
-    /// Whether its settings let it touch the CPU, now or after a change that the kernel makes by itself.
+    /// Whether its settings let it touch the CPU, now or after a change that the kernel makes by
+    /// itself.
     pub may_touch: Option<bool>,
     /// Whether it is placed on the CPU now.
     pub in_force: Option<bool>,

@@ -62,8 +62,8 @@ pub struct Run {
     /// no driver of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub idle_states: IdleStates,
-    /// How long a change of frequency takes at most on each measured CPU, where a trace was recorded and
-    /// the driver says so, ns.
+    /// How long a change of frequency takes at most on each measured CPU, where a trace was
+    /// recorded and the driver says so, ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub frequency_change_ns: FrequencyChanges,
     /// Changes made to the machine for the run (a plan's step ids), none for `assess`.
@@ -112,12 +112,14 @@ pub struct Window {
     pub t0_ns: i64,
     /// CLOCK_MONOTONIC, ns: recording off.
     pub t1_ns: i64,
-    /// Growth of `/proc/interrupts` over the window, row → CPU → count, measured CPUs only, rows that grew.
+    /// Growth of `/proc/interrupts` over the window, row → CPU → count, measured CPUs only, rows
+    /// that grew.
     pub interrupts: BTreeMap<String, BTreeMap<u32, u64>>,
-    /// Growth of `/proc/softirqs` over the window, row → CPU → count, measured CPUs only, rows that grew.
+    /// Growth of `/proc/softirqs` over the window, row → CPU → count, measured CPUs only, rows that
+    /// grew.
     pub softirqs: BTreeMap<String, BTreeMap<u32, u64>>,
-    /// Growth of steal time in `/proc/stat` over the window, ns per CPU; a CPU is absent where it could not be read, and in runs of the
-    /// first round where it was none.
+    /// Growth of steal time in `/proc/stat` over the window, ns per CPU; a CPU is absent where it
+    /// could not be read, and in runs of the first round where it was none.
     pub steal_ns: BTreeMap<u32, u64>,
     /// What the scheduler wrote to the kernel's log over the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -171,7 +173,8 @@ pub struct ProbeRecord {
     pub cpu_time_ns: u64,
     /// Peak resident memory of the measuring process, KiB.
     pub rss_kib: u64,
-    /// File with the growth of counters over its intervals, relative to the run, where they were read.
+    /// File with the growth of counters over its intervals, relative to the run, where they were
+    /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters_file: Option<String>,
     /// What reached the threshold for keeping contexts.
@@ -304,7 +307,8 @@ pub struct TraceRecord {
     /// What only tasks of a watched program did; absent where no program was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<SenderRecord>,
-    /// Where the trace holds stretches around the largest samples only: which; absent where it holds the windows as a whole.
+    /// Where the trace holds stretches around the largest samples only: which; absent where it
+    /// holds the windows as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotsRecord>,
     /// The control groups of the threads that were there before or after a window.
@@ -324,7 +328,8 @@ impl TraceRecord {
     }
 }
 
-/// A buffer beside the top one: what CPUs that are not measured did to those that are, or what a watched program did.
+/// A buffer beside the top one: what CPUs that are not measured did to those that are, or what a
+/// watched program did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderRecord {
     /// Its name in the file.
@@ -341,7 +346,8 @@ pub struct SenderRecord {
     pub cpus: Vec<TraceCpu>,
 }
 
-/// The kernel's account of one CPU's buffer (`per_cpu/cpuN/stats`), after recording ended and the buffer was drained.
+/// The kernel's account of one CPU's buffer (`per_cpu/cpuN/stats`), after recording ended and the
+/// buffer was drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TraceCpu {
     /// The CPU.

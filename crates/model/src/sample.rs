@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// CLOCK_MONOTONIC, ns: the intended release of a wake-up, or the start of a noise gap.
     pub t_ns: i64,
-    /// ns: wake-up latency from the intended release (negative: woken early), or length of a noise gap.
+    /// ns: wake-up latency from the intended release (negative: woken early), or length of a noise
+    /// gap.
     pub value_ns: i64,
     /// Position in its file, from 0, gaps included: a lost sample leaves a hole.
     pub seq: u64,
@@ -65,7 +66,8 @@ pub struct Policy {
     pub reservation: Option<Reservation>,
 }
 
-/// The parameters of SCHED_DEADLINE, ns: a job may use `runtime` of CPU time before its `deadline`, once a `period`.
+/// The parameters of SCHED_DEADLINE, ns: a job may use `runtime` of CPU time before its `deadline`,
+/// once a `period`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// CPU time a period.

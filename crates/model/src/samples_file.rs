@@ -1,7 +1,8 @@
 //! Samples on disk: Parquet, one row a sample, written as a stream and readable by any Arrow tool.
 //!
-//! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32, then i64 columns of the probe's own. The metadata (key
-//! `stillcore`) is [`SampleMeta`] as JSON; sums of all columns stand beside it and are checked when they are read.
+//! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32, then i64 columns of
+//! the probe's own. The metadata (key `stillcore`) is [`SampleMeta`] as JSON; sums of all columns
+//! stand beside it and are checked when they are read.
 //!
 //! Long because: one format is written and read here, and its tests look at both.
 
@@ -190,7 +191,8 @@ pub fn read_columns(path: &Path) -> Result<Vec<OwnColumn>, Error> {
     own_columns(&table)
 }
 
-/// A whole samples file column by column: what tables are made of without touching a value twice. One element a row everywhere.
+/// A whole samples file column by column: what tables are made of without touching a value twice.
+/// One element a row everywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleColumns {
     /// What the file says of itself.
@@ -491,7 +493,8 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << bit;
             std::fs::write(&other, &changed).unwrap();
-            // What a footer says besides (statistics, who wrote it) may change; nothing that is read from it.
+            // What a footer says besides (statistics, who wrote it) may change; nothing that is
+            // read from it.
             match read_all_columns(&other) {
                 Ok(columns) => assert_eq!(columns, whole, "bit {bit} of byte {at}"),
                 Err(_) => errors += 1,

@@ -1,4 +1,5 @@
-//! A samples file read a batch at a time, however long it is: memory is that of one row group's columns.
+//! A samples file read a batch at a time, however long it is: memory is that of one row group's
+//! columns.
 //!
 //! Most questions about a long file need values alone; times and numbers of samples are decoded
 //! only for the batches in which they are read.

@@ -1,4 +1,5 @@
-//! Snapshots of a trace: the kernel's events around the largest samples of a measurement that is too long to record as a whole.
+//! Snapshots of a trace: the kernel's events around the largest samples of a measurement that is
+//! too long to record as a whole.
 //!
 //! Recording runs in a ring that overwrites its oldest events, and pauses when a sample reaches the
 //! limit: what the ring holds around the sample is kept, and recording resumes. Every sample that
@@ -19,7 +20,8 @@ pub struct SnapshotsRecord {
     pub after_ns: i64,
     /// The most snapshots that are kept: those of the largest samples.
     pub keep: u64,
-    /// Samples that reached the limit; the sum of the four counts of samples that follow and of the kept snapshots' samples.
+    /// Samples that reached the limit; the sum of the four counts of samples that follow and of the
+    /// kept snapshots' samples.
     pub over: u64,
     /// Samples in snapshots that were given up for those of larger samples.
     pub given_up: u64,

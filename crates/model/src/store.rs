@@ -1,4 +1,5 @@
-//! The run directory: names of its files, and how JSON is written so that a reader never sees half a file.
+//! The run directory: names of its files, and how JSON is written so that a reader never sees half
+//! a file.
 
 use crate::Error;
 use crate::new_file::NewFile;
@@ -35,12 +36,14 @@ pub const REPORT: &str = "report.html";
 /// Present from the first moment until the run is complete; says why a run is partial.
 pub const PARTIAL: &str = "PARTIAL";
 
-/// Path of a samples file relative to the run: `samples/<probe>-cpu<N>-<k>.parquet`, k counting the windows from 0.
+/// Path of a samples file relative to the run: `samples/<probe>-cpu<N>-<k>.parquet`, k counting the
+/// windows from 0.
 pub fn samples_name(probe: &str, cpu: u32, k: usize) -> String {
     format!("{SAMPLES}/{probe}-cpu{cpu}-{k}.parquet")
 }
 
-/// Writes a value as pretty JSON through a temporary file, so that the name holds either the old or the whole new content.
+/// Writes a value as pretty JSON through a temporary file, so that the name holds either the old or
+/// the whole new content.
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| Error::invalid(path.display(), error, "a value that JSON can hold"))?;

@@ -15,7 +15,8 @@ pub struct StressorRecord {
     pub ops_ok: u64,
     /// Operations that failed, by errno name.
     pub ops_failed: BTreeMap<String, u64>,
-    /// Of those that succeeded, how many were of which part, where a stressor has parts (`direct_io`).
+    /// Of those that succeeded, how many were of which part, where a stressor has parts
+    /// (`direct_io`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, u64>,
     /// CLOCK_MONOTONIC, ns: first operation.

@@ -1,7 +1,8 @@
-//! The system calls in which a task may wait, by their numbers on each architecture, and what it waits for there.
+//! The system calls in which a task may wait, by their numbers on each architecture, and what it
+//! waits for there.
 //!
-//! Sources: Linux arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/asm-generic/unistd.h (arm64). Tasks of another ABI (32 bits) have
-//! other numbers.
+//! Sources: Linux arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/asm-generic/unistd.h
+//! (arm64). Tasks of another ABI (32 bits) have other numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +114,8 @@ pub fn by_number(arch: &str, number: u64) -> Option<&'static Syscall> {
     SYSCALLS.iter().find(|one| one.number(arch).map(u64::from) == Some(number))
 }
 
-/// The in-kernel filter that lets these calls through; `None` for an architecture whose numbers are not known.
+/// The in-kernel filter that lets these calls through; `None` for an architecture whose numbers are
+/// not known.
 pub fn filter(arch: &str) -> Option<String> {
     let terms: Vec<_> =
         SYSCALLS.iter().filter_map(|one| Some(format!("id == {}", one.number(arch)?))).collect();

@@ -1,4 +1,5 @@
-//! Groups of runs against each other, as `stillcore compare` does it; and what other tools have left behind as runs.
+//! Groups of runs against each other, as `stillcore compare` does it; and what other tools have
+//! left behind as runs.
 
 use crate::describe::probe;
 use crate::error::{Answer, Wrong, guarded};
@@ -25,7 +26,8 @@ pub(crate) struct Runs {
     runs: Vec<MeasuredRun>,
 }
 
-/// Reads run directories and result files of other tools. `part`: of a file that holds several series, which.
+/// Reads run directories and result files of other tools. `part`: of a file that holds several
+/// series, which.
 #[pyfunction]
 pub(crate) fn load_runs(py: Python<'_>, paths: Vec<PathBuf>, part: Option<&str>) -> PyResult<Runs> {
     let one = |path: &PathBuf| -> Answer<MeasuredRun> {

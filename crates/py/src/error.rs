@@ -1,7 +1,8 @@
-//! One exception for everything that is wrong with an input: `stillcore.Error`, with what, where and what was expected.
+//! One exception for everything that is wrong with an input: `stillcore.Error`, with what, where
+//! and what was expected.
 //!
-//! The class is Python's own (`stillcore/_error.py`), so that it travels between processes by pickle. Errors of the libraries are taken
-//! apart as the command does for `--json`.
+//! The class is Python's own (`stillcore/_error.py`), so that it travels between processes by
+//! pickle. Errors of the libraries are taken apart as the command does for `--json`.
 
 use pyo3::prelude::*;
 use sched::generate::GenerateError;

@@ -1,4 +1,5 @@
-//! The interference events of a run as one table, an event a row with who caused it: the columns of `trace export --parquet`.
+//! The interference events of a run as one table, an event a row with who caused it: the columns of
+//! `trace export --parquet`.
 
 use crate::error::{Answer, Wrong};
 use crate::table::Table;

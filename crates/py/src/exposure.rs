@@ -1,4 +1,5 @@
-//! Exposure: events per operation from the runs of single stressors, as `stillcore study exposure` concludes.
+//! Exposure: events per operation from the runs of single stressors, as `stillcore study exposure`
+//! concludes.
 
 use crate::error::Answer;
 use analysis::exposure::{CellFacts, Expectation, conclude, facts};

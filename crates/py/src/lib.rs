@@ -1,9 +1,10 @@
 //! The Python package: runs as Arrow and NumPy, the analysis, schedulability, the audit of captured
 //! machines. No machine is changed and nothing needs Linux.
 //!
-//! Here are the functions as Python's interpreter calls them (`stillcore._native`); what users import, with names, defaults and
-//! documentation, is in `python/stillcore`. Everything long runs without the interpreter's lock. pyo3's macros expand to `unsafe` of their
-//! own, which the line below lets pass: it holds for what is written here.
+//! Here are the functions as Python's interpreter calls them (`stillcore._native`); what users
+//! import, with names, defaults and documentation, is in `python/stillcore`. Everything long runs
+//! without the interpreter's lock. pyo3's macros expand to `unsafe` of their own, which the line
+//! below lets pass: it holds for what is written here.
 //!
 //! | file | idea |
 //! |---|---|

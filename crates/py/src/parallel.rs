@@ -11,7 +11,8 @@ use rayon::prelude::*;
 /// Sets between two checks for signals.
 const ROUND: usize = 1 << 14;
 
-/// `of` for every number below `n`, in order. `threads`: none for as many as there are CPUs, one for this thread.
+/// `of` for every number below `n`, in order. `threads`: none for as many as there are CPUs, one
+/// for this thread.
 pub(crate) fn each<T: Send>(
     py: Python<'_>,
     n: usize,

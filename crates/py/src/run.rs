@@ -1,4 +1,5 @@
-//! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as `stillcore report` draws them.
+//! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as
+//! `stillcore report` draws them.
 
 use crate::error::{Answer, Wrong, guarded};
 use crate::events;

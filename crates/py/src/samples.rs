@@ -1,4 +1,5 @@
-//! The samples of a run as one table: a batch a samples file, its columns as they come from the file, and beside them whose they are.
+//! The samples of a run as one table: a batch a samples file, its columns as they come from the
+//! file, and beside them whose they are.
 //!
 //! A file that is not what `run.json` says of it is an error, as in the analysis. For an incomplete
 //! run, the table's metadata lists what is missing.

@@ -1,8 +1,11 @@
-//! A table in memory: Arrow record batches that every Arrow library takes over without a copy, and columns as NumPy arrays.
+//! A table in memory: Arrow record batches that every Arrow library takes over without a copy, and
+//! columns as NumPy arrays.
 //!
-//! Arrow's PyCapsule interface (`__arrow_c_stream__`, arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html): pyarrow, polars,
-//! pandas and DuckDB ask for a capsule and share the buffers. NumPy takes an address by `__array_interface__` (numpy.org, "The array
-//! interface protocol", version 3): its array keeps the object that owns the buffer alive, and may not be written to.
+//! Arrow's PyCapsule interface (`__arrow_c_stream__`,
+//! arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html): pyarrow, polars, pandas
+//! and DuckDB ask for a capsule and share the buffers. NumPy takes an address by
+//! `__array_interface__` (numpy.org, "The array interface protocol", version 3): its array keeps
+//! the object that owns the buffer alive, and may not be written to.
 
 use crate::error::Wrong;
 use arrow_array::cast::AsArray;

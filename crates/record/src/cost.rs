@@ -1,8 +1,9 @@
 //! What one recorded event, and one recorded stack, costs, measured on this machine: a cheap system
 //! call with its tracepoint on and off, and with stacks behind it.
 //!
-//! The difference holds the recording of one event plus the slower path into the kernel that system-call tracing takes, so it is an
-//! upper bound. The minimum of many batches is taken, since a batch that something interrupts says nothing about the event.
+//! The difference holds the recording of one event plus the slower path into the kernel that
+//! system-call tracing takes, so it is an upper bound. The minimum of many batches is taken, since
+//! a batch that something interrupts says nothing about the event.
 
 use super::filter::Filter;
 use super::instance::Instance;
@@ -19,8 +20,8 @@ pub struct Cost {
     /// The kernel's stack behind it, of a short system call: a deeper one costs more. `None` where
     /// the kernel does not record any.
     pub stack_ns: Option<f64>,
-    /// The stack of user space behind it: every frame more costs more. `None` where the kernel does not
-    /// record any.
+    /// The stack of user space behind it: every frame more costs more. `None` where the kernel does
+    /// not record any.
     pub user_stack_ns: Option<f64>,
 }
 

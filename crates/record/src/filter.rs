@@ -1,5 +1,5 @@
-//! In-kernel filters by which senders record only what is aimed at measured CPUs.
-//! Linux Documentation/trace/events.rst, "Event filtering"; filters on CPU sets (`CPUS{}`): from 6.6 on.
+//! In-kernel filters by which senders record only what is aimed at measured CPUs. Linux
+//! Documentation/trace/events.rst, "Event filtering"; filters on CPU sets (`CPUS{}`): from 6.6 on.
 
 use model::Cpus;
 use model::events::{EventSpec, Side};

@@ -82,8 +82,9 @@ impl Instance {
         option.exists() && tracefs::write(&option, if on { "1" } else { "0" }).is_ok()
     }
 
-    /// Records only what these tasks do, and what tasks do that they fork (Documentation/trace/events.rst, `set_event_pid`). Descendants
-    /// first, so that none is missed that begins between the two writes.
+    /// Records only what these tasks do, and what tasks do that they fork
+    /// (Documentation/trace/events.rst, `set_event_pid`). Descendants first, so that none is missed
+    /// that begins between the two writes.
     pub fn follow(&self, tids: &[i32]) -> Result<(), Error> {
         self.set("options/event-fork", "1")?;
         // One write a line: the kernel takes what fits into a page.
@@ -93,7 +94,8 @@ impl Instance {
         })
     }
 
-    /// Has full buffers overwrite their oldest events. That is a kernel's default, but instances inherit the options of the top one.
+    /// Has full buffers overwrite their oldest events. That is a kernel's default, but instances
+    /// inherit the options of the top one.
     pub fn overwrite(&self) -> Result<(), Error> {
         self.set("options/overwrite", "1")
     }

@@ -1,7 +1,9 @@
-//! Events of our own where a kernel has none: probes on functions that send IPIs (before 6.4). Linux Documentation/trace/kprobetrace.rst.
+//! Events of our own where a kernel has none: probes on functions that send IPIs (before 6.4).
+//! Linux Documentation/trace/kprobetrace.rst.
 //!
-//! They are defined for all of the kernel and enabled in the sender instance only, so that measured CPUs do not pay for the recording;
-//! only where the user asked, because defining one patches kernel text.
+//! They are defined for all of the kernel and enabled in the sender instance only, so that measured
+//! CPUs do not pay for the recording; only where the user asked, because defining one patches
+//! kernel text.
 
 use model::events::EventSpec;
 use std::io::ErrorKind;

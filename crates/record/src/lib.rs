@@ -1,9 +1,10 @@
-//! Recording: the kernel's own events on the measured CPUs, and what the others aim at them, in tracing instances that are
-//! stillcore's alone.
+//! Recording: the kernel's own events on the measured CPUs, and what the others aim at them, in
+//! tracing instances that are stillcore's alone.
 //!
-//! Never the top-level buffer, never a function-filter file: a machine may be locked down, and somebody else may be tracing. Everything
-//! is enabled and settled before the first window, because enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`.
-//! See `Documentation/trace/ftrace.rst`, "Instances".
+//! Never the top-level buffer, never a function-filter file: a machine may be locked down, and
+//! somebody else may be tracing. Everything is enabled and settled before the first window, because
+//! enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`. See
+//! `Documentation/trace/ftrace.rst`, "Instances".
 
 mod buffer;
 pub mod changes;

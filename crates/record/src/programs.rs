@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// The most processes that are kept: a look must end.
 const MOST: usize = 16_384;
-/// The largest program that is looked into, bytes, and the most of its symbols: whoever runs one may have made it, and a file with
-/// holes claims tables of any size. A browser with all its symbols has some 400 MB and a million of them.
+/// The largest program that is looked into, bytes, and the most of its symbols: whoever runs one
+/// may have made it, and a file with holes claims tables of any size. A browser with all its
+/// symbols has some 400 MB and a million of them.
 const MOST_BYTES: u64 = 1 << 30;
 const MOST_SYMBOLS: usize = 4 << 20;
 /// All names of a program together, bytes: many symbols may share one that is long.
@@ -54,12 +55,14 @@ impl Programs {
         }
     }
 
-    /// Names for addresses, each given with its process; those of processes that nobody has seen have none.
+    /// Names for addresses, each given with its process; those of processes that nobody has seen
+    /// have none.
     pub(super) fn name(&self, addresses: &BTreeSet<(u32, u64)>) -> Vec<UserFrame> {
         let mut files: HashMap<PathBuf, Option<Functions>> = HashMap::new();
         let mut name = |&(tgid, address): &(u32, u64)| {
             let place = |mapping: &&Mapping| (mapping.from..mapping.to).contains(&address);
-            // The last of several that were there one after the other is as good a guess as another one: none is made.
+            // The last of several that were there one after the other is as good a guess as another
+            // one: none is made.
             let mut there = self.of.get(&tgid)?.iter().filter(place);
             let mapping = there.next().filter(|_| there.next().is_none())?;
             let offset = address - mapping.from + mapping.offset;
@@ -106,7 +109,8 @@ struct Functions {
 
 impl Functions {
     fn of(path: &Path) -> Option<Self> {
-        // A device, a socket or a pipe may keep who reads it, and a pipe who opens it: by now it may have the name of the program.
+        // A device, a socket or a pipe may keep who reads it, and a pipe who opens it: by now it
+        // may have the name of the program.
         let mut options = fs::OpenOptions::new();
         let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
         let is_one = |data: fs::Metadata| data.is_file() && data.len() <= MOST_BYTES;
@@ -148,7 +152,8 @@ impl Functions {
     }
 }
 
-/// The name as the program's author has written it (Itanium C++ ABI, "External Names"; Rust RFC 2603).
+/// The name as the program's author has written it (Itanium C++ ABI, "External Names"; Rust RFC
+/// 2603).
 fn readable(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");

@@ -1,11 +1,14 @@
 //! Known causes, provoked one by one with their times: what tests of attribution compare with.
 //!
-//! A thread of this process spins on the measured CPU; another one, elsewhere, does something whose effect there is known, waits, and
-//! does it again. Sources: membarrier(2); mprotect(2), which flushes TLBs of all CPUs that run the process (arch/x86/mm/tlb.c);
-//! `/proc/sys/vm/stat_refresh`, a work item for each CPU (mm/vmstat.c); `/proc/sys/kernel/sched_schedstats`, a static key
-//! (kernel/sched/core.c), whose change patches code and has every CPU synchronise; a write to a pipe that a thread on the measured CPU
-//! reads. Then the spinning ends, and a thread on the idle CPU sleeps: by a high-resolution timer, and by one of the wheel, which kernels
-//! with `kernel.timer_migration` let expire on a CPU that is busy anyway (`get_nohz_timer_target`, kernel/sched/core.c).
+//! A thread of this process spins on the measured CPU; another one, elsewhere, does something whose
+//! effect there is known, waits, and does it again. Sources: membarrier(2); mprotect(2), which
+//! flushes TLBs of all CPUs that run the process (arch/x86/mm/tlb.c); `/proc/sys/vm/stat_refresh`,
+//! a work item for each CPU (mm/vmstat.c); `/proc/sys/kernel/sched_schedstats`, a static key
+//! (kernel/sched/core.c), whose change patches code and has every CPU synchronise; a write to a
+//! pipe that a thread on the measured CPU reads. Then the spinning ends, and a thread on the idle
+//! CPU sleeps: by a high-resolution timer, and by one of the wheel, which kernels with
+//! `kernel.timer_migration` let expire on a CPU that is busy anyway (`get_nohz_timer_target`,
+//! kernel/sched/core.c).
 
 mod sleep;
 

@@ -1,6 +1,8 @@
-//! Takes raw pages out of the instance's buffers, from a housekeeping CPU and without waking the measured ones.
+//! Takes raw pages out of the instance's buffers, from a housekeeping CPU and without waking the
+//! measured ones.
 //!
-//! A blocking read would have the kernel send an irq_work IPI to the traced CPU for every page it fills. This thread polls instead.
+//! A blocking read would have the kernel send an irq_work IPI to the traced CPU for every page it
+//! fills. This thread polls instead.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -1,9 +1,10 @@
-//! The recorder of a run: private instances set up before the first window, switched around each window, turned into one
-//! `trace.dat` at the end.
+//! The recorder of a run: private instances set up before the first window, switched around each
+//! window, turned into one `trace.dat` at the end.
 //!
-//! The *victim* instance is the top buffer of the file: what runs on the measured CPUs. The *sender* instance, a buffer named
-//! `sender`, holds what other CPUs aim at them, kept small by in-kernel filters. Two buffers, so that a storm on one side loses
-//! nothing of the other. Where a program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
+//! The *victim* instance is the top buffer of the file: what runs on the measured CPUs. The
+//! *sender* instance, a buffer named `sender`, holds what other CPUs aim at them, kept small by
+//! in-kernel filters. Two buffers, so that a storm on one side loses nothing of the other. Where a
+//! program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
 
 use super::buffer::{Buffer, Drained, Order};
 use super::groups::Groups;
@@ -66,14 +67,16 @@ pub struct Place<'a> {
     pub scratch: &'a Path,
     /// Whether the kernel may be probed for senders that it has no events for.
     pub kprobes: bool,
-    /// Threads of a watched program, whose own events are recorded in a third instance; empty where there is none.
+    /// Threads of a watched program, whose own events are recorded in a third instance; empty where
+    /// there is none.
     pub tids: &'a [i32],
     /// Where only what is around large samples is kept: which.
     pub snapshots: Option<SnapshotOrder>,
 }
 
 impl Recorder {
-    /// Makes the instances, enables every event of the catalogue that this kernel has, and waits until that has settled.
+    /// Makes the instances, enables every event of the catalogue that this kernel has, and waits
+    /// until that has settled.
     pub fn prepare(
         session: &mut Session,
         catalogue: &EventCatalogue,
@@ -144,14 +147,15 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks which control groups threads are in, and which programs they run where that is wanted. That takes milliseconds: between windows, when
-    /// the kernel's counters have been read.
+    /// Looks which control groups threads are in, and which programs they run where that is wanted.
+    /// That takes milliseconds: between windows, when the kernel's counters have been read.
     pub fn look(&mut self) {
         self.groups.look();
         self.programs.iter_mut().for_each(Programs::look);
     }
 
-    /// Senders are recorded for as long as victims and a little longer, so that causes at the edges are there.
+    /// Senders are recorded for as long as victims and a little longer, so that causes at the edges
+    /// are there.
     fn switch(&self, on: bool) -> Result<(), Error> {
         if on {
             self.beside().try_for_each(|buffer| buffer.record(true))?;
@@ -168,8 +172,8 @@ impl Recorder {
         self.snapshots.as_ref().map(Snapshots::over_ns)
     }
 
-    /// Takes note of samples that have reached that value while recording was on, with a snapshot where they are worth one. What goes
-    /// wrong ends the run ([`Recorder::failed`]).
+    /// Takes note of samples that have reached that value while recording was on, with a snapshot
+    /// where they are worth one. What goes wrong ends the run ([`Recorder::failed`]).
     pub fn seen(&mut self, over: Vec<SnapshotSample>) {
         let Some(mut snapshots) = self.snapshots.take() else { return };
         let wanted = snapshots.wanted(over);
@@ -201,7 +205,8 @@ impl Recorder {
             || self.beside().any(Buffer::failed)
     }
 
-    /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
+    /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes
+    /// the instances.
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
         self.record(false)?;
         self.look();
@@ -245,7 +250,8 @@ impl Recorder {
         Ok(record)
     }
 
-    /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots, where it was.
+    /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots,
+    /// where it was.
     fn drain(&mut self) -> Result<([Option<Drained>; 3], Option<SnapshotsRecord>), Error> {
         if let Some(snapshots) = self.snapshots.take() {
             let (drained, record) = snapshots.finish()?;

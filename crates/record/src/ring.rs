@@ -1,7 +1,9 @@
-//! One CPU's ring buffer as a flight recorder: nobody reads it until something has happened, then what lies around that is kept.
+//! One CPU's ring buffer as a flight recorder: nobody reads it until something has happened, then
+//! what lies around that is kept.
 //!
-//! Reading takes events out, so that each taking begins where the last one ended. A page of events says when it begins, not when it ends:
-//! it is kept if it begins before the end of what is wanted, and the next one behind the beginning.
+//! Reading takes events out, so that each taking begins where the last one ended. A page of events
+//! says when it begins, not when it ends: it is kept if it begins before the end of what is wanted,
+//! and the next one behind the beginning.
 
 use super::instance::Instance;
 use ftrace::{Endian, PageHeader, PageLayout, Walker};
@@ -45,7 +47,8 @@ pub(super) struct Pages {
 }
 
 impl Ring {
-    /// Opens the buffer of a CPU. Reads never block: that would have the kernel wake the reader from the traced CPU.
+    /// Opens the buffer of a CPU. Reads never block: that would have the kernel wake the reader
+    /// from the traced CPU.
     pub(super) fn open(instance: &Instance, cpu: u32) -> Result<Self, Error> {
         let from_path = instance.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let from = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&from_path);
@@ -58,7 +61,8 @@ impl Ring {
         self.instance.account(self.cpu)
     }
 
-    /// Empties the buffer, recording being off; pages with events from `wanted[0]` to `wanted[1]` go to a new file at `to_path`.
+    /// Empties the buffer, recording being off; pages with events from `wanted[0]` to `wanted[1]`
+    /// go to a new file at `to_path`.
     pub(super) fn take(&mut self, pages: Pages, wanted: [i64; 2], to_path: &Path) -> Result<Taken, Error> {
         let writing = |source| Error::os("write", to_path.display(), source);
         let mut to = File::create(to_path).map_err(writing)?;
@@ -113,13 +117,15 @@ fn begins_ns(header: PageHeader) -> i64 {
 }
 
 impl Pages {
-    /// Events of a page. One that the kernel has written wrong ends where it is wrong; the accounts do not balance then.
+    /// Events of a page. One that the kernel has written wrong ends where it is wrong; the accounts
+    /// do not balance then.
     fn events(self, page: &[u8], header: &PageHeader) -> u64 {
         let mut walker = Walker::new(&self.layout, header, self.endian);
         std::iter::from_fn(|| walker.next_record(page).ok().flatten()).count() as u64
     }
 
-    /// Adds the pages at `part` to `to`; `behind_a_gap`: events before them are missing, and the first page is to say so.
+    /// Adds the pages at `part` to `to`; `behind_a_gap`: events before them are missing, and the
+    /// first page is to say so.
     pub(super) fn append(self, part: &Path, behind_a_gap: bool, to: &mut File) -> Result<(), Error> {
         let mut bytes = std::fs::read(part).map_err(|source| Error::os("read", part.display(), source))?;
         if let (true, Some(first)) = (behind_a_gap, bytes.get_mut(..self.layout.page_size())) {

@@ -1,9 +1,12 @@
-//! Snapshot on threshold: what happened around the largest samples of a measurement that may go on for days, on a constant amount of disk.
+//! Snapshot on threshold: what happened around the largest samples of a measurement that may go on
+//! for days, on a constant amount of disk.
 //!
-//! The instances record in overwrite mode and nobody reads them. When a sample reaches the limit, recording stops for a moment, the rings
-//! are emptied on a housekeeping CPU, and what lies around the sample is kept; measured CPUs take no part in that. Of many snapshots those
-//! of the largest samples stay. While one is written nothing is recorded: a sample of that time has no snapshot, and is counted as such.
-//! The idea of a flight recorder is old (Documentation/trace/ftrace.rst, "Snapshot", of the whole buffer and one at a time).
+//! The instances record in overwrite mode and nobody reads them. When a sample reaches the limit,
+//! recording stops for a moment, the rings are emptied on a housekeeping CPU, and what lies around
+//! the sample is kept; measured CPUs take no part in that. Of many snapshots those of the largest
+//! samples stay. While one is written nothing is recorded: a sample of that time has no snapshot,
+//! and is counted as such. The idea of a flight recorder is old (Documentation/trace/ftrace.rst,
+//! "Snapshot", of the whole buffer and one at a time).
 
 use super::buffer::{Buffer, Drained};
 use super::ring::{Pages, Ring, Taken};
@@ -120,7 +123,8 @@ impl Snapshots {
         self.on = on;
     }
 
-    /// Counts samples that have reached the limit; gives those that a snapshot is to be taken for now.
+    /// Counts samples that have reached the limit; gives those that a snapshot is to be taken for
+    /// now.
     pub(super) fn wanted(&mut self, over: Vec<SnapshotSample>) -> Vec<SnapshotSample> {
         self.record.over += over.len() as u64;
         let (lost, mut wanted): (Vec<_>, Vec<_>) = over.into_iter().partition(|sample| self.paused(sample));

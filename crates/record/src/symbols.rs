@@ -1,4 +1,5 @@
-//! What a trace refers to by address: the part of `/proc/kallsyms` that it needs, and where programs were.
+//! What a trace refers to by address: the part of `/proc/kallsyms` that it needs, and where
+//! programs were.
 //!
 //! The whole file is 5 to 15 MB; a trace names a few hundred functions. Kept are the symbols that
 //! any pointer-sized field of any recorded event falls into, and any address of a recorded stack,

@@ -112,7 +112,8 @@ impl Tasks {
     }
 }
 
-/// The children of a thread (`CONFIG_PROC_CHILDREN`; without it those are known from the trace alone).
+/// The children of a thread (`CONFIG_PROC_CHILDREN`; without it those are known from the trace
+/// alone).
 fn children(pid: i32, tid: i32) -> Vec<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
@@ -160,7 +161,8 @@ fn policy_text(policy: &str, priority: &str) -> String {
     }
 }
 
-/// Number and first argument from `/proc/PID/task/TID/syscall`: `running`, or a number, six arguments and two addresses.
+/// Number and first argument from `/proc/PID/task/TID/syscall`: `running`, or a number, six
+/// arguments and two addresses.
 fn parse_syscall(text: &str) -> Option<InCall> {
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;

@@ -1,4 +1,5 @@
-//! Renders a made-up run, to look at: `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|snapshots|wide|ipi|overheads|periodic|taskset|clocks|graph] > FILE`.
+//! Renders a made-up run, to look at:
+//! `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|snapshots|wide|ipi|overheads|periodic|taskset|clocks|graph] > FILE`.
 
 #[path = "../src/fixture/mod.rs"]
 mod fixture;

@@ -82,7 +82,8 @@ pub struct Cost {
     pub idle_net_ns_per_s: f64,
     /// Longest, disturbed, ns.
     pub max_ns: u64,
-    /// Share of the largest hundredth of the disturbed wake-up latencies that overlaps the class, on the CPU where it is largest.
+    /// Share of the largest hundredth of the disturbed wake-up latencies that overlaps the class,
+    /// on the CPU where it is largest.
     pub share_of_largest: Option<f64>,
     /// The same of all of them, on that CPU: what to compare it with.
     pub share_of_all: Option<f64>,
@@ -174,7 +175,8 @@ pub fn advise(facts: &Facts) -> Vec<Advice> {
     all
 }
 
-/// What weakens a measurement. What interrupts it was not recorded, and what could be set stands in the audit.
+/// What weakens a measurement. What interrupts it was not recorded, and what could be set stands in
+/// the audit.
 pub fn of_measurement(facts: &Facts) -> Vec<Advice> {
     losses::losses(facts)
 }
@@ -199,7 +201,8 @@ fn observed(facts: &Facts) -> String {
     };
     let begun = facts.run.phases.first().map(|phase| phase.t0_ns);
     let at = evidence.at_ns.zip(begun);
-    // With missed releases charged the maximum itself has no sample; the largest that was served has.
+    // With missed releases charged the maximum itself has no sample; the largest that was served
+    // has.
     let when = at.map_or_else(String::new, |(at_ns, t0_ns)| {
         format!(" (its largest served wake-up was due {:.3} s into the run)", (at_ns - t0_ns) as f64 / 1e9)
     });

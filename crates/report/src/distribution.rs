@@ -1,13 +1,15 @@
 //! The values of a distribution as all sections read them: missed releases charged where the probe
 //! has releases.
 //!
-//! A late task that serves one release of several would otherwise show one late sample where many were late (coordinated
-//! omission); `analysis` charges each swallowed release with the lateness it had.
+//! A late task that serves one release of several would otherwise show one late sample where many
+//! were late (coordinated omission); `analysis` charges each swallowed release with the lateness it
+//! had.
 
 use analysis::distribution::Distribution;
 use stats::sampled::Quantile;
 
-/// The quantiles with missed releases charged; the plain ones where there is nothing to charge (noise).
+/// The quantiles with missed releases charged; the plain ones where there is nothing to charge
+/// (noise).
 pub fn quantiles(window: &Distribution) -> &[Quantile] {
     if window.corrected_quantiles.is_empty() { &window.quantiles } else { &window.corrected_quantiles }
 }

@@ -1,6 +1,7 @@
 //! Everything a renderer gets, in one plain value; and what of it goes to `analysis.json`.
 //!
-//! Facts come in (run, machine, findings), conclusions are drawn once, here, and every renderer says the same.
+//! Facts come in (run, machine, findings), conclusions are drawn once, here, and every renderer
+//! says the same.
 
 use analysis::Analysis;
 use model::events::EventCatalogue;
@@ -29,7 +30,8 @@ pub struct Document {
     pub analysis: Analysis,
     /// What follows for a task set.
     pub guarantee: Guarantee,
-    /// Calculated response times of a measured task set, ns, in the order of [`Analysis::taskset`]; none behind a deadline.
+    /// Calculated response times of a measured task set, ns, in the order of [`Analysis::taskset`];
+    /// none behind a deadline.
     pub responses: Vec<Option<u64>>,
     /// What is wrong, in order of cost.
     pub advice: Vec<Advice>,
@@ -88,8 +90,9 @@ impl Document {
         join(&self.dir, name)
     }
 
-    /// The content of `analysis.json`: the sections of [`Analysis`], and beside them `guarantee`, `advice`, `next` and
-    /// `outcome`. [`Analysis`] reads back from it; the sections it does not know are ignored.
+    /// The content of `analysis.json`: the sections of [`Analysis`], and beside them `guarantee`,
+    /// `advice`, `next` and `outcome`. [`Analysis`] reads back from it; the sections it does not
+    /// know are ignored.
     pub fn analysis_json(&self) -> Result<Value, serde_json::Error> {
         let mut sections = serde_json::to_value(&self.analysis)?;
         if let Value::Object(sections) = &mut sections {

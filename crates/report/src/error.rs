@@ -1,4 +1,5 @@
-//! The errors of this crate: a template or a value that could not be rendered, an export that could not be written.
+//! The errors of this crate: a template or a value that could not be rendered, an export that could
+//! not be written.
 
 /// Why a document has no rendering.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,5 @@
-//! Samples that the trace was kept around, in the words that text and page share: the account of all of them, and what ran during each.
+//! Samples that the trace was kept around, in the words that text and page share: the account of
+//! all of them, and what ran during each.
 
 use crate::{Document, format};
 use analysis::snapshots::{ExplainedSample, SnapshotSection};

@@ -1,8 +1,10 @@
 //! Numbers with their units, the same wherever a reader meets them.
 //!
-//! ASCII only: a serial console must show it. The page puts typographic units in their place (`html::filters`).
+//! ASCII only: a serial console must show it. The page puts typographic units in their place
+//! (`html::filters`).
 
-/// A time with four significant digits in the largest unit that keeps it at 1 or above: `812 ns`, `12.35 us`, `1.234 ms`.
+/// A time with four significant digits in the largest unit that keeps it at 1 or above: `812 ns`,
+/// `12.35 us`, `1.234 ms`.
 pub fn ns(value_ns: i64) -> String {
     ns_f(value_ns as f64)
 }
@@ -65,7 +67,8 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
-/// An upper bound of a rate: two significant digits, rounded up, so that what is printed still is a bound.
+/// An upper bound of a rate: two significant digits, rounded up, so that what is printed still is a
+/// bound.
 pub fn rate_up(per_s: f64) -> String {
     format!("{}/s", significant(two_digits_up(per_s), 2))
 }
@@ -104,7 +107,8 @@ pub fn share_up(value: f64) -> String {
     share(two_digits_up(value))
 }
 
-/// A share of one as a percentage, down to where powers of ten read better: `12.5 %`, `0.041 %`, `3.1e-6`.
+/// A share of one as a percentage, down to where powers of ten read better: `12.5 %`, `0.041 %`,
+/// `3.1e-6`.
 pub fn share(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -143,7 +147,8 @@ pub fn quantile_name(p: f64) -> String {
     format!("p{}", trimmed(&format!("{:.4}", p * 100.0)))
 }
 
-/// `value` with `digits` significant digits, no exponent, trailing zeros kept up to the precision asked.
+/// `value` with `digits` significant digits, no exponent, trailing zeros kept up to the precision
+/// asked.
 fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();

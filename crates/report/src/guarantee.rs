@@ -1,8 +1,9 @@
 //! What follows for a task set if every release is as late as the latest wake-up that was observed.
 //!
-//! The observed maximum wake-up latency becomes the release jitter J of every task in the response-time analysis
-//! R = w + J, w = C + sum ceil((w + J_k) / T_k) C_k (Audsley et al. 1993, see crate `sched`). An observed maximum is not a
-//! bound, so the answer is conditional, and its conditions travel with it.
+//! The observed maximum wake-up latency becomes the release jitter J of every task in the
+//! response-time analysis R = w + J, w = C + sum ceil((w + J_k) / T_k) C_k (Audsley et al. 1993,
+//! see crate `sched`). An observed maximum is not a bound, so the answer is conditional, and its
+//! conditions travel with it.
 
 use analysis::Analysis;
 use analysis::distribution::Distribution;
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::maximum;
 use crate::format;
 
-/// Changes of a ceiling looked at when searching the first step; the published set has a handful below its margin.
+/// Changes of a ceiling looked at when searching the first step; the published set has a handful
+/// below its margin.
 const STEP_CAP: usize = 10_000;
 
 /// Whether the task set meets its deadlines under the observed jitter.
@@ -33,7 +35,8 @@ pub enum GuaranteeVerdict {
 /// The jitter that was observed, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Observed maximum wake-up latency over all windows and measured CPUs, missed releases charged, ns.
+    /// Observed maximum wake-up latency over all windows and measured CPUs, missed releases
+    /// charged, ns.
     pub jitter_ns: u64,
     /// Phase of the window it was observed in.
     pub phase: String,
@@ -81,7 +84,8 @@ pub struct Guarantee {
     pub evidence: Option<Evidence>,
     /// Largest uniform jitter the set tolerates, exact, ns.
     pub tolerated_ns: Option<u64>,
-    /// Jitter up to which every response grows by the jitter alone; past it a busy window takes in one more job, ns.
+    /// Jitter up to which every response grows by the jitter alone; past it a busy window takes in
+    /// one more job, ns.
     pub first_step_ns: Option<u64>,
     /// Tolerated less observed, ns; negative where the observed jitter is too large.
     pub left_ns: Option<i64>,
@@ -141,7 +145,8 @@ fn answer(set: &TaskSet, jitter_ns: u64) -> Answer {
     )
 }
 
-/// The largest observed wake-up latency with its circumstances; `None` without a single counted sample.
+/// The largest observed wake-up latency with its circumstances; `None` without a single counted
+/// sample.
 fn evidence(analysis: &Analysis) -> Option<Evidence> {
     let windows = || analysis.distributions.iter().filter(|d| d.probe == ProbeKind::Wakeup);
     let worst =

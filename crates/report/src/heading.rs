@@ -1,8 +1,10 @@
-//! What a run was, by the command that made it: the heading of text and page, and whether it judges anything.
+//! What a run was, by the command that made it: the heading of text and page, and whether it judges
+//! anything.
 
 use model::{Cpus, Run};
 
-/// The verb as typed: `assess`, `measure ipi`. Of a command without one, what made every run before there were others.
+/// The verb as typed: `assess`, `measure ipi`. Of a command without one, what made every run before
+/// there were others.
 pub(crate) fn verb(run: &Run) -> String {
     let mut words = run.command.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
     match words.next() {

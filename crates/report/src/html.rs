@@ -123,7 +123,8 @@ fn nothing(_: &Document) -> Value {
     Value::from(())
 }
 
-/// What every template sees as `doc`: the document without the long lists, which `figures` turn into tables and charts.
+/// What every template sees as `doc`: the document without the long lists, which `figures` turn
+/// into tables and charts.
 #[derive(Serialize)]
 struct View<'a> {
     run: &'a model::Run,

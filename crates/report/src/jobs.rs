@@ -76,7 +76,8 @@ pub(crate) fn place(record: &ProbeRecord) -> String {
     record.cpus.as_ref().map_or_else(|| format!("CPU {}", record.cpu), any)
 }
 
-/// What else is to be said of a process, a sentence each: releases, outputs, drift, peaks, counters.
+/// What else is to be said of a process, a sentence each: releases, outputs, drift, peaks,
+/// counters.
 pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<String> {
     let mut sentences = vec![format!(
         "releases {}: served {}, missed {}, lost {}; it ended on another CPU than the job before {} times",

@@ -1,8 +1,9 @@
 //! The one object that `--json` prints: `stillcore.assess/1`.
 //!
-//! Keys: `outcome`, `exit`, `run` (what the run says of itself), `machine`, `findings`, `verdicts` (the worst wake-up and the longest
-//! gap, what took most of each, and what is against it), and every section of `analysis.json` under
-//! `analysis`, among them `guarantee`, `advice` and `next`; `paths` names the files, with the directory.
+//! Keys: `outcome`, `exit`, `run` (what the run says of itself), `machine`, `findings`, `verdicts`
+//! (the worst wake-up and the longest gap, what took most of each, and what is against it), and
+//! every section of `analysis.json` under `analysis`, among them `guarantee`, `advice` and `next`;
+//! `paths` names the files, with the directory.
 
 use model::run::{Losses, ObserverCost, Phase};
 use model::store;

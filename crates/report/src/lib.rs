@@ -1,6 +1,8 @@
-//! Conclusions to bytes: what stillcore says of a run, as text, JSON, one HTML file and SVG charts. Pure functions.
+//! Conclusions to bytes: what stillcore says of a run, as text, JSON, one HTML file and SVG charts.
+//! Pure functions.
 //!
-//! [`Document::conclude`] draws the last conclusions from the facts of a run; every renderer takes the document it returns:
+//! [`Document::conclude`] draws the last conclusions from the facts of a run; every renderer takes
+//! the document it returns:
 //!
 //! | file | idea |
 //! |---|---|

@@ -47,7 +47,8 @@ impl Outcome {
 /// 2. the audit has a mechanism that could be set and is not (state `fixable` or `boot`);
 /// 3. the task set misses a deadline under the observed jitter.
 ///
-/// Withheld verdicts are no findings: they are shown as what they are, and the run proves nothing by them.
+/// Withheld verdicts are no findings: they are shown as what they are, and the run proves nothing
+/// by them.
 pub(crate) fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> Outcome {
     let mut reasons = Vec::new();
     let worse = analysis.comparisons.iter().filter(|comparison| is_finding(comparison)).count();

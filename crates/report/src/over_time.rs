@@ -1,4 +1,5 @@
-//! What is said of samples over time, a sentence each: periods and who has them, changes, drift. The same for terminal and page.
+//! What is said of samples over time, a sentence each: periods and who has them, changes, drift.
+//! The same for terminal and page.
 
 use analysis::time::{Change, FoundIn, OwnPeriod, Periodicity, Suspect, TimeSection};
 use model::sample::ProbeKind;
@@ -154,7 +155,8 @@ fn named(section: &TimeSection, suspect: &Suspect) -> String {
     format!("{}; {touched}{own}", source(suspect))
 }
 
-/// A source in words: `work item vmstat_update, asked for by idle on CPU 2 from delayed_work_timer_fn`.
+/// A source in words:
+/// `work item vmstat_update, asked for by idle on CPU 2 from delayed_work_timer_fn`.
 pub(crate) fn source(suspect: &Suspect) -> String {
     let what = format!("{} {}", class_title(suspect.class), suspect.label);
     let Some(by) = &suspect.source else { return what };

@@ -1,4 +1,5 @@
-//! Event counts pooled over the measured CPUs (and probes) of a phase: what advice ranks and what tables list.
+//! Event counts pooled over the measured CPUs (and probes) of a phase: what advice ranks and what
+//! tables list.
 //!
 //! Rates are per CPU and second: counts and CPU time are summed before they are divided.
 
@@ -40,7 +41,8 @@ impl Pooled {
         self.over_seconds(self.net_ns as f64)
     }
 
-    /// 95 % upper bound of the rate where nothing was counted: 3/T (Hanley and Lippman-Hand 1983, rule of three).
+    /// 95 % upper bound of the rate where nothing was counted: 3/T (Hanley and Lippman-Hand 1983,
+    /// rule of three).
     pub(crate) fn zero_bound_per_s(&self) -> Option<f64> {
         (self.count == 0 && self.observable && self.duration_ns > 0).then(|| self.over_seconds(3.0))
     }

@@ -1,11 +1,11 @@
-//! Calculated response times beside measured ones: fixed priorities, all tasks released together (Joseph and Pandya 1986, see crate
-//! `sched`).
+//! Calculated response times beside measured ones: fixed priorities, all tasks released together
+//! (Joseph and Pandya 1986, see crate `sched`).
 
 use analysis::taskset::MeasuredTask;
 use sched::{Limits, Task, TaskError, TaskSet, response_times};
 
-/// The response time of each task, ns, when all are released together; none where it lies behind the deadline. Tasks come with their
-/// priorities, a higher number first.
+/// The response time of each task, ns, when all are released together; none where it lies behind
+/// the deadline. Tasks come with their priorities, a higher number first.
 ///
 /// The tests order tasks strictly. Of equal priorities SCHED_FIFO serves the first to come, so each
 /// may have to wait for all the others: every task is analysed as the last of its equals.

@@ -1,7 +1,8 @@
 //! Static SVG charts, made for this report: no scripts, no fonts, no colours of their own.
 //!
-//! A chart is a string that starts with `<svg`; colours come from the page's style sheet by class (`s0`, `s1`, … a phase), so that
-//! light, dark and print need no second chart. Coordinates have at most one decimal: same input, same bytes.
+//! A chart is a string that starts with `<svg`; colours come from the page's style sheet by class
+//! (`s0`, `s1`, … a phase), so that light, dark and print need no second chart. Coordinates have at
+//! most one decimal: same input, same bytes.
 
 mod axis;
 mod classes;

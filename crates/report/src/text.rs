@@ -74,7 +74,8 @@ fn measurement(page: &mut Page, document: &Document) {
     prose::next(page, document);
 }
 
-/// The worst wake-up and the longest gap of a measurement, as a box each. Empty where neither was measured.
+/// The worst wake-up and the longest gap of a measurement, as a box each. Empty where neither was
+/// measured.
 pub fn verdict_text(document: &Document, options: TextOptions) -> String {
     let mut page = Page::new(options);
     prose::verdicts(&mut page, document);

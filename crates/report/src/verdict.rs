@@ -2,9 +2,10 @@
 //! sure that is, what is against it, and where to look closer. Made once, here; terminal, page and
 //! JSON show the same.
 //!
-//! The cause is the largest part of that one sample, as [`attribution::attribute::path_section::SamplePath`] cuts it;
-//! other late samples may have others, and the advice ranks what costs most over all. Nothing is
-//! proposed against a cause that no event shows.
+//! The cause is the largest part of that one sample, as
+//! [`attribution::attribute::path_section::SamplePath`] cuts it; other late samples may have
+//! others, and the advice ranks what costs most over all. Nothing is proposed against a cause that
+//! no event shows.
 
 mod unexplained;
 

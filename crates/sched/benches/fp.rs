@@ -1,4 +1,5 @@
-//! Sets per second and core of the fixed-priority and EDF tests, beside the plain response-time analysis on the same sets, in turns.
+//! Sets per second and core of the fixed-priority and EDF tests, beside the plain response-time
+//! analysis on the same sets, in turns.
 //!
 //! `cargo bench -p stillcore-sched --bench fp [-- --rounds N --rows FILE]`. Times are CPU time of
 //! the thread, and depend on how much other cores disturb the caches; read the ratios of

@@ -1,8 +1,9 @@
 //! Passes of blocking per second and core: 20 cores of 10 tasks, one resource, one request a job.
 //!
-//! `cargo bench -p stillcore-sched --bench locks [-- --rounds N --rows FILE]`. A pass bounds every task once for given response times (R = T, the worst that a
-//! schedulable set has). Once with critical sections of one length, once of two hundred. Times are CPU time of the
-//! thread: the best of the rounds.
+//! `cargo bench -p stillcore-sched --bench locks [-- --rounds N --rows FILE]`. A pass bounds every
+//! task once for given response times (R = T, the worst that a schedulable set has). Once with
+//! critical sections of one length, once of two hundred. Times are CPU time of the thread: the best
+//! of the rounds.
 
 use result::{Limit, Of, Ratio, Row, Sink};
 use sched::locks::{LocalLocks, Protocol, Semantics, Sharing, blocking};
@@ -13,7 +14,8 @@ use std::time::Duration;
 mod clock;
 use clock::thread_cpu;
 
-/// The integer programs of RTSS 2013, solved by GLPK 5.0 for SchedCAT (commit 86211bc), of a system of this size: the fastest recorded.
+/// The integer programs of RTSS 2013, solved by GLPK 5.0 for SchedCAT (commit 86211bc), of a system
+/// of this size: the fastest recorded.
 const MIP_PASSES_PER_S: f64 = 1.16;
 const CORES: u32 = 20;
 const TASKS_PER_CORE: u32 = 10;

@@ -83,7 +83,8 @@ impl Question {
         priorities
     }
 
-    /// A time in the unit of the question. Times of a question are whole units, and so are sums of them.
+    /// A time in the unit of the question. Times of a question are whole units, and so are sums of
+    /// them.
     pub fn in_unit(&self, ns: u64) -> u64 {
         // One arm a unit: division by a constant is a multiplication.
         match self.unit {

@@ -42,7 +42,8 @@ impl BudgetTest {
 /// How much release jitter a system tolerates on top of its own. Times in ns, tasks by priority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JitterBudget {
-    /// The most that may be added to every task; none where the system is late as given, or has no task.
+    /// The most that may be added to every task; none where the system is late as given, or has no
+    /// task.
     pub set_ns: Option<u64>,
     /// The task that is late first; none where the test gives no result per task.
     pub limiting: Option<usize>,

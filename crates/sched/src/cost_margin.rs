@@ -1,4 +1,5 @@
-//! The largest factor by which costs may grow while a core still meets all deadlines. Exact, in millionths.
+//! The largest factor by which costs may grow while a core still meets all deadlines. Exact, in
+//! millionths.
 //!
 //! Sensitivity of costs (E. Bini, M. Di Natale and G. Buttazzo, "Sensitivity analysis for
 //! fixed-priority real-time systems", Real-Time Systems 39, 2008). The factor of all tasks gives
@@ -17,12 +18,15 @@ use crate::window::Limits;
 /// Unchanged costs, in millionths.
 pub const UNCHANGED_PPM: u64 = 1_000_000;
 
-/// How much costs may grow. Factors in millionths: 1,000,000 is as given, less is a set that is late as given.
+/// How much costs may grow. Factors in millionths: 1,000,000 is as given, less is a set that is
+/// late as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostMargin {
-    /// Largest factor of all costs at once; none where even the smallest, 1 ns a job, is late, and for no tasks.
+    /// Largest factor of all costs at once; none where even the smallest, 1 ns a job, is late, and
+    /// for no tasks.
     pub factor_ppm: Option<u64>,
-    /// For each task, largest factor of its cost alone at which *all* deadlines of the core are met.
+    /// For each task, largest factor of its cost alone at which *all* deadlines of the core are
+    /// met.
     pub per_task_ppm: Vec<Option<u64>>,
 }
 
@@ -36,7 +40,8 @@ pub fn cost_margin_edf(set: &TaskSet, limits: Limits) -> CostMargin {
     cost_margin_where(set, |set| edf_qpa(set, limits).schedulable)
 }
 
-/// The set with the cost of one task, or of all, times a factor in millionths, rounded up to the nanosecond; none beyond [`MAX_NS`].
+/// The set with the cost of one task, or of all, times a factor in millionths, rounded up to the
+/// nanosecond; none beyond [`MAX_NS`].
 pub fn with_costs(set: &TaskSet, only: Option<usize>, factor_ppm: u64) -> Option<TaskSet> {
     let scaled = |(index, task): (usize, &Task)| {
         if only.is_some_and(|only| only != index) {

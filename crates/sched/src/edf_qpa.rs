@@ -16,8 +16,9 @@ use crate::window::{Demand, Limits, Window, Work};
 /// Relative slack for sums of utilizations in floating point, as in `window`.
 const MARGIN: f64 = 1e-9;
 
-/// Whether the set meets all deadlines under preemptive EDF. No response times; blocking counts against every interval, as under the
-/// stack resource policy for the whole set (Baker 1991): the largest blocking of the set.
+/// Whether the set meets all deadlines under preemptive EDF. No response times; blocking counts
+/// against every interval, as under the stack resource policy for the whole set (Baker 1991): the
+/// largest blocking of the set.
 pub fn edf_qpa(set: &TaskSet, limits: Limits) -> Verdict {
     edf_qpa_within(set, limits, &mut Work::of(limits))
 }
@@ -72,7 +73,8 @@ fn decide(tasks: &[Task], cap: u64, rounds: &mut u64) -> Option<bool> {
             return Some(false);
         }
         if demand <= shortest {
-            // What is left are intervals as short as the shortest deadline, in which only that deadline's jobs count.
+            // What is left are intervals as short as the shortest deadline, in which only that
+            // deadline's jobs count.
             return Some(self::demand(&shifted, shortest).saturating_add(blocking) <= shortest);
         }
         t = if demand < t { demand } else { last_deadline_before(&shifted, t)? };
@@ -116,7 +118,8 @@ pub(crate) fn longest_interval(
     }
 }
 
-/// With a utilization of exactly 1, demand repeats: a hyperperiod H adds H, from the longest deadline on. No longer interval is worse.
+/// With a utilization of exactly 1, demand repeats: a hyperperiod H adds H, from the longest
+/// deadline on. No longer interval is worse.
 pub(crate) fn repetition(tasks: &[Task]) -> Option<u64> {
     let own_periods = jobs_until_repetition(tasks)?.checked_add(1)?;
     let hyperperiod = own_periods.checked_mul(tasks.last()?.period_ns)?;
@@ -206,7 +209,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
-        // Releases no closer than T - J that are due D - J later: what is accepted so is accepted exactly.
+        // Releases no closer than T - J that are due D - J later: what is accepted so is accepted
+        // exactly.
         #[test]
         fn counted_from_releases_nothing_more_is_accepted(
             tasks in prop::collection::vec((5u64..25, 1u64..6, 40u64..260, 0u64..6), 1..5)

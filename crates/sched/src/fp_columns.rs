@@ -1,9 +1,10 @@
 //! The busy-window equation of `window` for all higher priorities at once, in vector units: the
 //! core of response times.
 //!
-//! Times are whole numbers in floating point. Up to [`LARGEST`] they and their sums are exact: where a product or sum is not, it is above every
-//! deadline, and so is what it is rounded to. The number of jobs is the nearest integer q to (w + J) / T, computed from the inverse, or one
-//! more if q T < w + J: the error of the quotient is far below one half, and q T is exact.
+//! Times are whole numbers in floating point. Up to [`LARGEST`] they and their sums are exact:
+//! where a product or sum is not, it is above every deadline, and so is what it is rounded to. The
+//! number of jobs is the nearest integer q to (w + J) / T, computed from the inverse, or one more
+//! if q T < w + J: the error of the quotient is far below one half, and q T is exact.
 
 #![expect(
     clippy::needless_range_loop,
@@ -61,8 +62,9 @@ impl Columns {
         Some(Self { arch: Arch::new(), blocks: tasks.chunks(LANES).map(block).collect() })
     }
 
-    /// The least solution of w = base + demand of the first `higher` tasks if it is at most `limit`; `start` must not exceed it. As
-    /// [`crate::window::Demand::least`], none where a number is too large.
+    /// The least solution of w = base + demand of the first `higher` tasks if it is at most
+    /// `limit`; `start` must not exceed it. As [`crate::window::Demand::least`], none where a
+    /// number is too large.
     pub(crate) fn least(&self, question: Question, rounds: &mut u64, cap: u64) -> Option<Window> {
         let Question { base, start, limit, higher } = question;
         if start > limit {

@@ -10,8 +10,8 @@ use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
-/// Response times with the longest non-preemptive section of each task, ns, in priority order. [`Verdict::blocking`] is the blocking given
-/// and that of the sections.
+/// Response times with the longest non-preemptive section of each task, ns, in priority order.
+/// [`Verdict::blocking`] is the blocking given and that of the sections.
 ///
 /// The section counts whole: with integer times the task must have entered it before, which would
 /// take off one unit.

@@ -1,8 +1,9 @@
 //! Fixed-priority response times as two papers write them, to compare with the sound test: the
 //! effect of a difference in the formula.
 //!
-//! - The replication of the RTSS 2024 paper leaves the task's own jitter out: R = C + B + sum ceil((R + J_k) / T_k) C_k, R <= D. A job that is
-//!   released J late may end after its deadline: **unsound**.
+//! - The replication of the RTSS 2024 paper leaves the task's own jitter out: R = C + B + sum
+//!   ceil((R + J_k) / T_k) C_k, R <= D. A job that is released J late may end after its deadline:
+//!   **unsound**.
 //! - R. Delgado and B. W. Choi, "New insights into the real-time performance of a multicore processor", IEEE Access 8, 2020, eq. 1, puts it
 //!   inside the window: R = C + B + J + sum ceil((R + J_k) / T_k) C_k. What is released while the task itself waits for its release is
 //!   counted as interference: sound, and never below R = w + J of [`crate::response_times`].

@@ -1,5 +1,6 @@
-//! Yes or no for fixed priorities, without the response times: constant-time bounds first, iteration only
-//! for the tasks they leave open. Same verdict as [`crate::response_times`], several times as fast.
+//! Yes or no for fixed priorities, without the response times: constant-time bounds first,
+//! iteration only for the tasks they leave open. Same verdict as [`crate::response_times`], several
+//! times as fast.
 //!
 //! A task with D <= T is accepted if the upper bound on its window is within D - J and rejected if
 //! the lower bound is not (Bini and Baruah 2007). The rest is iterated lowest priority first, where

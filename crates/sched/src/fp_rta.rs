@@ -1,8 +1,9 @@
-//! Response times of fixed-priority preemptive tasks on one processor, with release jitter and blocking.
+//! Response times of fixed-priority preemptive tasks on one processor, with release jitter and
+//! blocking.
 //!
-//! D <= T: one job a window. w = C + B + sum ceil((w + J_k) / T_k) C_k, R = w + J (Joseph and Pandya
-//! 1986; Audsley et al. 1993). The own jitter counts against the deadline: accepting w <= D alone would
-//! be unsound.
+//! D <= T: one job a window. w = C + B + sum ceil((w + J_k) / T_k) C_k, R = w + J (Joseph and
+//! Pandya 1986; Audsley et al. 1993). The own jitter counts against the deadline: accepting w <= D
+//! alone would be unsound.
 //!
 //! D > T: every job q of the longest busy window. w_q = (q + 1) C + B + interference, R = max (w_q + J -
 //! q T), until a job ends before the next can be ready, w_q + J - q T <= T (Lehoczky 1990; Tindell, Burns
@@ -80,8 +81,8 @@ pub(crate) enum Outcome {
     Within {
         /// R from arrival, own and extra jitter included, ns.
         response_ns: u64,
-        /// By how much the jitter of all tasks may grow while R grows by exactly as much, ns; 0 unless
-        /// [`Level::want_slack`].
+        /// By how much the jitter of all tasks may grow while R grows by exactly as much, ns; 0
+        /// unless [`Level::want_slack`].
         jitter_slack: u64,
     },
     /// Some window outgrew its deadline, or the queue grows without end.
@@ -185,8 +186,8 @@ impl Level<'_> {
                 Window::Beyond => return Outcome::Beyond,
                 Window::Undecided => return Outcome::Undecided,
             };
-            // With J > T a job can end before q T, but not before its arrival at q T - J: the job before it
-            // ended after that, or the busy window had ended there.
+            // With J > T a job can end before q T, but not before its arrival at q T - J: the job
+            // before it ended after that, or the busy window had ended there.
             let response = window.saturating_add(self.jitter(task)).saturating_sub(arrival);
             worst = worst.max(response);
             slack = slack.min(self.slack(demand, window));
@@ -204,8 +205,8 @@ impl Level<'_> {
     }
 }
 
-/// Arrival of job `q` after the first, demand of the jobs up to it, and the window at which it would be
-/// late.
+/// Arrival of job `q` after the first, demand of the jobs up to it, and the window at which it
+/// would be late.
 fn job_window(task: &Task, job: u64) -> Option<(u64, u64, u64)> {
     let arrival = job.checked_mul(task.period_ns)?;
     let own = job.checked_add(1)?.checked_mul(task.cost_ns)?;
@@ -214,9 +215,10 @@ fn job_window(task: &Task, job: u64) -> Option<(u64, u64, u64)> {
 
 /// Index of the last job to check when utilization is exactly 1 and a busy window may never end.
 ///
-/// With hyperperiod H, w_(q + H/T) = w_q + H: shifting the window by H adds exactly H of demand, and no
-/// solution for a job from H/T on is below H. So the jobs before H/T show every response time there is.
-/// `None` where utilization is not 1, or H does not fit; then the cap on rounds ends the search.
+/// With hyperperiod H, w_(q + H/T) = w_q + H: shifting the window by H adds exactly H of demand,
+/// and no solution for a job from H/T on is below H. So the jobs before H/T show every response
+/// time there is. `None` where utilization is not 1, or H does not fit; then the cap on rounds ends
+/// the search.
 pub(crate) fn jobs_until_repetition(tasks: &[Task]) -> Option<u64> {
     let mut hyperperiod: u128 = 1;
     for task in tasks {
@@ -278,7 +280,8 @@ mod tests {
 
     #[test]
     fn later_jobs_of_a_busy_window_can_be_the_worst() {
-        // Lehoczky's classical example (RTSS 1990): jobs respond in 114, 102, 116, 104, 118, 106, 94.
+        // Lehoczky's classical example (RTSS 1990): jobs respond in 114, 102, 116, 104, 118, 106,
+        // 94.
         let verdict = analyse(&[task(70, 70, 26, 0, 0), task(100, 120, 62, 0, 0)]);
         assert_eq!(verdict.response_times, [Some(26), Some(118)]);
         assert!(verdict.schedulable);
@@ -288,8 +291,8 @@ mod tests {
     fn jitter_beyond_the_period_releases_several_jobs_at_once() {
         // Arrivals at -9, -1 and 7: two jobs ready at 0 end at 1 and 2.
         assert_eq!(analyse(&[task(8, 10, 1, 9, 0)]).response_times, [Some(10)]);
-        // Arrivals at -9, -5 and -1: three ready at 0 end at 3, 6 and 9, so R = 12, 11 and 10, then 9, 8
-        // ... 4.
+        // Arrivals at -9, -5 and -1: three ready at 0 end at 3, 6 and 9, so R = 12, 11 and 10, then
+        // 9, 8 ... 4.
         assert_eq!(analyse(&[task(4, 12, 3, 9, 0)]).response_times, [Some(12)]);
     }
 

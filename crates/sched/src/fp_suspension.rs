@@ -1,10 +1,12 @@
-//! Fixed-priority response times of tasks that suspend themselves, suspension treated as release jitter.
+//! Fixed-priority response times of tasks that suspend themselves, suspension treated as release
+//! jitter.
 //!
-//! A task of higher priority that suspends for up to S in total interferes as if its release jitter were
-//! R - C; a task's own suspension counts as its own demand, w = C + B + S + interference. Sound for D <=
-//! T: Chen et al., "Many suspensions, many problems: a review of self-suspending tasks in real-time
-//! systems", Real-Time Systems 55, 2019, section 4. Not exact. It needs the response times of all
-//! suspending tasks above, so everything below one that has none is left without one too.
+//! A task of higher priority that suspends for up to S in total interferes as if its release jitter
+//! were R - C; a task's own suspension counts as its own demand, w = C + B + S + interference.
+//! Sound for D <= T: Chen et al., "Many suspensions, many problems: a review of self-suspending
+//! tasks in real-time systems", Real-Time Systems 55, 2019, section 4. Not exact. It needs the
+//! response times of all suspending tasks above, so everything below one that has none is left
+//! without one too.
 
 use thiserror::Error;
 
@@ -102,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_suspending_task_interferes_as_if_released_late() {
-        // Task 0: w = 2 + 3 = 5, so it interferes with jitter 3. Task 1: w = 4 + 2 = 6, and 6 + 3 < 10.
+        // Task 0: w = 2 + 3 = 5, so it interferes with jitter 3. Task 1: w = 4 + 2 = 6, and 6 + 3 <
+        // 10.
         let answer =
             response_times_with_suspension(&set(&[(10, 2), (40, 4)]), &[3, 0], Limits::default()).unwrap();
         assert_eq!(answer.response_times, [Some(5), Some(6)]);
@@ -114,8 +117,8 @@ mod tests {
 
     #[test]
     fn what_delays_a_suspending_task_adds_to_its_jitter() {
-        // Task 1: w = 5 + 3 + 2 = 10, jitter 10 - 5 = 5, more than its suspension. Task 2: 46 + 5 > 50
-        // brings in its second job, where 46 + 3 would not: w = 31 + 6 * 2 + 2 * 5.
+        // Task 1: w = 5 + 3 + 2 = 10, jitter 10 - 5 = 5, more than its suspension. Task 2: 46 + 5 >
+        // 50 brings in its second job, where 46 + 3 would not: w = 31 + 6 * 2 + 2 * 5.
         let set = set(&[(10, 2), (50, 5), (100, 31)]);
         let answer = response_times_with_suspension(&set, &[0, 3, 0], Limits::default()).unwrap();
         assert_eq!(answer.response_times, [Some(2), Some(10), Some(53)]);

@@ -1,9 +1,10 @@
 //! The sign of a sum of fractions, exactly: no verdict depends on the rounding of a quotient.
 //!
-//! A sum of C/T over many tasks has no common denominator that fits a machine word. Its sign needs none: whole parts are added, then the
-//! remainders are divided on, 60 binary digits a round, as in long division. With k remainders left, the sum lies in [whole, whole + k) units
-//! of the last digit, so that a round ends the search unless whole is in (-k, 0]. A sum that is not 0 is at least 1 / L away from it, L the
-//! product of the denominators; after as many digits it is 0.
+//! A sum of C/T over many tasks has no common denominator that fits a machine word. Its sign needs
+//! none: whole parts are added, then the remainders are divided on, 60 binary digits a round, as in
+//! long division. With k remainders left, the sum lies in [whole, whole + k) units of the last
+//! digit, so that a round ends the search unless whole is in (-k, 0]. A sum that is not 0 is at
+//! least 1 / L away from it, L the product of the denominators; after as many digits it is 0.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,11 +1,12 @@
-//! The largest release jitter, the same for every task on top of its own, at which a set still meets its
-//! deadlines: how much wake-up latency a core may show before a guarantee breaks. Exact to the nanosecond.
+//! The largest release jitter, the same for every task on top of its own, at which a set still
+//! meets its deadlines: how much wake-up latency a core may show before a guarantee breaks. Exact
+//! to the nanosecond.
 //!
-//! Why a search finds it: the right-hand side of the busy-window equation does not fall when a jitter
-//! grows, so neither does its least solution (Knaster-Tarski), and R = w + J grows strictly. The jitters
-//! a task tolerates are therefore all those from 0 to some largest one. For D > T the same holds for
-//! every job q, and more jitter only lets more jobs into the busy window. A job needs C + B after J, so no
-//! task tolerates more than D - J - B - C, and there the search begins.
+//! Why a search finds it: the right-hand side of the busy-window equation does not fall when a
+//! jitter grows, so neither does its least solution (Knaster-Tarski), and R = w + J grows strictly.
+//! The jitters a task tolerates are therefore all those from 0 to some largest one. For D > T the
+//! same holds for every job q, and more jitter only lets more jobs into the busy window. A job
+//! needs C + B after J, so no task tolerates more than D - J - B - C, and there the search begins.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +19,8 @@ use crate::window::{Limits, Load};
 /// How much uniform release jitter a set tolerates. Arrays are indexed by task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JitterMargin {
-    /// Largest jitter, added to every task, at which the set is schedulable, ns; `null` if it is not
-    /// schedulable as given, or has no task to limit it.
+    /// Largest jitter, added to every task, at which the set is schedulable, ns; `null` if it is
+    /// not schedulable as given, or has no task to limit it.
     pub margin_ns: Option<u64>,
     /// The first task, by priority, to miss its deadline at one nanosecond more; if the set is not
     /// schedulable as given, the first that misses it then.
@@ -32,8 +33,8 @@ pub struct JitterMargin {
     pub at_margin: Option<Verdict>,
 }
 
-/// Searches the margin of every task. A task undecided at the cap counts as late, so a margin reported
-/// with tasks in `as_given.undecided` may be smaller than the true one, never larger.
+/// Searches the margin of every task. A task undecided at the cap counts as late, so a margin
+/// reported with tasks in `as_given.undecided` may be smaller than the true one, never larger.
 pub fn jitter_margin(set: &TaskSet, limits: Limits) -> JitterMargin {
     let tasks = set.tasks();
     let margins: Vec<Option<u64>> = (0..tasks.len()).map(|i| task_margin(tasks, i, limits)).collect();
@@ -77,8 +78,8 @@ mod tests {
         let answer = jitter_margin(&set, Limits::default());
         assert_eq!(answer.margin_ns, Some(7 * MS));
         assert_eq!(answer.limiting_task, Some(0));
-        // At its margin task 1 has w = 11 ms, or w = 14 ms if the third job of task 0 gets in (9 ms and
-        // on).
+        // At its margin task 1 has w = 11 ms, or w = 14 ms if the third job of task 0 gets in (9 ms
+        // and on).
         assert_eq!(answer.per_task_ns, [Some(7 * MS), Some(9 * MS), Some(8 * MS)]);
         let at = answer.at_margin.unwrap();
         assert_eq!(at.response_times, [Some(10 * MS), Some(18 * MS), Some(39 * MS)]);
@@ -98,9 +99,10 @@ mod tests {
         assert_eq!((empty.margin_ns, empty.limiting_task), (None, None));
     }
 
-    /// The margin of a task with D <= T without any iteration. With x = w + j, the task is in time iff some
-    /// x <= D - J has j <= x - (C + B + sum ceil((x + J_k) / T_k) C_k); between two releases the right
-    /// side only grows with x, so the releases and the end of the range are enough to look at.
+    /// The margin of a task with D <= T without any iteration. With x = w + j, the task is in time
+    /// iff some x <= D - J has j <= x - (C + B + sum ceil((x + J_k) / T_k) C_k); between two
+    /// releases the right side only grows with x, so the releases and the end of the range are
+    /// enough to look at.
     fn margin_by_points(tasks: &[Task], index: usize) -> Option<u64> {
         let task = &tasks[index];
         let end = task.deadline_ns.checked_sub(task.jitter_ns)?;

@@ -1,15 +1,17 @@
-//! The largest release jitter, the same for every task on top of its own, at which a set still meets its deadlines under EDF. Exact to the
-//! nanosecond.
+//! The largest release jitter, the same for every task on top of its own, at which a set still
+//! meets its deadlines under EDF. Exact to the nanosecond.
 //!
-//! Jitter takes from deadlines and leaves periods (see `edf_qpa`), so that no demand falls when it grows: the jitters a set tolerates are
-//! those from 0 to some largest one, which a search by halves finds. A task that is alone needs C of D - J.
+//! Jitter takes from deadlines and leaves periods (see `edf_qpa`), so that no demand falls when it
+//! grows: the jitters a set tolerates are those from 0 to some largest one, which a search by
+//! halves finds. A task that is alone needs C of D - J.
 
 use crate::edf_qpa::edf_qpa;
 use crate::largest::largest;
 use crate::task::TaskSet;
 use crate::window::Limits;
 
-/// The margin, ns; none if the set is not schedulable as given, or has no task to limit it. A question left open at the cap counts as late.
+/// The margin, ns; none if the set is not schedulable as given, or has no task to limit it. A
+/// question left open at the cap counts as late.
 pub fn jitter_margin_edf(set: &TaskSet, limits: Limits) -> Option<u64> {
     let tolerates =
         |extra: u64| set.with_added_jitter(extra).is_ok_and(|set| edf_qpa(&set, limits).schedulable);

@@ -1,10 +1,11 @@
-//! Where, along the axis of a uniform release jitter, a response time grows by more than the jitter itself.
+//! Where, along the axis of a uniform release jitter, a response time grows by more than the jitter
+//! itself.
 //!
-//! Between steps R = w + J with w constant, so a nanosecond of latency costs a nanosecond of response. At
-//! a step one more job of a higher-priority task falls into the busy window and w jumps by at least its
-//! cost. The distance to the first step is the latency a set absorbs at face value. The steps are found
-//! exactly, by going from each jitter straight to the next at which one ceiling of the window equation
-//! changes.
+//! Between steps R = w + J with w constant, so a nanosecond of latency costs a nanosecond of
+//! response. At a step one more job of a higher-priority task falls into the busy window and w
+//! jumps by at least its cost. The distance to the first step is the latency a set absorbs at face
+//! value. The steps are found exactly, by going from each jitter straight to the next at which one
+//! ceiling of the window equation changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +39,8 @@ pub struct JitterSteps {
     pub tasks: Vec<Task>,
 }
 
-/// Finds the steps of every task for uniform jitters up to `up_to_ns`, at most `cap` changes of a ceiling
-/// a task.
+/// Finds the steps of every task for uniform jitters up to `up_to_ns`, at most `cap` changes of a
+/// ceiling a task.
 pub fn jitter_steps(set: &TaskSet, up_to_ns: u64, cap: usize, limits: Limits) -> JitterSteps {
     let tasks = set.tasks();
     let mut found = JitterSteps { steps: Vec::new(), up_to_ns, truncated: Vec::new(), tasks: tasks.to_vec() };

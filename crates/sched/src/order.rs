@@ -1,11 +1,11 @@
 //! Fixed-priority orderings of a task set.
 //!
-//! Rate monotonic: Liu and Layland 1973, optimal for D = T. Deadline monotonic: Leung and Whitehead 1982,
-//! optimal for D <= T. With release jitter (D - J) monotonic is optimal: Zuhily and Burns 2007, "Optimal
-//! (D-J)-monotonic priority assignment". None is optimal for D > T or with blocking.
+//! Rate monotonic: Liu and Layland 1973, optimal for D = T. Deadline monotonic: Leung and Whitehead
+//! 1982, optimal for D <= T. With release jitter (D - J) monotonic is optimal: Zuhily and Burns
+//! 2007, "Optimal (D-J)-monotonic priority assignment". None is optimal for D > T or with blocking.
 //!
-//! Each returns the indices of the tasks, highest priority first; equal keys keep the order given. Indices,
-//! not a sorted copy, so that a caller can carry names along.
+//! Each returns the indices of the tasks, highest priority first; equal keys keep the order given.
+//! Indices, not a sorted copy, so that a caller can carry names along.
 
 use crate::task::Task;
 

@@ -1,8 +1,8 @@
 //! A question as a line of JSON: a system in a unit of the user's choice.
 //!
-//! `{"unit":"us","cores":2,"tasks":[{"period":10000,"cost":300,…}]}`. All but period and cost may be left out: the deadline is then the
-//! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
-//! in `tasks[3].cost`.
+//! `{"unit":"us","cores":2,"tasks":[{"period":10000,"cost":300,…}]}`. All but period and cost may
+//! be left out: the deadline is then the period, the core 0, and the order of the list is the order
+//! of priority. Numbers are integers in the unit. An error names the field, as in `tasks[3].cost`.
 //!
 //! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99
 //! and 99 first.

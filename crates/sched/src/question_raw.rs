@@ -1,4 +1,5 @@
-//! A question as it is written: the values of known keys, none of them judged yet. [`crate::question`] says what they mean.
+//! A question as it is written: the values of known keys, none of them judged yet.
+//! [`crate::question`] says what they mean.
 //!
 //! One pass over the line, which keeps nothing but numbers: a line may have a million tasks.
 //! Anything else in place of an integer is kept as text, for the sentence that refuses it.

@@ -1,7 +1,8 @@
 //! A system: cores and the tasks on them, with all that the tests of this crate need.
 //!
-//! A [`TaskSet`] is what runs on one core under fixed priorities; a system is the question as a user puts it: tasks in any order, with
-//! priorities, cores, suspensions, sections that cannot be preempted, and requests for shared resources.
+//! A [`TaskSet`] is what runs on one core under fixed priorities; a system is the question as a
+//! user puts it: tasks in any order, with priorities, cores, suspensions, sections that cannot be
+//! preempted, and requests for shared resources.
 
 use crate::task::{Task, TaskError, TaskSet};
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,8 @@ pub struct SystemTask {
     pub non_preemptive_ns: u64,
     /// Its core, below [`System::cores`].
     pub core: u32,
-    /// Its rank among the requests of priority-ordered locks, 0 first; its place in priority order where none is given.
+    /// Its rank among the requests of priority-ordered locks, 0 first; its place in priority order
+    /// where none is given.
     pub lock_priority: Option<u32>,
     /// A response time from elsewhere, for one pass of blocking.
     pub response_time_ns: Option<u64>,
@@ -108,7 +110,8 @@ impl System {
         self.tasks.iter().any(|task| task.non_preemptive_ns > 0)
     }
 
-    /// What makes the system more than independent tasks that can be preempted anywhere, in words; none where nothing does.
+    /// What makes the system more than independent tasks that can be preempted anywhere, in words;
+    /// none where nothing does.
     pub fn beyond_independent(&self) -> Option<&'static str> {
         match (self.suspends(), self.limits_preemption(), self.shares()) {
             (true, ..) => Some("self-suspension"),

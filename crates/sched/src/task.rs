@@ -1,9 +1,9 @@
 //! Sporadic tasks and checked task sets: the input of every test.
 //!
-//! The model is that of Audsley, Burns, Richardson, Tindell and Wellings, "Applying new scheduling theory
-//! to static priority pre-emptive scheduling", Software Engineering Journal 8(5), 1993: jobs arrive at
-//! least a period apart, become ready at most `jitter_ns` after their arrival, and may be blocked once by
-//! lower-priority work for at most `blocking_ns`.
+//! The model is that of Audsley, Burns, Richardson, Tindell and Wellings, "Applying new scheduling
+//! theory to static priority pre-emptive scheduling", Software Engineering Journal 8(5), 1993: jobs
+//! arrive at least a period apart, become ready at most `jitter_ns` after their arrival, and may be
+//! blocked once by lower-priority work for at most `blocking_ns`.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -14,7 +14,8 @@ use thiserror::Error;
 /// overflows while it searches for a window that still meets its deadline.
 pub const MAX_NS: u64 = (1 << 53) - 1;
 
-/// Largest number of tasks in a set: the rounding margin of the floating-point bounds is sized for it.
+/// Largest number of tasks in a set: the rounding margin of the floating-point bounds is sized for
+/// it.
 pub const MAX_TASKS: usize = 1 << 20;
 
 /// One sporadic or periodic task. All times in ns, at most [`MAX_NS`].
@@ -41,8 +42,10 @@ impl Task {
         Self { period_ns, deadline_ns: period_ns, cost_ns, jitter_ns: 0, blocking_ns: 0 }
     }
 
-    /// The task as seen from its releases: sporadic with T - J and D - J, without jitter. None where it may be released when it is due or
-    /// when the next one arrives. Sound, and pessimistic: not every two releases are that close. (Brandenburg's thesis, 2011, section 3.4.)
+    /// The task as seen from its releases: sporadic with T - J and D - J, without jitter. None
+    /// where it may be released when it is due or when the next one arrives. Sound, and
+    /// pessimistic: not every two releases are that close. (Brandenburg's thesis, 2011, section
+    /// 3.4.)
     pub fn from_release(&self) -> Option<Self> {
         let left = |time_ns: u64| time_ns.checked_sub(self.jitter_ns).filter(|left| *left > 0);
         let (period_ns, deadline_ns) = (left(self.period_ns)?, left(self.deadline_ns)?);
@@ -153,8 +156,8 @@ impl TaskSet {
         self.tasks.iter().map(Task::utilization).sum()
     }
 
-    /// The set with `jitter_ns` added to the release jitter of every task, as when a wake-up latency
-    /// measured on the core comes on top of what the application itself causes.
+    /// The set with `jitter_ns` added to the release jitter of every task, as when a wake-up
+    /// latency measured on the core comes on top of what the application itself causes.
     pub fn with_added_jitter(&self, jitter_ns: u64) -> Result<Self, TaskError> {
         let add = |task: &Task| Task { jitter_ns: task.jitter_ns.saturating_add(jitter_ns), ..*task };
         Self::new(self.tasks.iter().map(add).collect())

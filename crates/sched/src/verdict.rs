@@ -49,7 +49,8 @@ impl Verdict {
         }
     }
 
-    /// The answer where the tasks do not fit on the cores, or cannot be in time whatever runs beside them.
+    /// The answer where the tasks do not fit on the cores, or cannot be in time whatever runs
+    /// beside them.
     pub fn not_placed(system: &System) -> Self {
         Self::unanswered(&system.tasks.iter().map(|task| task.task).collect::<Vec<_>>())
     }

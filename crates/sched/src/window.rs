@@ -2,13 +2,13 @@
 //!
 //! > w = base + sum over higher priorities k of ceil((w + J_k) / T_k) C_k
 //!
-//! by fixed-point iteration (Joseph and Pandya 1986; with release jitter: Audsley et al. 1993), and bounds
-//! on it that need no iteration (Bini and Baruah, "Efficient computation of response time bounds under
-//! fixed-priority scheduling", RTNS 2007).
+//! by fixed-point iteration (Joseph and Pandya 1986; with release jitter: Audsley et al. 1993), and
+//! bounds on it that need no iteration (Bini and Baruah, "Efficient computation of response time
+//! bounds under fixed-priority scheduling", RTNS 2007).
 //!
-//! The right-hand side f is monotone. From any start at or below the least solution the iterates stay at or
-//! below it, and the first w with f(w) <= w is the least solution itself (Knaster-Tarski), so a good lower
-//! bound changes the number of rounds but never the answer.
+//! The right-hand side f is monotone. From any start at or below the least solution the iterates
+//! stay at or below it, and the first w with f(w) <= w is the least solution itself
+//! (Knaster-Tarski), so a good lower bound changes the number of rounds but never the answer.
 
 use crate::task::Task;
 
@@ -18,8 +18,9 @@ const MARGIN: f64 = 1e-9;
 
 /// How much work one task may cost.
 ///
-/// The equation is pseudo-polynomial: near full utilization the rounds can be as many as the nanoseconds of
-/// a deadline. A task that reaches the cap is reported as undecided, never as schedulable.
+/// The equation is pseudo-polynomial: near full utilization the rounds can be as many as the
+/// nanoseconds of a deadline. A task that reaches the cap is reported as undecided, never as
+/// schedulable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Evaluations of the equation a task.
@@ -153,8 +154,8 @@ impl Load {
         load
     }
 
-    /// Adds one task. There is no way to take one out: a difference of large sums would lose the relative
-    /// precision that [`MARGIN`] relies on.
+    /// Adds one task. There is no way to take one out: a difference of large sums would lose the
+    /// relative precision that [`MARGIN`] relies on.
     pub(crate) fn add(&mut self, task: &Task, extra_jitter: u64) {
         let utilization = task.utilization();
         self.utilization += utilization;
@@ -167,7 +168,8 @@ impl Load {
         self.utilization > 1.0 + MARGIN
     }
 
-    /// A window no solution is below: dropping the ceilings gives w >= (base + sum U J) / (1 - sum U).
+    /// A window no solution is below: dropping the ceilings gives w >= (base + sum U J) / (1 - sum
+    /// U).
     pub(crate) fn lower_bound(&self, base: u64) -> u64 {
         let idle = 1.0 - self.utilization + MARGIN;
         if idle <= 0.0 {

@@ -1,11 +1,13 @@
 //! How long the blocks of a bootstrap should be for a series: the choice of Politis and White.
 //!
-//! D. N. Politis and H. White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), with the
-//! correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009): b = (2 G² / D)^⅓ n^⅓ with G = Σ λ(k/M) |k| R(k) and,
-//! for the circular bootstrap, D = 4/3 g(0)²; λ is a flat-top window, M twice the lag behind which the correlogram is negligible. It is
-//! the length that makes the variance of a mean most exact.
+//! D. N. Politis and H. White, "Automatic block-length selection for the dependent bootstrap",
+//! Econometric Reviews 23 (2004), with the correction of A. Patton, D. N. Politis and H. White,
+//! Econometric Reviews 28 (2009): b = (2 G² / D)^⅓ n^⅓ with G = Σ λ(k/M) |k| R(k) and, for the
+//! circular bootstrap, D = 4/3 g(0)²; λ is a flat-top window, M twice the lag behind which the
+//! correlogram is negligible. It is the length that makes the variance of a mean most exact.
 
-/// The length for the circular block bootstrap of the mean, in samples; 1 for a series that does not vary or is too short.
+/// The length for the circular block bootstrap of the mean, in samples; 1 for a series that does
+/// not vary or is too short.
 pub fn circular(series: &[f64]) -> f64 {
     let n = series.len();
     if n < 10 {
@@ -27,7 +29,8 @@ pub fn circular(series: &[f64]) -> f64 {
     let mut behind = None;
     for lag in 0..=most {
         let this = product(lag);
-        // The lag that starts a row of negligible ones; its own ends are left out of the scale, as there.
+        // The lag that starts a row of negligible ones; its own ends are left out of the scale, as
+        // there.
         let ends = |part: &[f64]| part.iter().map(|value| value * value).sum::<f64>();
         let scale = (ends(&off[lag + 1..]) * ends(&off[..n - lag - 1])).sqrt();
         products.push(this / size);

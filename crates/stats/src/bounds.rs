@@ -1,17 +1,19 @@
 //! Upper confidence bounds for counts, and the rule of three for zero counts.
 //!
-//! Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26
-//! (1934); Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28 (1936); Hanley & Lippman-Hand, "If nothing
-//! goes wrong, is everything all right?", JAMA 249 (1983). Regularised incomplete beta: continued fraction of DiDonato &
-//! Morris, ACM TOMS 18 (1992), by Lentz's method.
+//! Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+//! binomial", Biometrika 26 (1934); Garwood, "Fiducial limits for the Poisson distribution",
+//! Biometrika 28 (1936); Hanley & Lippman-Hand, "If nothing goes wrong, is everything all right?",
+//! JAMA 249 (1983). Regularised incomplete beta: continued fraction of DiDonato & Morris, ACM TOMS
+//! 18 (1992), by Lentz's method.
 
 use statrs::function::gamma::{gamma_lr, gamma_ur, ln_gamma};
 
 /// Confidence of every one-sided bound of this crate.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// One-sided upper bound of a probability after `count` events in `n` independent trials, at [`CONFIDENCE`]; 3/n for none. Both may be
-/// fractions, of trials that depend on each other and are worth fewer.
+/// One-sided upper bound of a probability after `count` events in `n` independent trials, at
+/// [`CONFIDENCE`]; 3/n for none. Both may be fractions, of trials that depend on each other and are
+/// worth fewer.
 ///
 /// 1 for no trials at all: nothing is known.
 pub fn share_upper(count: f64, n: f64) -> f64 {
@@ -26,9 +28,10 @@ pub fn share_upper(count: f64, n: f64) -> f64 {
     bisect(k / n, 1.0, |p| 1.0 - beta_regularised(k + 1.0, n - k, p) > 1.0 - CONFIDENCE)
 }
 
-/// Two-sided 95 % interval of a probability after `count` events in `n` independent trials (Clopper–Pearson); both may be fractions, of
-/// trials that depend on each other and are worth fewer. Its upper end after none is that of the one-sided rule of three, since there is no
-/// other side.
+/// Two-sided 95 % interval of a probability after `count` events in `n` independent trials
+/// (Clopper–Pearson); both may be fractions, of trials that depend on each other and are worth
+/// fewer. Its upper end after none is that of the one-sided rule of three, since there is no other
+/// side.
 pub fn share_interval(count: f64, n: f64) -> [f64; 2] {
     const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
     if n <= 0.0 || n.is_nan() {
@@ -51,14 +54,16 @@ pub fn count_upper(count: u64) -> f64 {
     if count == 0 { 3.0 } else { poisson_upper(count as f64, 1.0 - CONFIDENCE) }
 }
 
-/// The mean at which a Poisson variable is at most `count` with probability `alpha`. `count` may be fractional (deflated counts).
+/// The mean at which a Poisson variable is at most `count` with probability `alpha`. `count` may be
+/// fractional (deflated counts).
 pub fn poisson_upper(count: f64, alpha: f64) -> f64 {
     let k = count.max(0.0);
     let high = k + 10.0 * (k + 1.0).sqrt() + 10.0;
     bisect(k, high, |mean| gamma_ur(k + 1.0, mean.max(f64::MIN_POSITIVE)) > alpha)
 }
 
-/// The mean at which a Poisson variable is at least `count` with probability `alpha`; 0 for no events.
+/// The mean at which a Poisson variable is at least `count` with probability `alpha`; 0 for no
+/// events.
 pub fn poisson_lower(count: f64, alpha: f64) -> f64 {
     if count <= 0.0 {
         return 0.0;
@@ -142,7 +147,8 @@ mod tests {
 
     #[test]
     fn intervals_of_shares_agree_with_scipy() {
-        // scipy.stats.binomtest(k, n).proportion_ci(), exact; fixtures/statistics/oracle.json has more.
+        // scipy.stats.binomtest(k, n).proportion_ci(), exact; fixtures/statistics/oracle.json has
+        // more.
         for (k, n, low, high) in
             [(1.0, 10.0, 0.002_528_579, 0.445_016_1), (7.0, 1000.0, 0.002_818_96, 0.014_369_9)]
         {

@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn more_runs_agree_with_the_sample_size_of_textbooks() {
-        // Two means one standard deviation apart, 5 %, 80 %: 17 a side (Cohen, "Statistical Power Analysis", 2nd ed. 1988, table 2.4.1).
+        // Two means one standard deviation apart, 5 %, 80 %: 17 a side (Cohen, "Statistical Power
+        // Analysis", 2nd ed. 1988, table 2.4.1).
         assert_eq!(more_runs(1.0, 0.0, [1.0, 1.0], [5, 5]), Some(12));
         assert_eq!(more_runs(0.0, 0.0, [1.0, 1.0], [5, 5]), None, "no margin and no difference");
         assert_eq!(more_runs(0.01, 0.0, [1.0, 1.0], [5, 5]), None, "beyond a thousand");

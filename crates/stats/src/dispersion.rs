@@ -1,7 +1,9 @@
-//! How much more events bunch than independent ones would: the variance of counts in blocks over their mean.
+//! How much more events bunch than independent ones would: the variance of counts in blocks over
+//! their mean.
 //!
-//! Interference comes in bursts. A test for independent events takes one burst of eight for eight reasons; dividing counts by
-//! their dispersion first (quasi-Poisson: McCullagh & Nelder, "Generalized Linear Models", 2nd ed. 1989, §6.2.3) makes it one.
+//! Interference comes in bursts. A test for independent events takes one burst of eight for eight
+//! reasons; dividing counts by their dispersion first (quasi-Poisson: McCullagh & Nelder,
+//! "Generalized Linear Models", 2nd ed. 1989, §6.2.3) makes it one.
 
 /// Events below which a dispersion says nothing.
 const LEAST_EVENTS: u64 = 5;
@@ -10,7 +12,8 @@ const LEAST_BLOCKS: usize = 10;
 /// Blocks are also joined by so many, because bursts may be longer than one.
 const SCALES: [usize; 2] = [1, 4];
 
-/// Pearson's χ² over its degrees of freedom, the largest over all scales; at least 1. `exposure` in any unit, one a block.
+/// Pearson's χ² over its degrees of freedom, the largest over all scales; at least 1. `exposure` in
+/// any unit, one a block.
 pub fn dispersion(counts: &[u32], exposure: &[u64]) -> f64 {
     SCALES.iter().map(|&scale| at_scale(counts, exposure, scale)).fold(1.0, f64::max)
 }

@@ -1,13 +1,16 @@
 //! How many independent samples dependent ones are worth, by blocking.
 //!
-//! The mean of n samples varies by τ·σ²/n, with τ the integrated autocorrelation time 1 + 2 Σ ρ(k): they are worth n/τ. Sums over blocks
-//! of b samples vary by b·σ²·τ once b is long beside τ, so blocks are joined in pairs until b is twenty times the τ that they show (what is
-//! missing then is about τ/2b, a fortieth): Flyvbjerg & Petersen, "Error estimates on averages of correlated data", Journal of Chemical
-//! Physics 91 (1989); the rule for stopping in the spirit of Sokal's window ("Monte Carlo Methods in Statistical Mechanics", 1989). One
-//! pass, no transform, and the same for values and for indicators of reaching a limit.
+//! The mean of n samples varies by τ·σ²/n, with τ the integrated autocorrelation time 1 + 2 Σ ρ(k):
+//! they are worth n/τ. Sums over blocks of b samples vary by b·σ²·τ once b is long beside τ, so
+//! blocks are joined in pairs until b is twenty times the τ that they show (what is missing then is
+//! about τ/2b, a fortieth): Flyvbjerg & Petersen, "Error estimates on averages of correlated data",
+//! Journal of Chemical Physics 91 (1989); the rule for stopping in the spirit of Sokal's window
+//! ("Monte Carlo Methods in Statistical Mechanics", 1989). One pass, no transform, and the same for
+//! values and for indicators of reaching a limit.
 //!
-//! Dependence of the middle says nothing of the tail, and that of the tail nothing of the middle: each limit has its own τ, that of its
-//! indicator. Samples that repel each other (τ < 1) are taken for independent.
+//! Dependence of the middle says nothing of the tail, and that of the tail nothing of the middle:
+//! each limit has its own τ, that of its indicator. Samples that repel each other (τ < 1) are taken
+//! for independent.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +26,8 @@ pub const CELLS: usize = 1024;
 pub struct Tau {
     /// In samples, at least 1.
     pub samples: f64,
-    /// Whether it is short beside the series; otherwise it is what the longest blocks showed, and the truth is larger.
+    /// Whether it is short beside the series; otherwise it is what the longest blocks showed, and
+    /// the truth is larger.
     pub resolved: bool,
 }
 
@@ -37,8 +41,9 @@ pub fn cell_length(n: usize) -> usize {
     n.div_ceil(CELLS).max(1)
 }
 
-/// τ of samples whose sums over cells of `cell` consecutive ones are given; `variance`: of one sample. The last cell must be whole too.
-/// One for samples that do not vary, and where there are too few to say.
+/// τ of samples whose sums over cells of `cell` consecutive ones are given; `variance`: of one
+/// sample. The last cell must be whole too. One for samples that do not vary, and where there are
+/// too few to say.
 pub fn tau(sums: &[f64], cell: usize, variance: f64) -> Tau {
     if variance <= 0.0 || !variance.is_finite() || sums.len() < LEAST_BLOCKS {
         return Tau::ONE;

@@ -1,8 +1,9 @@
 //! How large values come together: the extremal index, and the clusters that follow from it.
 //!
-//! Of a stationary series the largest of n samples is distributed as that of θ·n independent ones; 1/θ is the mean size of a cluster of
-//! exceedances. The intervals estimator and its way of declustering need no length of a run chosen by hand: C. Ferro and J. Segers,
-//! "Inference for clusters of extreme values", Journal of the Royal Statistical Society B 65 (2003).
+//! Of a stationary series the largest of n samples is distributed as that of θ·n independent ones;
+//! 1/θ is the mean size of a cluster of exceedances. The intervals estimator and its way of
+//! declustering need no length of a run chosen by hand: C. Ferro and J. Segers, "Inference for
+//! clusters of extreme values", Journal of the Royal Statistical Society B 65 (2003).
 
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,8 @@ fn separation(places: &[u64], theta: f64) -> u64 {
     gaps.get(wanted).copied().unwrap_or(0)
 }
 
-/// The largest exceedance of each cluster, as `(place, value)`, in the order of time; and the index that made them.
+/// The largest exceedance of each cluster, as `(place, value)`, in the order of time; and the index
+/// that made them.
 pub fn clusters(exceedances: &[(u64, i64)]) -> (Vec<(u64, i64)>, Option<f64>) {
     let places: Vec<u64> = exceedances.iter().map(|(place, _)| *place).collect();
     let Some(theta) = index(&places) else { return (exceedances.to_vec(), None) };
@@ -94,7 +96,8 @@ mod tests {
 
     #[test]
     fn maxima_of_four_neighbours_have_an_index_of_a_quarter() {
-        // Leadbetter, Lindgren & Rootzén, "Extremes and Related Properties of Random Sequences and Processes", 1983, §3.7.
+        // Leadbetter, Lindgren & Rootzén, "Extremes and Related Properties of Random Sequences and
+        // Processes", 1983, §3.7.
         let alone = Ar1::new(0.0, 12).values(80_003);
         let values: Vec<i64> = alone.windows(4).map(|four| four.iter().copied().max().unwrap()).collect();
         let exceedances = above(&values);

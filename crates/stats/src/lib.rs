@@ -1,6 +1,6 @@
-//! Statistics of series and groups of numbers: quantiles with intervals, bootstrap, dependence, tails,
-//! change-points, drift, periods, groups compared. Pure: numbers in, numbers out. Nothing here knows
-//! a run, a trace or a machine.
+//! Statistics of series and groups of numbers: quantiles with intervals, bootstrap, dependence,
+//! tails, change-points, drift, periods, groups compared. Pure: numbers in, numbers out. Nothing
+//! here knows a run, a trace or a machine.
 
 #![forbid(unsafe_code)]
 

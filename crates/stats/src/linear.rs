@@ -1,7 +1,9 @@
-//! Samples by whole microsecond: the bins of cyclictest's histograms, and of the plots that OSADL draws of them.
+//! Samples by whole microsecond: the bins of cyclictest's histograms, and of the plots that OSADL
+//! draws of them.
 //!
-//! Logarithmic buckets hold more than a microsecond each from some 9 µs on, so counts of these bins cannot be had from them. Bins are
-//! stored where they hold something, up to [`BINS`]; what lies beyond is in no bin, and shows as n less their sum.
+//! Logarithmic buckets hold more than a microsecond each from some 9 µs on, so counts of these bins
+//! cannot be had from them. Bins are stored where they hold something, up to [`BINS`]; what lies
+//! beyond is in no bin, and shows as n less their sum.
 
 /// Number of bins: 0 to 999 µs.
 pub const BINS: i64 = 1_000;

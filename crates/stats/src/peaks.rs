@@ -1,9 +1,11 @@
 //! Do the peaks of a series recur with a period?
 //!
-//! Peaks are values that stand out from the rest; their period is the one whose folded times agree best: the mean resultant length R of
-//! the phases (Fisher, "Statistical Analysis of Circular Data", 1993, §2.3), tested by Rayleigh's exp(-n R²) times the number of periods
-//! tried. Folding asks nothing of the times between, and survives peaks that are missing. The ERTS 2022 paper (§VI-B, Figs. 6 and 7) saw
-//! large peaks among small ones, ten of these to one of those: so the largest are looked at once more by themselves.
+//! Peaks are values that stand out from the rest; their period is the one whose folded times agree
+//! best: the mean resultant length R of the phases (Fisher, "Statistical Analysis of Circular
+//! Data", 1993, §2.3), tested by Rayleigh's exp(-n R²) times the number of periods tried. Folding
+//! asks nothing of the times between, and survives peaks that are missing. The ERTS 2022 paper
+//! (§VI-B, Figs. 6 and 7) saw large peaks among small ones, ten of these to one of those: so the
+//! largest are looked at once more by themselves.
 
 use crate::runs::median;
 use crate::time::fold::{agreement, refined};
@@ -12,7 +14,8 @@ use serde::{Deserialize, Serialize};
 /// Peaks of a series.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Peaks {
-    /// A value is a peak from here on: eight median absolute deviations above the median, and a tenth of the median at least.
+    /// A value is a peak from here on: eight median absolute deviations above the median, and a
+    /// tenth of the median at least.
     pub from: i64,
     /// How many there are.
     pub n: u64,
@@ -33,7 +36,8 @@ pub struct Period {
     pub from: i64,
     /// Agreement of their phases: 1 where all are the same, about 1/√n by chance.
     pub agreement: f64,
-    /// Bound of the probability that as many peaks without a period agree so well, for all periods tried.
+    /// Bound of the probability that as many peaks without a period agree so well, for all periods
+    /// tried.
     pub p_value: f64,
 }
 
@@ -77,7 +81,8 @@ pub(crate) fn stands_out_from(values: impl Iterator<Item = i64>) -> i64 {
     (middle + above) as i64
 }
 
-/// Where the large peaks begin: behind the widest step between neighbours, as a ratio, with enough of them above it.
+/// Where the large peaks begin: behind the widest step between neighbours, as a ratio, with enough
+/// of them above it.
 fn large_from(found: &[(i64, i64)]) -> Option<i64> {
     let mut heights: Vec<i64> = found.iter().map(|&(_, value)| value).collect();
     heights.sort_unstable();
@@ -96,7 +101,8 @@ fn period(found: &[(i64, i64)], step: i64) -> Option<Period> {
     let times: Vec<f64> = found.iter().map(|&(time, _)| (time - first) as f64).collect();
     let span = (last - first) as f64;
     let (shortest, longest) = (LEAST_STEPS as f64 * step as f64, span / (LEAST as f64 - 1.0) * 1.1);
-    // Frequencies a quarter of a turn over the whole span apart: none lies between that would fit and is not seen.
+    // Frequencies a quarter of a turn over the whole span apart: none lies between that would fit
+    // and is not seen.
     let spacing = 0.25 / span.max(1.0);
     let trials = ((1.0 / shortest - 1.0 / longest) / spacing).ceil();
     if longest <= shortest || !trials.is_finite() {

@@ -1,8 +1,10 @@
-//! The probability of a statistic were the labels of runs exchangeable: every way of dealing them, or many drawn ones.
+//! The probability of a statistic were the labels of runs exchangeable: every way of dealing them,
+//! or many drawn ones.
 //!
-//! Exact for whatever runs are alike inside (Fisher, "The Design of Experiments", 1935, §21); p = (1 + #≥)/(1 + N) for drawn labels, so that
-//! it is never 0 (Phipson & Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010)). Few runs cannot be sure of
-//! anything: of three against three the least is 1/10.
+//! Exact for whatever runs are alike inside (Fisher, "The Design of Experiments", 1935, §21); p =
+//! (1 + #≥)/(1 + N) for drawn labels, so that it is never 0 (Phipson & Smyth, Statistical
+//! Applications in Genetics and Molecular Biology 9 (2010)). Few runs cannot be sure of anything:
+//! of three against three the least is 1/10.
 
 use crate::resample::generator;
 use rand_chacha::rand_core::Rng;
@@ -20,7 +22,8 @@ pub struct Exchanged {
     pub least: f64,
 }
 
-/// `statistic` of a labelling (true: second group); `symmetric` where it is as large for groups that are named the other way round.
+/// `statistic` of a labelling (true: second group); `symmetric` where it is as large for groups
+/// that are named the other way round.
 pub fn p_value(
     first: usize,
     second: usize,
@@ -106,7 +109,8 @@ mod tests {
 
     #[test]
     fn agrees_with_scipy() {
-        // scipy.stats.permutation_test([3,1,4,1,5], [9,2,6,5], |mean difference|, n_resamples=inf, alternative="greater"), version 1.17.1.
+        // scipy.stats.permutation_test([3,1,4,1,5], [9,2,6,5], |mean difference|, n_resamples=inf,
+        // alternative="greater"), version 1.17.1.
         let result = p_value(5, 4, true, means(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0])).unwrap();
         assert!((result.p - SCIPY).abs() < 1e-6, "{}", result.p);
     }

@@ -1,4 +1,5 @@
-//! Random numbers of the distributions that resampling needs, from the counted streams of [`crate::resample::generator`].
+//! Random numbers of the distributions that resampling needs, from the counted streams of
+//! [`crate::resample::generator`].
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;

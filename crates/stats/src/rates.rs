@@ -1,8 +1,9 @@
 //! Two Poisson rates: whether they differ, and by how much.
 //!
-//! Test: given both counts together, one of them is binomial (Przyborowski & Wilenski, Biometrika 31 (1940)). Interval of the
-//! difference: from the exact intervals of both rates (Garwood), by MOVER (Zou & Donner, "Construction of confidence limits about
-//! effect measures", Statistics in Medicine 27 (2008)). Several classes at once: Holm, Scandinavian Journal of Statistics 6 (1979).
+//! Test: given both counts together, one of them is binomial (Przyborowski & Wilenski, Biometrika
+//! 31 (1940)). Interval of the difference: from the exact intervals of both rates (Garwood), by
+//! MOVER (Zou & Donner, "Construction of confidence limits about effect measures", Statistics in
+//! Medicine 27 (2008)). Several classes at once: Holm, Scandinavian Journal of Statistics 6 (1979).
 
 use crate::bounds::{beta_regularised, poisson_lower, poisson_upper};
 
@@ -40,7 +41,8 @@ fn shared_dispersion(a: &Rate, b: &Rate) -> f64 {
     ((a.count as f64 * a.dispersion + b.count as f64 * b.dispersion) / events).max(1.0)
 }
 
-/// Two-sided probability of counts at least as far apart, were the rates the same; 1 where nothing was seen or watched.
+/// Two-sided probability of counts at least as far apart, were the rates the same; 1 where nothing
+/// was seen or watched.
 pub fn p_value(a: &Rate, b: &Rate) -> f64 {
     let dispersion = shared_dispersion(a, b);
     let (k, n) = (a.count as f64 / dispersion, (a.count + b.count) as f64 / dispersion);

@@ -1,16 +1,19 @@
 //! Block bootstrap: how far a statistic of one window could vary by chance.
 //!
-//! Neighbouring samples resemble each other, so blocks of time are drawn with replacement, not samples: at an autocorrelation of
-//! 0.9 the plain bootstrap's 95 % interval of a median holds the truth in a third of all cases. Künsch, "The jackknife and the
-//! bootstrap for general stationary observations", Annals of Statistics 17 (1989); Carlstein, Annals of Statistics 14 (1986) for
-//! blocks that do not overlap. Few blocks make percentile intervals too short; they are widened by Student's t over the normal
-//! quantile (Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015)).
+//! Neighbouring samples resemble each other, so blocks of time are drawn with replacement, not
+//! samples: at an autocorrelation of 0.9 the plain bootstrap's 95 % interval of a median holds the
+//! truth in a third of all cases. Künsch, "The jackknife and the bootstrap for general stationary
+//! observations", Annals of Statistics 17 (1989); Carlstein, Annals of Statistics 14 (1986) for
+//! blocks that do not overlap. Few blocks make percentile intervals too short; they are widened by
+//! Student's t over the normal quantile (Hesterberg, "What teachers should know about the
+//! bootstrap", The American Statistician 69 (2015)).
 //!
-//! Where dependence outlasts a block, blocks of several neighbours are drawn, the last joined to the first (the circular bootstrap: Politis
-//! & Romano, in "Exploring the Limits of Bootstrap", 1992); how many, [`crate::block_length`] says.
+//! Where dependence outlasts a block, blocks of several neighbours are drawn, the last joined to
+//! the first (the circular bootstrap: Politis & Romano, in "Exploring the Limits of Bootstrap",
+//! 1992); how many, [`crate::block_length`] says.
 //!
-//! A task that stands still for seconds is late once, however many blocks that fills: blocks that one stall covers are drawn
-//! together with the one it began in.
+//! A task that stands still for seconds is late once, however many blocks that fills: blocks that
+//! one stall covers are drawn together with the one it began in.
 
 use crate::nearest_rank;
 use crate::random::below;
@@ -48,8 +51,8 @@ pub fn block_of(t_ns: i64, t0_ns: i64, t1_ns: i64, blocks: usize) -> usize {
     (since * blocks as i128 / length) as usize
 }
 
-/// For each of `count` blocks the number of what it is drawn with, and how many such numbers there are: blocks that a stall
-/// `[first, last]`, ns, covers from end to end go with the one before.
+/// For each of `count` blocks the number of what it is drawn with, and how many such numbers there
+/// are: blocks that a stall `[first, last]`, ns, covers from end to end go with the one before.
 fn joined(stalls: &[[i64; 2]], t0_ns: i64, t1_ns: i64, count: usize) -> (Vec<u16>, usize) {
     let mut goes_on = vec![false; count];
     for [first, last] in stalls {
@@ -92,8 +95,8 @@ pub struct BlockedSamples {
 const STEP: usize = 1024;
 
 impl BlockedSamples {
-    /// From samples `(t_ns, value_ns)` of the window from `t0_ns` to `t1_ns`, in which the task stood still from first to last
-    /// of each of the `stalls`, ns.
+    /// From samples `(t_ns, value_ns)` of the window from `t0_ns` to `t1_ns`, in which the task
+    /// stood still from first to last of each of the `stalls`, ns.
     pub fn new(
         samples: impl Iterator<Item = (i64, i64)>,
         stalls: &[[i64; 2]],
@@ -122,7 +125,8 @@ impl BlockedSamples {
         Self { span: blocks.clamp(1, (self.count / 3).max(1)), ..self }
     }
 
-    /// The nearest-rank quantile of `parts` in 100,000, as observed; `None` with fewer than ten samples above it.
+    /// The nearest-rank quantile of `parts` in 100,000, as observed; `None` with fewer than ten
+    /// samples above it.
     pub fn quantile(&self, parts: u64) -> Option<i64> {
         let rank = nearest_rank(self.values.len(), parts);
         (self.values.len() >= rank + 10).then(|| self.values.get(rank.checked_sub(1)?).copied()).flatten()
@@ -161,7 +165,8 @@ impl BlockedSamples {
         self.span
     }
 
-    /// 95 % interval of the quantile; none where so few blocks are drawn apart that they say nothing.
+    /// 95 % interval of the quantile; none where so few blocks are drawn apart that they say
+    /// nothing.
     pub fn quantile_interval(
         &self,
         parts: u64,
@@ -186,7 +191,8 @@ impl BlockedSamples {
         (0..draws).map(draw).collect()
     }
 
-    /// The quantile where block b counts `drawn[b]` times: a search over the rows, then a walk within one.
+    /// The quantile where block b counts `drawn[b]` times: a search over the rows, then a walk
+    /// within one.
     fn weighted_quantile(&self, parts: u64, drawn: &[u32]) -> f64 {
         let rows = self.before.len() / self.count;
         let reached = |row: usize| -> u64 {
@@ -213,7 +219,8 @@ impl BlockedSamples {
     }
 }
 
-/// Σ part / Σ whole in so many samples of blocks. Blocks without a whole are left out; empty where none has one.
+/// Σ part / Σ whole in so many samples of blocks. Blocks without a whole are left out; empty where
+/// none has one.
 pub fn ratio_draws(part: &[f64], whole: &[f64], draws: usize, generator: &mut ChaCha8Rng) -> Vec<f64> {
     let blocks: Vec<(f64, f64)> =
         part.iter().copied().zip(whole.iter().copied()).filter(|(_, whole)| *whole > 0.0).collect();
@@ -232,8 +239,9 @@ pub fn ratio_draws(part: &[f64], whole: &[f64], draws: usize, generator: &mut Ch
     (0..draws).map(draw).collect()
 }
 
-/// 95 % interval of `disturbed − control` from independent draws of both, `blocks` being the fewer of their blocks. `None`
-/// without draws, and where so few blocks are drawn apart that they say nothing about each other.
+/// 95 % interval of `disturbed − control` from independent draws of both, `blocks` being the fewer
+/// of their blocks. `None` without draws, and where so few blocks are drawn apart that they say
+/// nothing about each other.
 pub fn difference_interval(
     observed: f64,
     disturbed: &[f64],
@@ -252,7 +260,8 @@ pub fn difference_interval(
     Some([low, high])
 }
 
-/// Student's t over the normal quantile (Cornish and Fisher's first term), and the bootstrap's own (n − 1)/n.
+/// Student's t over the normal quantile (Cornish and Fisher's first term), and the bootstrap's own
+/// (n − 1)/n.
 fn widening(blocks: usize) -> f64 {
     let (n, z) = (blocks.max(2) as f64, 1.959_964);
     let t = z + (z * z * z + z) / (4.0 * (n - 1.0));

@@ -1,9 +1,11 @@
 //! Whole runs against each other: does a statistic of one kind of run differ from that of another?
 //!
-//! Samples of one run share its boot, its memory layout and its neighbours, so the run is what is drawn: a thousand samples of one
-//! run are one observation of what runs do. Runs of both kinds are made in turns, and neighbours in time are drawn as pairs, so that a
-//! machine that drifts drifts for both. Bootstrap of the median ratio, percentile interval (Efron and Tibshirani, "An Introduction to the
-//! Bootstrap", 1993, ch. 13); T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, on runs as the unit.
+//! Samples of one run share its boot, its memory layout and its neighbours, so the run is what is
+//! drawn: a thousand samples of one run are one observation of what runs do. Runs of both kinds are
+//! made in turns, and neighbours in time are drawn as pairs, so that a machine that drifts drifts
+//! for both. Bootstrap of the median ratio, percentile interval (Efron and Tibshirani, "An
+//! Introduction to the Bootstrap", 1993, ch. 13); T. Kalibera and R. Jones, "Rigorous benchmarking
+//! in reasonable time", ISMM 2013, on runs as the unit.
 
 use crate::resample::generator;
 use rand_chacha::rand_core::Rng;
@@ -61,7 +63,8 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return None;
     }
     let is_odd = values.len() % 2 == 1;
-    // Only the middle is looked for: to sort all takes ten times as long for the values of a window.
+    // Only the middle is looked for: to sort all takes ten times as long for the values of a
+    // window.
     let (below, high, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
     let low = if is_odd { *high } else { below.iter().copied().max_by(f64::total_cmp)? };
     Some(f64::midpoint(low, *high))

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Quantile {
     /// Probability, such as 0.999.
     pub p: f64,
-    /// The value, `None` where it is not estimable: where fewer than ten effective samples lie above it.
+    /// The value, `None` where it is not estimable: where fewer than ten effective samples lie
+    /// above it.
     pub value_ns: Option<i64>,
     /// 95 % interval by a circular block bootstrap; none where too few blocks are drawn apart.
     #[serde(default)]
@@ -47,18 +48,21 @@ pub struct Exceedance {
     pub count: u64,
     /// `count` over all.
     pub share: f64,
-    /// One-sided 95 % upper bound of the share (Clopper–Pearson of the effective number; 3 over that for a zero count).
+    /// One-sided 95 % upper bound of the share (Clopper–Pearson of the effective number; 3 over
+    /// that for a zero count).
     pub upper_share: f64,
     /// Two-sided 95 % interval of the share, of the effective number too.
     #[serde(default)]
     pub interval: [f64; 2],
-    /// Integrated autocorrelation time of reaching it, samples; for fewer than ten events at least that of the next lower threshold.
+    /// Integrated autocorrelation time of reaching it, samples; for fewer than ten events at least
+    /// that of the next lower threshold.
     #[serde(default)]
     pub tau: f64,
     /// Events per hour.
     #[serde(default)]
     pub per_hour: f64,
-    /// 95 % interval of that (Poisson, exact, of the effective number); for a zero count 3 over the time.
+    /// 95 % interval of that (Poisson, exact, of the effective number); for a zero count 3 over the
+    /// time.
     #[serde(default)]
     pub per_hour_interval: [f64; 2],
 }

@@ -1,9 +1,10 @@
 //! Quantiles and exceedances of one window's samples, given that they depend on each other.
 //!
-//! A quantile is given where ten *effective* samples lie above it: their number over the integrated autocorrelation time of the indicator
-//! of lying there ([`crate::effective`]). Its interval is a circular block bootstrap ([`crate::resample`]) with blocks of a quarter of a
-//! second or as long as [`crate::block_length`] asks for. Intervals of shares are exact binomial ones (Clopper–Pearson) of the effective
-//! number; of rates exact Poisson ones (Garwood).
+//! A quantile is given where ten *effective* samples lie above it: their number over the integrated
+//! autocorrelation time of the indicator of lying there ([`crate::effective`]). Its interval is a
+//! circular block bootstrap ([`crate::resample`]) with blocks of a quarter of a second or as long
+//! as [`crate::block_length`] asks for. Intervals of shares are exact binomial ones
+//! (Clopper–Pearson) of the effective number; of rates exact Poisson ones (Garwood).
 
 use crate::bounds::{CONFIDENCE, poisson_lower, poisson_upper, share_interval, share_upper};
 use crate::effective::{self, Tau};
@@ -32,8 +33,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// From samples `(t_ns, value_ns)` in the order of time, of the window from `t0_ns` to `t1_ns`; `stalls` as
-    /// [`BlockedSamples::new`] takes them.
+    /// From samples `(t_ns, value_ns)` in the order of time, of the window from `t0_ns` to `t1_ns`;
+    /// `stalls` as [`BlockedSamples::new`] takes them.
     pub fn new(samples: &[(i64, i64)], stalls: &[[i64; 2]], [t0_ns, t1_ns]: [i64; 2]) -> Self {
         let values: Vec<i64> = samples.iter().map(|(_, value)| *value).collect();
         let blocked = BlockedSamples::new(samples.iter().copied(), stalls, t0_ns, t1_ns);
@@ -111,7 +112,8 @@ impl Series {
         let n = self.values.len();
         let Some(value_ns) = self.rank(parts) else { return quantile };
         let above = n - nearest_rank(n, parts);
-        // Ties with the quantile are above it by their rank alone: where there are many, its own indicator is taken.
+        // Ties with the quantile are above it by their rank alone: where there are many, its own
+        // indicator is taken.
         let tau = effective::of_reaching(&self.values, value_ns.saturating_add(1)).samples;
         let tau = tau.max(effective::of_reaching(&self.values, value_ns).samples);
         quantile.effective_above = Some(above as f64 / tau);
@@ -123,7 +125,8 @@ impl Series {
         quantile
     }
 
-    /// Samples at or above each of the thresholds, which ascend. `duration_ns`: how long was measured.
+    /// Samples at or above each of the thresholds, which ascend. `duration_ns`: how long was
+    /// measured.
     pub fn exceedances(&self, thresholds_ns: &[i64], duration_ns: u64) -> Vec<Exceedance> {
         let sorted = self.sorted();
         let n = sorted.len() as u64;

@@ -1,4 +1,5 @@
-//! A series over time made short enough for a chart: least and most of slots of equal length, so that no peak is lost.
+//! A series over time made short enough for a chart: least and most of slots of equal length, so
+//! that no peak is lost.
 
 use crate::serialize_as_array;
 use serde::Deserialize;
@@ -26,7 +27,8 @@ impl Slot {
 /// The most slots of a series.
 const SLOTS: i64 = 240;
 
-/// Slots of a series of (time, value), times ascending; a series that is short enough keeps every value.
+/// Slots of a series of (time, value), times ascending; a series that is short enough keeps every
+/// value.
 pub fn slots(points: &[(i64, i64)]) -> Vec<Slot> {
     let (Some(&(first, _)), Some(&(last, _))) = (points.first(), points.last()) else { return Vec::new() };
     if points.len() as i64 <= SLOTS {

@@ -1,6 +1,7 @@
 //! Sorted, disjoint stretches of time, asked about in nearly ascending order.
 
-/// Half-open stretches `[t0, t1)`, ns, with a place to go on searching from: callers ask in nearly ascending order.
+/// Half-open stretches `[t0, t1)`, ns, with a place to go on searching from: callers ask in nearly
+/// ascending order.
 #[derive(Debug, Clone, Default)]
 pub struct Stretches {
     parts: Vec<[i64; 2]>,

@@ -1,13 +1,16 @@
 //! How far apart two groups' distributions are, in the unit of their values.
 //!
-//! The first Wasserstein distance is the area between the two distribution functions: how far the average sample would have to move (Villani,
-//! "Topics in Optimal Transportation", 2003, §2.2). A group's function is the mean of its runs', each with equal weight. Its probability
-//! comes from exchanging the labels of runs ([`super::permute`]); formulas for independent samples do not hold here.
+//! The first Wasserstein distance is the area between the two distribution functions: how far the
+//! average sample would have to move (Villani, "Topics in Optimal Transportation", 2003, §2.2). A
+//! group's function is the mean of its runs', each with equal weight. Its probability comes from
+//! exchanging the labels of runs ([`super::permute`]); formulas for independent samples do not hold
+//! here.
 
 /// A run's values with their counts, ascending.
 pub type Steps = Vec<(i64, u64)>;
 
-/// The area between the groups' distribution functions from `from` on, ns; `None` where a group has no samples.
+/// The area between the groups' distribution functions from `from` on, ns; `None` where a group has
+/// no samples.
 pub fn distance_ns(a: &[&Steps], b: &[&Steps], from: i64) -> Option<f64> {
     let mut jumps: Vec<(i64, f64)> = Vec::new();
     for (group, sign) in [(a, 1.0), (b, -1.0)] {
@@ -33,7 +36,8 @@ pub fn distance_ns(a: &[&Steps], b: &[&Steps], from: i64) -> Option<f64> {
     Some(area)
 }
 
-/// The runs' distribution functions on one grid, for a statistic that is computed for many labellings.
+/// The runs' distribution functions on one grid, for a statistic that is computed for many
+/// labellings.
 pub struct Grid {
     /// Widths between grid points.
     widths: Vec<f64>,
@@ -101,7 +105,8 @@ mod tests {
 
     #[test]
     fn agrees_with_scipy() {
-        // scipy.stats.wasserstein_distance (1.17.1): ([1,2,2,9,40], [3,5,5,7]) and ([10,20,30,1000], [11,19,33]).
+        // scipy.stats.wasserstein_distance (1.17.1): ([1,2,2,9,40], [3,5,5,7]) and
+        // ([10,20,30,1000], [11,19,33]).
         let far = |a: &[i64], b: &[i64]| distance_ns(&[&steps(a)], &[&steps(b)], i64::MIN).unwrap();
         assert!((far(&[1, 2, 2, 9, 40], &[3, 5, 5, 7]) - SCIPY[0]).abs() < 1e-9);
         assert!((far(&[10, 20, 30, 1000], &[11, 19, 33]) - SCIPY[1]).abs() < 1e-9);

@@ -1,6 +1,6 @@
-//! One cell: which factors, which repetition. Its id and seed are hashes of what it is, so they are the
-//! same on every machine, in every shard and in every version of the program, and independent of the
-//! other cells.
+//! One cell: which factors, which repetition. Its id and seed are hashes of what it is, so they are
+//! the same on every machine, in every shard and in every version of the program, and independent
+//! of the other cells.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -58,8 +58,8 @@ pub fn digest(parts: &[&str], bytes: usize) -> String {
     })
 }
 
-/// A number that depends on nothing but its inputs: the first 8 bytes of their SHA-256. `purpose` keeps
-/// different uses of one seed independent.
+/// A number that depends on nothing but its inputs: the first 8 bytes of their SHA-256. `purpose`
+/// keeps different uses of one seed independent.
 pub(crate) fn number(purpose: &str, study_seed: u64, id: &str) -> u64 {
     let mut hash = Sha256::new();
     for part in [purpose, &study_seed.to_string(), id] {
@@ -107,8 +107,9 @@ mod tests {
         assert_eq!(canonical(&value), r#"{"a":"x\"y","b":[1,2.5,null]}"#);
     }
 
-    /// Stored ids must stay valid: `printf '%s' '{"factors":{"opts":{"a":"x\"y","b":[1,2.5,null]},"probe":"stillcore"},
-    /// "repetition":3,"study":"peers"}' | sha256sum` (without the line break) gives the first, and
+    /// Stored ids must stay valid:
+    /// `printf '%s' '{"factors":{"opts":{"a":"x\"y","b":[1,2.5,null]},"probe":"stillcore"}, "repetition":3,"study":"peers"}' | sha256sum`
+    /// (without the line break) gives the first, and
     /// `printf 'stillcore.seed/1\0007\000<id>\000' | sha256sum` the second.
     #[test]
     fn ids_and_seeds_are_stable_over_versions() {

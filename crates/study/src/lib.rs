@@ -1,5 +1,5 @@
-//! A declared matrix of measurements or computations, run cell by cell: interleaved, seeded, resumable,
-//! shardable.
+//! A declared matrix of measurements or computations, run cell by cell: interleaved, seeded,
+//! resumable, shardable.
 //!
 //! One idea a file:
 //!
@@ -13,8 +13,8 @@
 //! | `merge` | several stores into one |
 //! | `experiment` | a published table or figure as such a matrix of this program's verbs |
 //!
-//! What a cell *does* is the caller's: [`run`] takes it as a function. The only thing touched here is the
-//! directory of checkpoints.
+//! What a cell *does* is the caller's: [`run`] takes it as a function. The only thing touched here
+//! is the directory of checkpoints.
 #![forbid(unsafe_code)]
 
 mod cell;

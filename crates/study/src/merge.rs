@@ -28,8 +28,8 @@ pub struct MergeReport {
     pub invalid: Vec<(PathBuf, String)>,
 }
 
-/// Copies every checkpoint of `sources`, in that order, into `target`. A checkpoint in `target` is never
-/// replaced by a different one: a conflict is for a person to decide.
+/// Copies every checkpoint of `sources`, in that order, into `target`. A checkpoint in `target` is
+/// never replaced by a different one: a conflict is for a person to decide.
 pub fn merge(sources: &[Store], target: &Store) -> Result<MergeReport, StoreError> {
     let mut report = MergeReport::default();
     for source in sources {

@@ -1,8 +1,8 @@
 //! Which cell when, and in which shard.
 //!
-//! Comparisons on a machine that drifts (temperature, neighbours) are only fair if the things compared
-//! take turns. So a study runs in blocks, every combination once a block in an order of its own: a
-//! randomised complete block design (Fisher 1935).
+//! Comparisons on a machine that drifts (temperature, neighbours) are only fair if the things
+//! compared take turns. So a study runs in blocks, every combination once a block in an order of
+//! its own: a randomised complete block design (Fisher 1935).
 
 use std::fmt;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub(crate) fn shuffled(seed: u64, mut block: Vec<Cell>) -> Vec<Cell> {
 
 /// Shard `index` of `count`, from 1: written `2/4`.
 ///
-/// A shard is a contiguous stretch of the order, so that the cells of one block, which are there to be
-/// compared with each other, mostly stay on one machine. Stretches differ by at most one cell.
+/// A shard is a contiguous stretch of the order, so that the cells of one block, which are there to
+/// be compared with each other, mostly stay on one machine. Stretches differ by at most one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: u32,
@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn every_value_gets_every_place() {
-        // 8 values, 4000 blocks: each value should come first about 500 times (standard deviation 21).
+        // 8 values, 4000 blocks: each value should come first about 500 times (standard deviation
+        // 21).
         let mut first = [0; 8];
         for repetition in 0..4000 {
             first[block(1, repetition)[0] as usize] += 1;

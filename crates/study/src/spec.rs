@@ -11,7 +11,8 @@ use crate::order;
 /// Most cells a study may have: beyond it a declaration is taken for a mistake.
 pub const MAX_CELLS: u64 = 1_000_000;
 
-/// A declared matrix. Its cells are all combinations of one value a factor, each `repetitions` times.
+/// A declared matrix. Its cells are all combinations of one value a factor, each `repetitions`
+/// times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Name of the study; part of the identity of its cells.
@@ -53,8 +54,9 @@ pub enum StudyError {
 }
 
 impl Study {
-    /// Every cell, in the order in which to run them: each repetition is a block with every combination
-    /// once, shuffled by the seed, so that slow changes of a machine fall on all combinations alike.
+    /// Every cell, in the order in which to run them: each repetition is a block with every
+    /// combination once, shuffled by the seed, so that slow changes of a machine fall on all
+    /// combinations alike.
     pub fn cells(&self) -> Result<Vec<Cell>, StudyError> {
         self.check()?;
         let combinations = self.combinations();

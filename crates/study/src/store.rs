@@ -1,7 +1,7 @@
 //! Checkpoints: one file a finished cell, `cells/<id>.json`, in a directory of the study.
 //!
-//! A checkpoint is written to a temporary name, synced, renamed and the directory synced, so that after a
-//! crash it is there whole or not at all.
+//! A checkpoint is written to a temporary name, synced, renamed and the directory synced, so that
+//! after a crash it is there whole or not at all.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! CLOCK_MONOTONIC, and the other clocks a task can sleep by: reading them, and sleeping until a point of them.
+//! CLOCK_MONOTONIC, and the other clocks a task can sleep by: reading them, and sleeping until a
+//! point of them.
 
 use model::usage::{Faults, Switches, Usage};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,8 @@ pub fn now_ns() -> i64 {
     ClockId::Monotonic.now_ns()
 }
 
-/// Sleeps until CLOCK_MONOTONIC reaches `t_ns`. Returns early, without error, when a signal arrives.
+/// Sleeps until CLOCK_MONOTONIC reaches `t_ns`. Returns early, without error, when a signal
+/// arrives.
 #[inline]
 pub fn sleep_until(t_ns: i64) {
     ClockId::Monotonic.sleep_until(t_ns);
@@ -74,7 +76,8 @@ pub fn raw_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// The state of time keeping, and the clock's state (`TIME_*`); changes nothing, so needs no privilege.
+/// The state of time keeping, and the clock's state (`TIME_*`); changes nothing, so needs no
+/// privilege.
 pub fn adjtimex() -> io::Result<(i32, libc::timex)> {
     // SAFETY: an all-zero timex is a valid one that requests no change.
     let mut time: libc::timex = unsafe { std::mem::zeroed() };
@@ -86,7 +89,8 @@ pub fn adjtimex() -> io::Result<(i32, libc::timex)> {
 #[inline]
 fn read(id: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; the clocks above exist on every Linux since 3.10, so the call cannot fail.
+    // SAFETY: `time` is a valid timespec; the clocks above exist on every Linux since 3.10, so the
+    // call cannot fail.
     unsafe { libc::clock_gettime(id, &raw mut time) };
     time.tv_sec * SECOND_NS + time.tv_nsec
 }

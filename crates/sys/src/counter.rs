@@ -1,7 +1,8 @@
 //! The CPU's own counter: the cheapest clock there is, where it can be trusted.
 //!
-//! x86-64: RDTSC, never RDTSCP (guests may trap it). arm64: CNTVCT_EL0. Neither is ordered against the surrounding code by itself;
-//! the noise loop wants every turn as short as it gets, so it reads unfenced.
+//! x86-64: RDTSC, never RDTSCP (guests may trap it). arm64: CNTVCT_EL0. Neither is ordered against
+//! the surrounding code by itself; the noise loop wants every turn as short as it gets, so it reads
+//! unfenced.
 
 use super::clock;
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,8 @@ impl Counter {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn read() -> u64 {
-    // SAFETY: RDTSC exists on every x86-64 CPU; where it is disabled for user space the process is killed, and `choose` ran first.
+    // SAFETY: RDTSC exists on every x86-64 CPU; where it is disabled for user space the process is
+    // killed, and `choose` ran first.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -80,7 +82,8 @@ pub fn nominal_hz() -> Option<u64> {
     None
 }
 
-/// Cost of one RDTSCP, ns, where there is one. A hypervisor may trap it at a thousand times the cost, so only a handful are read.
+/// Cost of one RDTSCP, ns, where there is one. A hypervisor may trap it at a thousand times the
+/// cost, so only a handful are read.
 #[cfg(target_arch = "x86_64")]
 pub fn ordered_read_cost_ns() -> Option<f64> {
     use core::arch::x86_64::{__cpuid, __rdtscp};
@@ -106,7 +109,8 @@ pub fn ordered_read_cost_ns() -> Option<f64> {
     None
 }
 
-/// Cost of one call of `read`, ns: the minimum over 20 batches of 1,000, so that an interruption of one batch does not count.
+/// Cost of one call of `read`, ns: the minimum over 20 batches of 1,000, so that an interruption of
+/// one batch does not count.
 pub fn batch_minimum_ns(mut read: impl FnMut()) -> f64 {
     const BATCH: u32 = 1000;
     let batches = (0..20).map(|_| {

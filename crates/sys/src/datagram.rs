@@ -1,7 +1,9 @@
-//! Sockets that keep the boundaries of messages: a pair of `SOCK_SEQPACKET` (unix(7)), and UDP over the loopback device (udp(7)).
+//! Sockets that keep the boundaries of messages: a pair of `SOCK_SEQPACKET` (unix(7)), and UDP over
+//! the loopback device (udp(7)).
 //!
-//! What a socket may queue is counted in the kernel's own bytes, buffers and their descriptions included (`sk_buff.truesize`), and is
-//! doubled from what is asked (socket(7)). For `AF_UNIX` the sender's buffer counts, for UDP the receiver's.
+//! What a socket may queue is counted in the kernel's own bytes, buffers and their descriptions
+//! included (`sk_buff.truesize`), and is doubled from what is asked (socket(7)). For `AF_UNIX` the
+//! sender's buffer counts, for UDP the receiver's.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -20,7 +22,8 @@ pub fn seqpacket() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, FLAGS, None)?)
 }
 
-/// Two UDP sockets of 127.0.0.1 that know only each other. ENETUNREACH or EADDRNOTAVAIL where the loopback device is down.
+/// Two UDP sockets of 127.0.0.1 that know only each other. ENETUNREACH or EADDRNOTAVAIL where the
+/// loopback device is down.
 pub fn udp() -> io::Result<(OwnedFd, OwnedFd)> {
     let (one, address) = bound()?;
     let (other, others) = bound()?;
@@ -45,8 +48,8 @@ pub enum Side {
     Receive,
 }
 
-/// Lets a socket queue at least so many of the kernel's bytes, or as many as a user without CAP_NET_ADMIN may (`net.core.wmem_max`,
-/// `net.core.rmem_max`); returns how many it may.
+/// Lets a socket queue at least so many of the kernel's bytes, or as many as a user without
+/// CAP_NET_ADMIN may (`net.core.wmem_max`, `net.core.rmem_max`); returns how many it may.
 pub fn widen(socket: &impl AsFd, side: Side, bytes: usize) -> io::Result<usize> {
     let asked = (bytes.div_ceil(2)).min(i32::MAX as usize / 2);
     let get = || match side {
@@ -68,14 +71,16 @@ pub fn widen(socket: &impl AsFd, side: Side, bytes: usize) -> io::Result<usize> 
     Ok(get()?)
 }
 
-/// Sends both parts as one message. EAGAIN where the sender's buffer is full, EMSGSIZE where the message does not fit into it.
+/// Sends both parts as one message. EAGAIN where the sender's buffer is full, EMSGSIZE where the
+/// message does not fit into it.
 #[inline]
 pub fn send_parts(socket: &impl AsFd, parts: [&[u8]; 2]) -> io::Result<usize> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     Ok(sendmsg(socket, &parts.map(IoSlice::new), &mut SendAncillaryBuffer::default(), flags)?)
 }
 
-/// Takes one message, and its length. EAGAIN where there is none; 0 where the other end of a pair is gone.
+/// Takes one message, and its length. EAGAIN where there is none; 0 where the other end of a pair
+/// is gone.
 #[inline]
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     let (length, _) = recv(socket, buffer, RecvFlags::DONTWAIT)?;

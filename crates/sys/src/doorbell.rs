@@ -1,12 +1,15 @@
 //! Waiting for any of several senders, or for a point of CLOCK_MONOTONIC, whichever comes first.
 //!
-//! A bell is a word in shared memory that every sender counts up, and the number of waiters that sleep on it. A waiter reads the word,
-//! looks whether there is anything to do, and then waits for the word to differ from what it read: a message that came in between ends
-//! the wait at once, so no wake-up is lost (`futex(7)`, "compare and block"). A sender that finds nobody asleep makes no system call.
+//! A bell is a word in shared memory that every sender counts up, and the number of waiters that
+//! sleep on it. A waiter reads the word, looks whether there is anything to do, and then waits for
+//! the word to differ from what it read: a message that came in between ends the wait at once, so
+//! no wake-up is lost (`futex(7)`, "compare and block"). A sender that finds nobody asleep makes no
+//! system call.
 //!
-//! Three manners of sleeping, all with an absolute time: `FUTEX_WAIT_BITSET` on the word; epoll over descriptors (an eventfd stands for
-//! the word, a timerfd with `TFD_TIMER_ABSTIME` for the time: `epoll_wait(2)` itself only knows durations, in which a preemption between
-//! reading the clock and sleeping is lateness); or not at all.
+//! Three manners of sleeping, all with an absolute time: `FUTEX_WAIT_BITSET` on the word; epoll
+//! over descriptors (an eventfd stands for the word, a timerfd with `TFD_TIMER_ABSTIME` for the
+//! time: `epoll_wait(2)` itself only knows durations, in which a preemption between reading the
+//! clock and sleeping is lateness); or not at all.
 
 use super::clock;
 use super::memory::{Mapping, shared_file};
@@ -99,8 +102,8 @@ impl Bell {
     /// Says that there is something to do.
     #[inline]
     pub fn ring(&self) {
-        // Sequentially consistent against the waiter, which counts itself as asleep and then looks at the word: one of the two sees
-        // the other.
+        // Sequentially consistent against the waiter, which counts itself as asleep and then looks
+        // at the word: one of the two sees the other.
         self.count().fetch_add(1, Ordering::SeqCst);
         if self.asleep().load(Ordering::SeqCst) == 0 {
             return;
@@ -118,8 +121,8 @@ impl Bell {
 #[expect(clippy::cast_ptr_alignment, reason = "a mapping starts on a page")]
 fn half(page: &Mapping, index: usize) -> &AtomicU32 {
     const { assert!(size_of::<AtomicU32>() * 2 <= BYTES) };
-    // SAFETY: the page is aligned and longer than both words, which are only ever touched as these atomics; it lives as long as the
-    // borrow.
+    // SAFETY: the page is aligned and longer than both words, which are only ever touched as these
+    // atomics; it lives as long as the borrow.
     unsafe { &*page.start().as_ptr().cast::<AtomicU32>().add(index) }
 }
 
@@ -146,8 +149,9 @@ struct Sources {
 }
 
 impl Waiter {
-    /// A waiter for the bell, and for these descriptors to become readable, which only [`Manner::Epoll`] can. epoll keeps no descriptor
-    /// open: whoever closes one takes it out of the wait.
+    /// A waiter for the bell, and for these descriptors to become readable, which only
+    /// [`Manner::Epoll`] can. epoll keeps no descriptor open: whoever closes one takes it out of
+    /// the wait.
     pub fn new(bell: Bell, manner: Manner, files: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let sleeper = match manner {
             Manner::Poll => Sleeper::Poll,
@@ -162,14 +166,16 @@ impl Waiter {
         &self.bell
     }
 
-    /// Where the bell stands; read this before looking for something to do, and hand it to [`Waiter::wait`] if there was nothing.
+    /// Where the bell stands; read this before looking for something to do, and hand it to
+    /// [`Waiter::wait`] if there was nothing.
     #[inline]
     pub fn look(&self) -> u32 {
         self.bell.count().load(Ordering::SeqCst)
     }
 
-    /// Sleeps until the bell stands elsewhere than at `seen`, a descriptor can be read, or CLOCK_MONOTONIC reaches `until_ns`. May
-    /// return [`Woken::Rung`] for nothing; never [`Woken::Deadline`] before its time.
+    /// Sleeps until the bell stands elsewhere than at `seen`, a descriptor can be read, or
+    /// CLOCK_MONOTONIC reaches `until_ns`. May return [`Woken::Rung`] for nothing; never
+    /// [`Woken::Deadline`] before its time.
     #[inline]
     pub fn wait(&mut self, seen: u32, until_ns: Option<i64>) -> io::Result<Woken> {
         if let Sleeper::Poll = self.sleeper {
@@ -261,7 +267,8 @@ impl Sources {
     }
 
     fn arm(&mut self, until_ns: Option<i64>) -> io::Result<()> {
-        // All zero would disarm it: the beginning of the clock is in the past as much as a nanosecond later.
+        // All zero would disarm it: the beginning of the clock is in the past as much as a
+        // nanosecond later.
         let value = timespec(until_ns.map_or(0, |until_ns| until_ns.max(1)));
         let setting = Itimerspec { it_interval: timespec(0), it_value: value };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)?;

@@ -1,7 +1,9 @@
-//! A command that is there but has not begun: a process whose id is known before its program runs its first instruction.
+//! A command that is there but has not begun: a process whose id is known before its program runs
+//! its first instruction.
 //!
-//! It is this same program, reading from a pipe at [`super::spawn::SHARED_FD`], and becomes the command when a byte arrives. Should this
-//! process die first, the pipe ends, and the command never begins.
+//! It is this same program, reading from a pipe at [`super::spawn::SHARED_FD`], and becomes the
+//! command when a byte arrives. Should this process die first, the pipe ends, and the command never
+//! begins.
 
 use super::spawn::{SHARED_FD, die_with_parent, share};
 use crate::error::Error;
@@ -24,7 +26,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Makes the process. `quiet` sends the command's standard output to standard error, where standard output is for another answer.
+    /// Makes the process. `quiet` sends the command's standard output to standard error, where
+    /// standard output is for another answer.
     pub fn spawn(program: &Path, words: &[OsString], quiet: bool) -> Result<Self, Error> {
         let failed = |source: std::io::Error| Error::os("start", words[0].display(), source);
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -75,7 +78,8 @@ pub fn code_and_signal(status: ExitStatus) -> (Option<i32>, Option<i32>) {
     (status.code(), status.signal())
 }
 
-/// In the child: waits for the word to begin, then becomes the command. Returns only where that fails.
+/// In the child: waits for the word to begin, then becomes the command. Returns only where that
+/// fails.
 pub fn become_command(words: &[OsString]) -> i32 {
     // SAFETY: the parent put the pipe there, and nothing else in this process uses that number.
     let mut pipe = File::from(unsafe { OwnedFd::from_raw_fd(SHARED_FD) });

@@ -3,10 +3,12 @@
 //! plug-in the thread first migrates to its CPU; `set_rt_task_param` has the kernel validate them;
 //! `task_mode(LITMUS_RT_TASK)`, which requests SCHED_LITMUS as a policy, admits it.
 //!
-//! The kernel's side is that of LITMUS^RT from 2016 on, whose calls are ioctls of `/dev/litmus/ctrl` (`include/litmus/ctrlpage.h`,
-//! `rt_param.h`). No such kernel is in the lab: the sequence is tested against a fake of that interface below, which checks what
-//! `sys_set_rt_task_param` and `litmus_admit_task` check, and nothing here has met the real one. The control page that liblitmus maps for
-//! non-preemptive sections and overhead tracing is not needed for admission, and not mapped.
+//! The kernel's side is that of LITMUS^RT from 2016 on, whose calls are ioctls of
+//! `/dev/litmus/ctrl` (`include/litmus/ctrlpage.h`, `rt_param.h`). No such kernel is in the lab:
+//! the sequence is tested against a fake of that interface below, which checks what
+//! `sys_set_rt_task_param` and `litmus_admit_task` check, and nothing here has met the real one.
+//! The control page that liblitmus maps for non-preemptive sections and overhead tracing is not
+//! needed for admission, and not mapped.
 
 use crate::sched::SCHED_LITMUS;
 use model::sample::Policy;
@@ -57,7 +59,8 @@ pub fn is_partitioned(plugin: &str) -> bool {
     matches!(plugin, "P-FP" | "PSN-EDF" | "P-RES")
 }
 
-/// The steps for a policy, for a thread whose first allowed CPU is `cpu`. EINVAL without a reservation.
+/// The steps for a policy, for a thread whose first allowed CPU is `cpu`. EINVAL without a
+/// reservation.
 fn steps(plugin: &str, policy: &Policy, cpu: u32) -> io::Result<Vec<Step>> {
     let reservation = policy.reservation.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let parameters = RtTask {
@@ -81,8 +84,8 @@ fn admit_by(steps: &[Step], take: &mut dyn FnMut(Step) -> io::Result<()>) -> io:
     steps.iter().try_for_each(|step| take(*step))
 }
 
-/// Admits the calling thread. ENOENT without the control device, ENOTTY where it takes no calls, EINVAL for what the kernel or the active
-/// plug-in does not admit.
+/// Admits the calling thread. ENOENT without the control device, ENOTTY where it takes no calls,
+/// EINVAL for what the kernel or the active plug-in does not admit.
 pub(super) fn admit(plugin: &str, policy: &Policy) -> io::Result<()> {
     let cpu = super::sched::affinity()?.iter().next().unwrap_or(0);
     let control = File::options().read(true).write(true).open(CONTROL)?;
@@ -107,7 +110,8 @@ struct Arguments {
 
 fn set_parameters(control: &File, parameters: &RtTask) -> io::Result<()> {
     let arguments = Arguments { pid: super::sched::tid(), parameters, rest: [0; 2] };
-    // SAFETY: the device's ioctl reads an `Arguments` and the `RtTask` that it points to; both outlive the call.
+    // SAFETY: the device's ioctl reads an `Arguments` and the `RtTask` that it points to; both
+    // outlive the call.
     let result = unsafe { libc::ioctl(control.as_raw_fd(), SET_RT_TASK_PARAM as _, &raw const arguments) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -117,7 +121,8 @@ mod tests {
     use super::*;
     use model::sample::Reservation;
 
-    /// The kernel's side, as far as admission goes: what `sys_set_rt_task_param`, `litmus_admit_task` and the plug-ins' `admit_task` refuse.
+    /// The kernel's side, as far as admission goes: what `sys_set_rt_task_param`,
+    /// `litmus_admit_task` and the plug-ins' `admit_task` refuse.
     struct Kernel {
         plugin: &'static str,
         online: u32,

@@ -1,4 +1,5 @@
-//! Memory for measuring threads: locked, touched before the window, and shared with the process that drains it.
+//! Memory for measuring threads: locked, touched before the window, and shared with the process
+//! that drains it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -35,7 +36,8 @@ pub struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is plain memory; whoever interprets it must use atomics for what two sides write.
+// SAFETY: the mapping is plain memory; whoever interprets it must use atomics for what two sides
+// write.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -65,7 +67,8 @@ impl Mapping {
     /// `count` words from byte `offset` on, which every side may read and write at any time.
     ///
     /// # Panics
-    /// Where the words are not aligned or do not lie in the mapping: a mistake of the caller, whose layout it is.
+    /// Where the words are not aligned or do not lie in the mapping: a mistake of the caller, whose
+    /// layout it is.
     #[inline]
     pub fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         let end = count.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
@@ -73,14 +76,16 @@ impl Mapping {
             offset.is_multiple_of(8) && end.is_some_and(|end| end <= self.bytes),
             "words outside a mapping"
         );
-        // SAFETY: aligned and inside the mapping, which lives as long as `self`; any bits are a valid AtomicU64.
+        // SAFETY: aligned and inside the mapping, which lives as long as `self`; any bits are a
+        // valid AtomicU64.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset).cast(), count) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is the one mapped in `new`, and nothing borrows from it longer than `self` lives.
+        // SAFETY: the range is the one mapped in `new`, and nothing borrows from it longer than
+        // `self` lives.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,8 +1,11 @@
-//! POSIX message queues without a name: `mq_open(3)`, `mq_send(3)`, `mq_receive(3)` by their system calls.
+//! POSIX message queues without a name: `mq_open(3)`, `mq_send(3)`, `mq_receive(3)` by their system
+//! calls.
 //!
-//! The kernel wants a name to make a queue; it is taken away at once, and the queue lives as long as its descriptor (`mq_overview(7)`).
-//! glibc keeps these functions in a library of its own until 2.34, and strips the slash that the system call refuses: hence raw calls,
-//! the same in the static binary. Times are never waited for here: `mq_timedreceive` counts in CLOCK_REALTIME, which is set.
+//! The kernel wants a name to make a queue; it is taken away at once, and the queue lives as long
+//! as its descriptor (`mq_overview(7)`). glibc keeps these functions in a library of its own until
+//! 2.34, and strips the slash that the system call refuses: hence raw calls, the same in the static
+//! binary. Times are never waited for here: `mq_timedreceive` counts in CLOCK_REALTIME, which is
+//! set.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -29,10 +32,12 @@ pub struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Makes a queue of `depth` messages of at most `message_bytes`, both ways, whose calls never block.
+    /// Makes a queue of `depth` messages of at most `message_bytes`, both ways, whose calls never
+    /// block.
     ///
-    /// EINVAL above `fs.mqueue.msg_max` or `fs.mqueue.msgsize_max` without CAP_SYS_RESOURCE (with it: 65536 and 16 MiB); EMFILE where
-    /// RLIMIT_MSGQUEUE leaves no room for one more; EACCES or ENOSYS on kernels without queues.
+    /// EINVAL above `fs.mqueue.msg_max` or `fs.mqueue.msgsize_max` without CAP_SYS_RESOURCE (with
+    /// it: 65536 and 16 MiB); EMFILE where RLIMIT_MSGQUEUE leaves no room for one more; EACCES or
+    /// ENOSYS on kernels without queues.
     pub fn create(depth: usize, message_bytes: usize) -> io::Result<Self> {
         let attributes = Attributes {
             flags: 0,
@@ -73,7 +78,8 @@ impl MessageQueue {
         Self { file }
     }
 
-    /// Puts a message at the end. EAGAIN where the queue is full, EMSGSIZE where the message is longer than the queue takes.
+    /// Puts a message at the end. EAGAIN where the queue is full, EMSGSIZE where the message is
+    /// longer than the queue takes.
     #[inline]
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         let (file, none) = (self.file.as_raw_fd(), std::ptr::null::<libc::timespec>());
@@ -83,13 +89,14 @@ impl MessageQueue {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Takes the oldest message and says how long it is. EAGAIN where the queue is empty; EMSGSIZE where the buffer is shorter than
-    /// the longest message that the queue takes.
+    /// Takes the oldest message and says how long it is. EAGAIN where the queue is empty; EMSGSIZE
+    /// where the buffer is shorter than the longest message that the queue takes.
     #[inline]
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (file, none) = (self.file.as_raw_fd(), std::ptr::null_mut::<libc::c_uint>());
         let no_time = std::ptr::null::<libc::timespec>();
-        // SAFETY: the buffer is valid for writing over its length; neither priority nor time is given.
+        // SAFETY: the buffer is valid for writing over its length; neither priority nor time is
+        // given.
         let length = unsafe {
             libc::syscall(libc::SYS_mq_timedreceive, file, buffer.as_mut_ptr(), buffer.len(), none, no_time)
         };
@@ -109,7 +116,8 @@ impl From<MessageQueue> for OwnedFd {
     }
 }
 
-/// Lets this process and its children fill queues without bound, where it may. The queues of one user are counted together.
+/// Lets this process and its children fill queues without bound, where it may. The queues of one
+/// user are counted together.
 pub fn lift_limit() {
     let unbounded = Rlimit { current: None, maximum: None };
     if setrlimit(Resource::Msgqueue, unbounded).is_err() {

@@ -1,9 +1,11 @@
-//! Event counters of the calling thread (`perf_event_open(2)`): hardware where there is a PMU, the kernel's software counters, and
-//! getrusage(2) where neither may be used.
+//! Event counters of the calling thread (`perf_event_open(2)`): hardware where there is a PMU, the
+//! kernel's software counters, and getrusage(2) where neither may be used.
 //!
-//! Which counters there are is found out once, before any measuring ([`usable`]); a measuring thread then opens exactly those. A value
-//! is read from the counter's page in user space where the kernel maps it (x86: RDPMC), else by read(2). A counter that did not run all
-//! the time between two reads was multiplexed: its difference is refused, because a scaled one is a guess that no single job supports.
+//! Which counters there are is found out once, before any measuring ([`usable`]); a measuring
+//! thread then opens exactly those. A value is read from the counter's page in user space where the
+//! kernel maps it (x86: RDPMC), else by read(2). A counter that did not run all the time between
+//! two reads was multiplexed: its difference is refused, because a scaled one is a guess that no
+//! single job supports.
 
 use super::clock;
 use model::usage::Usage;
@@ -77,8 +79,9 @@ pub const KNOWN: [&str; 11] = [
     "faults",
 ];
 
-/// What a name stands for on this architecture. Refills at L2 and bus accesses have no number that all CPUs share; Armv8's PMU gives
-/// them one (Arm ARM, PMU events: L1I_CACHE_REFILL 0x01, L1D_CACHE_REFILL 0x03, L2D_CACHE_REFILL 0x17, BUS_ACCESS 0x19).
+/// What a name stands for on this architecture. Refills at L2 and bus accesses have no number that
+/// all CPUs share; Armv8's PMU gives them one (Arm ARM, PMU events: L1I_CACHE_REFILL 0x01,
+/// L1D_CACHE_REFILL 0x03, L2D_CACHE_REFILL 0x17, BUS_ACCESS 0x19).
 enum Meaning {
     Hardware(Hardware),
     Cache(CacheId),
@@ -180,7 +183,8 @@ pub fn usable(event: &Event) -> Result<Source, String> {
     }
     let open = |source| event.open(source, None, TIMES).map(|_| source);
     if event.is_software() {
-        // With the kernel left out a switch is never counted, since all happen there: zero would be wrong.
+        // With the kernel left out a switch is never counted, since all happen there: zero would be
+        // wrong.
         return open(Source::Software).or_else(|error| match event.name.as_str() {
             "switches" | "faults" => Ok(Source::Usage),
             _ => Err(reason(&error)),
@@ -362,7 +366,8 @@ fn read_words(counter: &Counter, words: &mut [u64]) -> bool {
 }
 
 impl Reading {
-    /// What counter `position` counted between two readings. None where it was not counting all that time, or could not be read.
+    /// What counter `position` counted between two readings. None where it was not counting all
+    /// that time, or could not be read.
     #[inline]
     pub fn since(&self, earlier: &Self, position: usize) -> Option<u64> {
         let (before, after) = (&earlier.values[position], &self.values[position]);
@@ -375,8 +380,9 @@ impl Reading {
 
 /// Growth of a counter of so many bits that may have wrapped around once.
 ///
-/// Perf widens the PMU's own 32 or 48 bits to 64 by itself; a counter that is read raw is as wide as its register. (The ERTS 2022 paper,
-/// §V-A, adds 2^32 where the 32-bit registers of its Cortex-A53 wrapped.)
+/// Perf widens the PMU's own 32 or 48 bits to 64 by itself; a counter that is read raw is as wide
+/// as its register. (The ERTS 2022 paper, §V-A, adds 2^32 where the 32-bit registers of its
+/// Cortex-A53 wrapped.)
 #[inline]
 pub const fn difference(before: u64, after: u64, bits: u32) -> u64 {
     let mask = if bits >= u64::BITS { u64::MAX } else { (1 << bits) - 1 };
@@ -445,7 +451,8 @@ mod tests {
         let (mut before, mut after) = (Reading::default(), Reading::default());
         meters.read(&mut before);
         (0..5).for_each(|_| clock::sleep_until(clock::now_ns() + 1_000_000));
-        // More than an allocator gives of what it has kept (glibc: at most 32 MiB, M_MMAP_THRESHOLD).
+        // More than an allocator gives of what it has kept (glibc: at most 32 MiB,
+        // M_MMAP_THRESHOLD).
         let fresh = std::hint::black_box(vec![1u8; 40 << 20]);
         meters.read(&mut after);
         assert!(fresh.len() > 1);

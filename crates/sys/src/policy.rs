@@ -5,9 +5,10 @@ use crate::sched::{POLICIES, ask};
 use model::sample::Policy;
 use std::io;
 
-/// Sets the calling thread's policy. EPERM without privilege or an RLIMIT_RTPRIO that allows it, and for SCHED_DEADLINE also where the
-/// thread's affinity is narrower than its root domain; EBUSY where SCHED_DEADLINE has no bandwidth left; EINVAL for a name or
-/// parameters that the kernel does not have.
+/// Sets the calling thread's policy. EPERM without privilege or an RLIMIT_RTPRIO that allows it,
+/// and for SCHED_DEADLINE also where the thread's affinity is narrower than its root domain; EBUSY
+/// where SCHED_DEADLINE has no bandwidth left; EINVAL for a name or parameters that the kernel does
+/// not have.
 pub fn set_policy(policy: &Policy) -> io::Result<()> {
     if let Some(plugin) = policy.litmus_plugin() {
         return litmus::admit(plugin, policy);

@@ -5,7 +5,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, se
 use std::str::FromStr;
 use std::{fmt, fs};
 
-/// A process: its id, and when it started, in clock ticks since boot (field 22 of `/proc/PID/stat`, proc(5)).
+/// A process: its id, and when it started, in clock ticks since boot (field 22 of `/proc/PID/stat`,
+/// proc(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     /// Process id.
@@ -71,8 +72,8 @@ fn is_first(link: &str) -> bool {
     link == "pid:[4026531836]"
 }
 
-/// Allows this process and its children as many open descriptors as the hard limit does (`getrlimit(2)`); the number that is allowed then,
-/// none for any.
+/// Allows this process and its children as many open descriptors as the hard limit does
+/// (`getrlimit(2)`); the number that is allowed then, none for any.
 pub fn raise_open_files() -> Option<u64> {
     let limits = getrlimit(Resource::Nofile);
     if limits.current != limits.maximum {

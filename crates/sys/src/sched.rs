@@ -1,12 +1,14 @@
 //! Scheduling policy and affinity of the calling thread.
 //!
-//! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is what a run records.
+//! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is
+//! what a run records.
 
 use model::Cpus;
 use model::sample::{Policy, Reservation};
 use std::io;
 
-/// Where the kernel's `struct sched_attr` ends in its first version (48 bytes), which every kernel accepts.
+/// Where the kernel's `struct sched_attr` ends in its first version (48 bytes), which every kernel
+/// accepts.
 #[repr(C)]
 #[derive(Default)]
 struct SchedAttr {
@@ -66,8 +68,8 @@ pub fn effective() -> io::Result<Policy> {
     Ok(Policy { name: name(attr.policy as i32), priority: attr.priority, reservation })
 }
 
-/// The absolute deadline of the calling SCHED_DEADLINE thread, CLOCK_MONOTONIC ns. EINVAL on kernels before
-/// SCHED_GETATTR_FLAG_DL_DYNAMIC (6.19) and under any other policy.
+/// The absolute deadline of the calling SCHED_DEADLINE thread, CLOCK_MONOTONIC ns. EINVAL on
+/// kernels before SCHED_GETATTR_FLAG_DL_DYNAMIC (6.19) and under any other policy.
 pub fn absolute_deadline_ns() -> io::Result<i64> {
     const DL_DYNAMIC: u32 = 1;
     let mut attr = SchedAttr::default();
@@ -88,7 +90,8 @@ pub fn yield_now() {
     unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
 
-/// Why the kernel refused a policy, in words that say what to do. `narrow`: the thread may run on a part of the CPUs only.
+/// Why the kernel refused a policy, in words that say what to do. `narrow`: the thread may run on a
+/// part of the CPUs only.
 pub fn refusal(policy: &Policy, error: &io::Error, narrow: bool) -> String {
     match (policy.name.as_str(), error.raw_os_error()) {
         ("SCHED_DEADLINE", Some(libc::EPERM)) if narrow => format!(
@@ -124,13 +127,14 @@ pub(crate) fn name(policy: i32) -> String {
     }
 }
 
-/// Pins the calling thread; threads and children made afterwards inherit it. EINVAL when no CPU of the set is online.
+/// Pins the calling thread; threads and children made afterwards inherit it. EINVAL when no CPU of
+/// the set is online.
 pub fn pin(cpus: &Cpus) -> io::Result<()> {
     pin_task(0, cpus)
 }
 
-/// Pins a task by its thread id. EINVAL also for kernel threads that belong to their CPU (`PF_NO_SETAFFINITY`); ESRCH where it has
-/// ended.
+/// Pins a task by its thread id. EINVAL also for kernel threads that belong to their CPU
+/// (`PF_NO_SETAFFINITY`); ESRCH where it has ended.
 pub fn pin_task(tid: i32, cpus: &Cpus) -> io::Result<()> {
     let mut mask = vec![0u64; cpus.iter().max().unwrap_or(0) as usize / 64 + 1];
     cpus.iter().for_each(|cpu| mask[cpu as usize / 64] |= 1 << (cpu % 64));
@@ -168,7 +172,8 @@ pub fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Timers of a thread that is not real-time expire up to this many ns late (50 µs by default). 0 would ask for the default.
+/// Timers of a thread that is not real-time expire up to this many ns late (50 µs by default). 0
+/// would ask for the default.
 pub fn set_timer_slack(ns: u64) -> io::Result<()> {
     // SAFETY: PR_SET_TIMERSLACK takes one integer.
     let result = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
@@ -182,7 +187,8 @@ pub fn timer_slack() -> u64 {
     u64::try_from(slack).unwrap_or(0)
 }
 
-/// The policy's number (`include/uapi/linux/sched.h` of LITMUS^RT); upstream kernels give it to SCHED_EXT.
+/// The policy's number (`include/uapi/linux/sched.h` of LITMUS^RT); upstream kernels give it to
+/// SCHED_EXT.
 pub(crate) const SCHED_LITMUS: u32 = 7;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The scheduler's clock (`local_clock()`, what `rq_clock` and every SCHED_DEADLINE release live in), read from user space.
+//! The scheduler's clock (`local_clock()`, what `rq_clock` and every SCHED_DEADLINE release live
+//! in), read from user space.
 //!
 //! No system call returns it, but perf stamps its records with it by default. A software event that
 //! counts nothing (`PERF_COUNT_SW_DUMMY`) gives access in two ways. Where the clock is a plain
@@ -80,7 +81,8 @@ impl Both {
     }
 }
 
-/// The scheduler's clock of the thread that opened it. Where the kernel's clocks are not stable, each CPU has its own.
+/// The scheduler's clock of the thread that opened it. Where the kernel's clocks are not stable,
+/// each CPU has its own.
 #[derive(Debug)]
 pub struct SchedClock {
     /// Keeps the event open.
@@ -91,7 +93,8 @@ pub struct SchedClock {
 }
 
 impl SchedClock {
-    /// Opens it for the calling thread. EACCES where `kernel.perf_event_paranoid` forbids perf to users; ENOSYS and ENOENT without perf.
+    /// Opens it for the calling thread. EACCES where `kernel.perf_event_paranoid` forbids perf to
+    /// users; ENOSYS and ENOENT without perf.
     pub fn open() -> io::Result<Self> {
         let event = dummy_event()?;
         let mapping = Mapping::new(&event, 2 * rustix::param::page_size())?;
@@ -111,7 +114,8 @@ impl SchedClock {
         self.conversion
     }
 
-    /// Its time, ns: one read of the counter, or a system call. ENODATA where the kernel stamped nothing.
+    /// Its time, ns: one read of the counter, or a system call. ENODATA where the kernel stamped
+    /// nothing.
     pub fn now_ns(&self) -> io::Result<i64> {
         match &self.conversion {
             Some(conversion) => Ok(conversion.ns(counter::read())),
@@ -165,7 +169,8 @@ impl SchedClock {
         let (from, to) = (self.tail().load(Ordering::Relaxed), self.head());
         let size: u64 = self.field(page::DATA_SIZE);
         let size = if size == 0 { rustix::param::page_size() as u64 } else { size };
-        // Each record is a multiple of 8 bytes, and so is the buffer; the stamp is the last word of the last record.
+        // Each record is a multiple of 8 bytes, and so is the buffer; the stamp is the last word of
+        // the last record.
         (to > from).then(|| {
             let offset: u64 = self.field(page::DATA_OFFSET);
             let offset = if offset == 0 { rustix::param::page_size() as u64 } else { offset };
@@ -182,7 +187,8 @@ impl SchedClock {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the offset is inside the first page, aligned, and both sides touch this word as a whole only.
+        // SAFETY: the offset is inside the first page, aligned, and both sides touch this word as a
+        // whole only.
         unsafe { &*self.at(offset).cast::<AtomicU64>().as_ptr() }
     }
 
@@ -198,7 +204,8 @@ impl SchedClock {
     }
 }
 
-/// A disabled-for-nothing software event of the calling thread that records changes of its name with their time.
+/// A disabled-for-nothing software event of the calling thread that records changes of its name
+/// with their time.
 fn dummy_event() -> io::Result<OwnedFd> {
     const TYPE_SOFTWARE: u64 = 1;
     const COUNT_SW_DUMMY: u64 = 9;
@@ -208,7 +215,8 @@ fn dummy_event() -> io::Result<OwnedFd> {
     const COMM: u64 = 1 << 9;
     const SAMPLE_ID_ALL: u64 = 1 << 18;
     const FLAG_FD_CLOEXEC: u64 = 8;
-    // `struct perf_event_attr` up to its size in Linux 4.1, which every later kernel accepts. The first word is two 32-bit ones.
+    // `struct perf_event_attr` up to its size in Linux 4.1, which every later kernel accepts. The
+    // first word is two 32-bit ones.
     let mut attr = [0u64; 14];
     let size = size_of_val(&attr) as u64;
     attr[0] =
@@ -235,7 +243,8 @@ pub enum DeadlineReader {
 }
 
 impl DeadlineReader {
-    /// The best way that this kernel has; the reason where it has none. The calling thread must be under SCHED_DEADLINE.
+    /// The best way that this kernel has; the reason where it has none. The calling thread must be
+    /// under SCHED_DEADLINE.
     pub fn open() -> Result<Self, String> {
         if sched::absolute_deadline_ns().is_ok() {
             return Ok(Self::Attributes);

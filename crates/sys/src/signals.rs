@@ -1,4 +1,5 @@
-//! Ctrl-C without a handler: the signals are blocked and read from a descriptor, so that they arrive where the code looks for them.
+//! Ctrl-C without a handler: the signals are blocked and read from a descriptor, so that they
+//! arrive where the code looks for them.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
@@ -17,7 +18,8 @@ const END: [(i32, &str); 3] =
     [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
 impl EndSignals {
-    /// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and every thread it makes later. Call it before there are others.
+    /// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and every thread it makes later.
+    /// Call it before there are others.
     pub fn block() -> io::Result<Self> {
         // SAFETY: `set` is initialised by sigemptyset before use, and all calls get valid pointers.
         let descriptor = unsafe {
@@ -43,8 +45,8 @@ impl EndSignals {
         Ok(Self { file: self.file.try_clone()? })
     }
 
-    /// Waits until a child has ended or, where signals are given, one of them has arrived. Nothing of
-    /// this process runs meanwhile, so that it disturbs no CPU that the child measures.
+    /// Waits until a child has ended or, where signals are given, one of them has arrived. Nothing
+    /// of this process runs meanwhile, so that it disturbs no CPU that the child measures.
     pub fn wait_with(child: &Child, signals: Option<&Self>) -> io::Result<()> {
         let ended = rustix::process::pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
         let mut watched = vec![PollFd::new(&ended, PollFlags::IN)];
@@ -90,7 +92,8 @@ pub fn outlive_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Ignores the signals that ask a program to end, in processes that must outlive their parent's Ctrl-C.
+/// Ignores the signals that ask a program to end, in processes that must outlive their parent's
+/// Ctrl-C.
 pub fn ignore_end() {
     for (signal, _) in END {
         // SAFETY: SIG_IGN is a valid disposition for these signals.
@@ -108,7 +111,8 @@ pub fn send_wake(pid: u32) {
 /// Lets [`send_wake`] end a sleep of this process early, and do nothing else.
 pub fn allow_wake() {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: the handler does nothing, so it is async-signal-safe; the action is all-zero but for it.
+    // SAFETY: the handler does nothing, so it is async-signal-safe; the action is all-zero but for
+    // it.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
@@ -116,10 +120,12 @@ pub fn allow_wake() {
     }
 }
 
-/// Raises a signal's default action in this process: how a program ends so that its caller sees the signal.
+/// Raises a signal's default action in this process: how a program ends so that its caller sees the
+/// signal.
 pub fn end_by(signal: &str) {
     if let Some((number, _)) = END.iter().find(|(_, name)| *name == signal) {
-        // SAFETY: restoring the default and raising are valid for these signals; the set is initialised before use.
+        // SAFETY: restoring the default and raising are valid for these signals; the set is
+        // initialised before use.
         unsafe {
             libc::signal(*number, libc::SIG_DFL);
             let mut set: libc::sigset_t = std::mem::zeroed();

@@ -35,7 +35,8 @@ impl Slots {
     /// The slots from byte `offset` of a mapping on, which is all zero when fresh: every slot free.
     ///
     /// # Panics
-    /// Where they do not lie in the mapping, or `offset` is not a multiple of 128: a mistake of the caller, whose layout it is.
+    /// Where they do not lie in the mapping, or `offset` is not a multiple of 128: a mistake of the
+    /// caller, whose layout it is.
     pub fn new(mapping: Arc<Mapping>, offset: usize, count: usize, slot_bytes: usize) -> Self {
         assert!(offset.is_multiple_of(LINE) && offset + Self::bytes(count, slot_bytes) <= mapping.bytes());
         Self { mapping, offset, count, slot_bytes, next: 0 }
@@ -49,7 +50,8 @@ impl Slots {
     #[inline]
     fn first_byte(&self, slot: usize) -> *mut u8 {
         debug_assert!(slot < self.count);
-        // SAFETY: `new` made sure that the bytes of all slots lie in the mapping, and callers that the slot is one of them.
+        // SAFETY: `new` made sure that the bytes of all slots lie in the mapping, and callers that
+        // the slot is one of them.
         unsafe {
             self.mapping
                 .start()
@@ -58,7 +60,8 @@ impl Slots {
         }
     }
 
-    /// Copies a message into a free slot. `None` where no slot is free or the message is longer than a slot.
+    /// Copies a message into a free slot. `None` where no slot is free or the message is longer
+    /// than a slot.
     #[inline]
     pub fn fill(&mut self, parts: [&[u8]; 2]) -> Option<u32> {
         let bytes = parts[0].len() + parts[1].len();
@@ -78,8 +81,8 @@ impl Slots {
         Some(slot as u32)
     }
 
-    /// Copies a filled slot's message out, frees the slot and gives the length. `None` where the slot is not filled or the buffer too
-    /// short.
+    /// Copies a filled slot's message out, frees the slot and gives the length. `None` where the
+    /// slot is not filled or the buffer too short.
     #[inline]
     pub fn take(&self, slot: u32, buffer: &mut [u8]) -> Option<usize> {
         let slot = slot as usize;

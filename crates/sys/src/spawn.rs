@@ -1,4 +1,5 @@
-//! Children of stillcore: this same program with a hidden argument, in their own process group, dying with their parent.
+//! Children of stillcore: this same program with a hidden argument, in their own process group,
+//! dying with their parent.
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
@@ -8,12 +9,13 @@ use std::process::Command;
 /// The descriptor at which a child finds what its parent shares with it.
 pub const SHARED_FD: i32 = 3;
 
-/// Makes the child lead its own process group (Ctrl-C reaches the parent alone) and die at once when the parent's thread that
-/// spawned it dies.
+/// Makes the child lead its own process group (Ctrl-C reaches the parent alone) and die at once
+/// when the parent's thread that spawned it dies.
 pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     command.process_group(0);
-    // SAFETY: between fork and exec the closure makes only async-signal-safe calls and allocates nothing.
+    // SAFETY: between fork and exec the closure makes only async-signal-safe calls and allocates
+    // nothing.
     unsafe {
         command.pre_exec(move || {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
@@ -31,7 +33,8 @@ pub fn die_with_parent(command: &mut Command) {
 /// Gives the child a descriptor as number [`SHARED_FD`].
 pub fn share(command: &mut Command, file: &OwnedFd) {
     let source = file.as_raw_fd();
-    // SAFETY: dup2 and fcntl are async-signal-safe, and the parent keeps `file` open until the spawn has returned.
+    // SAFETY: dup2 and fcntl are async-signal-safe, and the parent keeps `file` open until the
+    // spawn has returned.
     unsafe {
         command.pre_exec(move || {
             let result = if source == SHARED_FD {
@@ -44,15 +47,17 @@ pub fn share(command: &mut Command, file: &OwnedFd) {
     }
 }
 
-/// Gives the child descriptors as numbers [`SHARED_FD`], [`SHARED_FD`] + 1 and so on. Takes the place of [`share`].
+/// Gives the child descriptors as numbers [`SHARED_FD`], [`SHARED_FD`] + 1 and so on. Takes the
+/// place of [`share`].
 pub fn share_all(command: &mut Command, files: &[OwnedFd]) {
     let mut sources: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
     let end = SHARED_FD + sources.len() as i32;
-    // SAFETY: fcntl and dup2 are async-signal-safe, nothing is allocated, and the parent keeps `files` open until the spawn has
-    // returned.
+    // SAFETY: fcntl and dup2 are async-signal-safe, nothing is allocated, and the parent keeps
+    // `files` open until the spawn has returned.
     unsafe {
         command.pre_exec(move || {
-            // A source may have the number that another is to get: all are moved out of the way first.
+            // A source may have the number that another is to get: all are moved out of the way
+            // first.
             for source in &mut sources {
                 *source = checked(libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, end))?;
             }
@@ -64,12 +69,14 @@ pub fn share_all(command: &mut Command, files: &[OwnedFd]) {
     }
 }
 
-/// In the child: the descriptors of [`share_all`], to be called once. They are not handed on to children of the child.
+/// In the child: the descriptors of [`share_all`], to be called once. They are not handed on to
+/// children of the child.
 pub fn inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     let take = |number: RawFd| {
         // SAFETY: fcntl looks at any number, and says EBADF for one that is not open.
         checked(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-        // SAFETY: the parent placed the descriptor at this number, and nothing else in this process owns it.
+        // SAFETY: the parent placed the descriptor at this number, and nothing else in this process
+        // owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
     };
     (SHARED_FD..).take(count).map(take).collect()

@@ -1,8 +1,10 @@
-//! A POSIX timer whose expiry is a signal that a thread waits for (`timer_create(2)`, `sigtimedwait(2)`): how cFS's operating system
-//! abstraction layer and many older control programs make a tick.
+//! A POSIX timer whose expiry is a signal that a thread waits for (`timer_create(2)`,
+//! `sigtimedwait(2)`): how cFS's operating system abstraction layer and many older control programs
+//! make a tick.
 //!
-//! The signal is sent to the thread itself (SIGEV_THREAD_ID), so that no other one takes it, or ends by it. One that is not taken before the
-//! next expiry is not sent twice; the kernel counts the others as overruns (`timer_getoverrun(2)`).
+//! The signal is sent to the thread itself (SIGEV_THREAD_ID), so that no other one takes it, or
+//! ends by it. One that is not taken before the next expiry is not sent twice; the kernel counts
+//! the others as overruns (`timer_getoverrun(2)`).
 
 use super::clock::{self, SECOND_NS};
 use std::io;
@@ -18,7 +20,8 @@ pub struct SignalTimer {
 }
 
 impl SignalTimer {
-    /// A timer on CLOCK_MONOTONIC that does not run yet. Its signal is blocked in the calling thread from now on, and means one timer there.
+    /// A timer on CLOCK_MONOTONIC that does not run yet. Its signal is blocked in the calling
+    /// thread from now on, and means one timer there.
     pub fn new() -> io::Result<Self> {
         let signal = libc::SIGRTMIN();
         let set = only(signal);
@@ -43,7 +46,8 @@ impl SignalTimer {
         }
     }
 
-    /// Expires at `first_ns` (CLOCK_MONOTONIC) and every `period_ns` after it; what lies in the past expires at once.
+    /// Expires at `first_ns` (CLOCK_MONOTONIC) and every `period_ns` after it; what lies in the
+    /// past expires at once.
     pub fn arm(&self, first_ns: i64, period_ns: i64) -> io::Result<()> {
         // All zero would stop it.
         let times = libc::itimerspec { it_interval: time(period_ns), it_value: time(first_ns.max(1)) };
@@ -53,8 +57,9 @@ impl SignalTimer {
         if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for the next signal, at most until `until_ns` (CLOCK_MONOTONIC): the expiries that came while it waited to be taken, beside its
-    /// own. `None` where there was no signal until then.
+    /// Waits for the next signal, at most until `until_ns` (CLOCK_MONOTONIC): the expiries that
+    /// came while it waited to be taken, beside its own. `None` where there was no signal until
+    /// then.
     pub fn wait(&self, until_ns: i64) -> io::Result<Option<u64>> {
         let set = only(self.signal);
         let rest = time((until_ns - clock::now_ns()).max(0));
@@ -111,7 +116,8 @@ mod tests {
             let before = clock::now_ns();
             let more = timer.wait(before + 10_000 * MS).unwrap().unwrap();
             (counted, overruns) = (counted + 1 + more, overruns + more);
-            // Everything that had come when it began to wait is counted, and nothing that came later than this.
+            // Everything that had come when it began to wait is counted, and nothing that came
+            // later than this.
             let [least, most] = [before, clock::now_ns()].map(|t_ns| (t_ns - start) as u64 / MS as u64 + 1);
             assert!((least..=most).contains(&counted), "{counted} of {least} to {most}");
             // Longer than a period: the kernel has to count what it does not send.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// The source that stillcore's own mounts bear.
 pub const OWN_SOURCE: &str = "stillcore";
 
-/// Where tracefs is mounted, by the text of `/proc/mounts`. Mounts of other stillcore processes do not
-/// count, because they end with those.
+/// Where tracefs is mounted, by the text of `/proc/mounts`. Mounts of other stillcore processes do
+/// not count, because they end with those.
 ///
 /// Nobody looks into a debugfs for it: its directory `tracing` mounts a tracefs as soon as anybody
 /// does, and keeps it (kernel/trace/trace.c, `trace_automount`).
@@ -81,8 +81,8 @@ fn own_point(path: &Path) -> Option<(&Path, &Path)> {
     Some((point, path.strip_prefix(point).ok()?))
 }
 
-/// Whether a path leads to a file of tracefs and of no other file system, whatever it is called; one
-/// that leads to none does too, as nothing can be done there.
+/// Whether a path leads to a file of tracefs and of no other file system, whatever it is called;
+/// one that leads to none does too, as nothing can be done there.
 pub fn is_of_tracefs(path: &Path) -> bool {
     let Ok(Some(seen)) = seen(path) else { return own_point(path).is_some() };
     match statfs(&seen) {
@@ -102,8 +102,9 @@ pub fn read(path: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
 }
 
-/// Reads a file of tracefs. `header_page` and `header_event` give what fits into the first read and nothing after it
-/// (`kernel/trace/trace_events.c`, `show_header`), so the buffer is larger than any of them.
+/// Reads a file of tracefs. `header_page` and `header_event` give what fits into the first read and
+/// nothing after it (`kernel/trace/trace_events.c`, `show_header`), so the buffer is larger than
+/// any of them.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
     read_in_large_steps(path).map_err(|source| Error::os("read", path.display(), source))
 }

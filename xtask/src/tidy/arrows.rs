@@ -1,5 +1,5 @@
-//! Rule: a crate uses only the crates behind its arrow. The table is the house plan (see ARCHITECTURE.md); a crate
-//! that is not in it has no room yet and must be entered here first.
+//! Rule: a crate uses only the crates behind its arrow. The table is the house plan (see
+//! ARCHITECTURE.md); a crate that is not in it has no room yet and must be entered here first.
 //! Tests may span rooms, so development dependencies are free.
 
 use super::Violation;

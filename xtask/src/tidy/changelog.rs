@@ -1,5 +1,5 @@
-//! Rule: what changed is written down while it changes: CHANGELOG.md has an Unreleased section that says something
-//! (format: Keep a Changelog 1.1).
+//! Rule: what changed is written down while it changes: CHANGELOG.md has an Unreleased section that
+//! says something (format: Keep a Changelog 1.1).
 
 use super::Violation;
 use crate::repo::Repo;

@@ -2,8 +2,8 @@
 //! and its own children only.
 //!
 //! Arrows are the paths in a file's tokens: `use` trees, and paths that begin with `crate`,
-//! `super`, `self` or the name of a child module, inside macros too. A path leads to the longest module that
-//! exists. Unit tests may look anywhere.
+//! `super`, `self` or the name of a child module, inside macros too. A path leads to the longest
+//! module that exists. Unit tests may look anywhere.
 
 use super::Violation;
 use crate::repo::Repo;

@@ -1,4 +1,5 @@
-//! Rule: docs/run-directory.md names every field of every file of a run, so that the page cannot fall behind the code.
+//! Rule: docs/run-directory.md names every field of every file of a run, so that the page cannot
+//! fall behind the code.
 
 use super::Violation;
 use crate::repo::Repo;

@@ -1,5 +1,5 @@
-//! Rule: the repository says nothing of the machine it was written on: no home directories, no hosts of package
-//! registries or mirrors. Cargo.lock is cargo's own.
+//! Rule: the repository says nothing of the machine it was written on: no home directories, no
+//! hosts of package registries or mirrors. Cargo.lock is cargo's own.
 
 use super::Violation;
 use crate::repo::Repo;
@@ -51,7 +51,8 @@ fn is_free(path: &str, free: &[&str]) -> bool {
     free.iter().any(|prefix| path.starts_with(prefix))
 }
 
-/// Whether an absolute path into `folder` starts in this line (not `something/home/`, which is relative to something).
+/// Whether an absolute path into `folder` starts in this line (not `something/home/`, which is
+/// relative to something).
 fn has_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

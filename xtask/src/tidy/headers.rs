@@ -1,4 +1,5 @@
-//! Rule: every source file opens with a `//!` header of at least one sentence that says which idea lives there.
+//! Rule: every source file opens with a `//!` header of at least one sentence that says which idea
+//! lives there.
 
 use super::Violation;
 use crate::repo::Repo;

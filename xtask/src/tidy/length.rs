@@ -1,4 +1,5 @@
-//! Rule: a file fits in the head. Over 500 lines it says why, in its header: `//! Long because: ...`.
+//! Rule: a file fits in the head. Over 500 lines it says why, in its header:
+//! `//! Long because: ...`.
 
 use super::{Violation, headers::header};
 use crate::repo::Repo;

@@ -1,5 +1,6 @@
-//! Rule: a link in the docs leads somewhere: to a file or folder of the repository, and with `#heading` to a heading
-//! of that page (GitHub's anchors). Links to other sites are not followed: there may be no network.
+//! Rule: a link in the docs leads somewhere: to a file or folder of the repository, and with
+//! `#heading` to a heading of that page (GitHub's anchors). Links to other sites are not followed:
+//! there may be no network.
 
 use super::Violation;
 use crate::repo::{Repo, has_extension};

@@ -1,4 +1,5 @@
-//! Rule: only crates at the kernel's face may hold `unsafe`; the root file of every other crate forbids it.
+//! Rule: only crates at the kernel's face may hold `unsafe`; the root file of every other crate
+//! forbids it.
 
 use super::Violation;
 use crate::repo::Repo;

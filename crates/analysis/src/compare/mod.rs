@@ -85,8 +85,8 @@ pub struct EventTrust<'a> {
     pub whole: &'a dyn Fn(u32) -> bool,
 }
 
-/// Every comparison of a run, with `draws` draws of each bootstrap ([`resample::DRAWS`] in a report). Empty where no phase was
-/// disturbed.
+/// Every comparison of a run, with `draws` draws of each bootstrap ([`resample::DRAWS`] in a
+/// report). Empty where no phase was disturbed.
 pub fn compare(
     run: &Run,
     windows: &[WindowData<'_>],
@@ -228,8 +228,8 @@ impl Figures<'_> {
             window.map(|w| Rate {
                 count: w.record.missed(),
                 seconds: w.record.t1_ns.saturating_sub(w.record.t0_ns).max(0) as f64 / 1e9,
-                // One late sample swallows several releases: they have one reason, so as many as the longest row of them
-                // could have had count as one.
+                // One late sample swallows several releases: they have one reason, so as many as
+                // the longest row of them could have had count as one.
                 dispersion: longest_row(&w),
             })
         });

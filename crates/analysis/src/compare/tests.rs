@@ -1,4 +1,5 @@
-//! What the comparison finds in simulated runs, and how rarely it finds something where there is nothing.
+//! What the comparison finds in simulated runs, and how rarely it finds something where there is
+//! nothing.
 
 use super::*;
 use crate::compare::Verdict;
@@ -106,8 +107,8 @@ fn wakeups(random: &mut ChaCha8Rng, n: i64, rho: f64, factors: [f64; 3]) -> Vec<
     compared(&run(), &windows, &[None, None, None])
 }
 
-/// A wake-up window of `n` releases in which the probe stood still from release `at` for so many periods, and a half, for each of
-/// the `stalls`, ascending and apart.
+/// A wake-up window of `n` releases in which the probe stood still from release `at` for so many
+/// periods, and a half, for each of the `stalls`, ascending and apart.
 fn stalled(
     random: &mut ChaCha8Rng,
     phase: &str,
@@ -215,7 +216,8 @@ fn a_probe_that_stood_still_is_not_called_quick() {
     let stalls: [&[(i64, i64)]; 3] = [&[], &[(2_000, 6_000)], &[]];
     let windows = [0, 1, 2].map(|at| stalled(&mut random, PHASES[at], 10_000, stalls[at]));
     let comparisons = compared(&run(), &windows, &[None, None, None]);
-    // Half of all releases are later than 1 s, and 1 % later than 5.9 s; the served ones alone say 5 us.
+    // Half of all releases are later than 1 s, and 1 % later than 5.9 s; the served ones alone say
+    // 5 us.
     let (half, tail) = (of(&comparisons, "wakeup p50"), of(&comparisons, "wakeup p99"));
     assert!(half.disturbed > Some(0.9e9) && tail.disturbed > Some(5.8e9), "{comparisons:#?}");
     assert!(half.idle_before < Some(10_000.0));

@@ -1,14 +1,15 @@
 //! Settings that differ after a cell from those before it: the next cell measures another machine.
 //!
-//! Seen on real kernels: writing a cpuset partition left `rcu_preempt` on the isolated core for the rest of the boot, and every later cell
-//! counted its switches.
+//! Seen on real kernels: writing a cpuset partition left `rcu_preempt` on the isolated core for the
+//! rest of the boot, and every later cell counted its switches.
 
 use model::Cpus;
 use model::machine::MachineState;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// One sentence a difference. A thread that has ended changes nothing for a measured CPU, and one that is new only where it may run there.
+/// One sentence a difference. A thread that has ended changes nothing for a measured CPU, and one
+/// that is new only where it may run there.
 pub fn changed(before: &MachineState, after: &MachineState, measured: &Cpus) -> Vec<String> {
     let mut found = Vec::new();
     values("mechanism", &before.mechanisms, &after.mechanisms, &mut found);
@@ -72,8 +73,9 @@ fn threads(
     }
 }
 
-/// What of the difference decides what the measured CPUs meet: settings, and who may run or interrupt there. Mounts and groups come and
-/// go on any machine, as do threads; those are not asked about that are on one side only.
+/// What of the difference decides what the measured CPUs meet: settings, and who may run or
+/// interrupt there. Mounts and groups come and go on any machine, as do threads; those are not
+/// asked about that are on one side only.
 pub(super) fn shifted(before: &MachineState, after: &MachineState, measured: &Cpus) -> Vec<String> {
     let mut found = Vec::new();
     values("mechanism", &before.mechanisms, &after.mechanisms, &mut found);
@@ -96,7 +98,8 @@ pub(super) fn shifted(before: &MachineState, after: &MachineState, measured: &Cp
     found
 }
 
-/// Whether one of the lists, written as `0-1; 3`, holds a measured CPU. What is no list is taken to reach it.
+/// Whether one of the lists, written as `0-1; 3`, holds a measured CPU. What is no list is taken to
+/// reach it.
 fn reaches(lists: &str, measured: &Cpus) -> bool {
     lists.split("; ").any(|list| list.parse::<Cpus>().map_or(true, |cpus| !cpus.and(measured).is_empty()))
 }

@@ -1,8 +1,10 @@
-//! Events per operation: the disturbed count less what the idle background would have given in the same time, over operations.
+//! Events per operation: the disturbed count less what the idle background would have given in the
+//! same time, over operations.
 //!
-//! κ = (N/T − B/S) · T / ops, with N events in the time T of the operations and B events in the time S of both idle controls, on one
-//! measured CPU. Interval: that of the difference of two Poisson rates ([`rates::difference_interval`], Garwood's limits), bunched as
-//! the background is. Where nothing was counted: the rule of three, 3/ops ([`stats::bounds`]).
+//! κ = (N/T − B/S) · T / ops, with N events in the time T of the operations and B events in the
+//! time S of both idle controls, on one measured CPU. Interval: that of the difference of two
+//! Poisson rates ([`rates::difference_interval`], Garwood's limits), bunched as the background is.
+//! Where nothing was counted: the rule of three, 3/ops ([`stats::bounds`]).
 
 use super::facts::Count;
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,8 @@ pub struct Coefficient {
     pub events: u64,
     /// Those that the idle background would have given in that time.
     pub background: f64,
-    /// Events per operation and measured CPU, background subtracted; below 0 where less was counted than the background gives.
+    /// Events per operation and measured CPU, background subtracted; below 0 where less was counted
+    /// than the background gives.
     pub per_operation: f64,
     /// Lower 95 % limit, not below 0.
     pub low: f64,
@@ -29,7 +32,8 @@ pub struct Coefficient {
     pub seen: bool,
 }
 
-/// One coefficient of pooled cells; it counts as seen once its neighbours are known, see [`super::conclude()`].
+/// One coefficient of pooled cells; it counts as seen once its neighbours are known, see
+/// [`super::conclude()`].
 pub fn coefficient(
     operations: u64,
     cpus: u64,
@@ -72,7 +76,8 @@ mod tests {
 
     #[test]
     fn without_background_it_is_events_over_operations() {
-        // Garwood's limits for 12 events are 6.2006 and 20.9616; the background of 0 events in 4 s may be as much as 3.689.
+        // Garwood's limits for 12 events are 6.2006 and 20.9616; the background of 0 events in 4 s
+        // may be as much as 3.689.
         let found = coefficient(4, 1, (&count(12), 2.0), (&count(0), 4.0));
         assert_eq!((found.per_operation, found.background), (3.0, 0.0));
         assert!((found.high - 20.961_6 / 4.0).abs() < 1e-3, "{found:?}");

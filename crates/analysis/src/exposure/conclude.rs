@@ -1,4 +1,5 @@
-//! Cells → the exposure table: repetitions pooled, coefficients with their conditions, and whether the study counts at all.
+//! Cells → the exposure table: repetitions pooled, coefficients with their conditions, and whether
+//! the study counts at all.
 //!
 //! A study carries controls: a positive one that must be seen on the measured CPU and a negative
 //! one that must not. A class that the negative one changed is the machine's own activity and is
@@ -41,7 +42,8 @@ pub struct Exposure {
     pub void: bool,
     /// Why, or why not, in words.
     pub verdict: Vec<String>,
-    /// Classes whose rate a negative control changed, up or down: their events come from the machine's own doing.
+    /// Classes whose rate a negative control changed, up or down: their events come from the
+    /// machine's own doing.
     pub unsteady: Vec<EventClass>,
     /// The controls.
     pub controls: Vec<Control>,
@@ -147,7 +149,8 @@ fn together(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The coefficients of cells taken together: of all classes, and of each that every cell's kernel records.
+/// The coefficients of cells taken together: of all classes, and of each that every cell's kernel
+/// records.
 fn coefficients(cells: &[&CellFacts]) -> (Option<Coefficient>, Vec<ClassCoefficient>) {
     let Some(first) = cells.first() else { return (None, Vec::new()) };
     let operations: u64 = cells.iter().map(|cell| cell.record.ops_ok).sum();
@@ -212,7 +215,8 @@ fn control(expected: &Expectation, rows: &[Row]) -> Control {
             (None, format!("{name} is void: {}", row.reason.as_deref().unwrap_or("no reason is known")))
         }
         Some((row, Some(all))) if expected.seen => {
-            // One event per operation, which is less than any positive control causes, could have been there.
+            // One event per operation, which is less than any positive control causes, could have
+            // been there.
             ((all.seen || all.high < 1.0).then_some(all.seen), seen_in_words(row, &all))
         }
         Some((row, Some(all))) => {

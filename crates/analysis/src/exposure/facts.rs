@@ -1,8 +1,9 @@
-//! A cell's run directory → what was counted: events by class while operations ran and while nothing did, and who caused them.
+//! A cell's run directory → what was counted: events by class while operations ran and while
+//! nothing did, and who caused them.
 //!
-//! A stressor is prepared before the disturbed window opens, begins inside it, does nothing for a moment after its last operation, and
-//! says when its first and last were: so every operation lies whole in the stretch whose events are counted, and neither its making
-//! nor its taking down does.
+//! A stressor is prepared before the disturbed window opens, begins inside it, does nothing for a
+//! moment after its last operation, and says when its first and last were: so every operation lies
+//! whole in the stretch whose events are counted, and neither its making nor its taking down does.
 
 use super::changed;
 use attribution::Error;

@@ -1,8 +1,10 @@
-//! Rows of one matrix in the place of those of another: what a defect since mended has made void is measured anew, and nothing else.
+//! Rows of one matrix in the place of those of another: what a defect since mended has made void is
+//! measured anew, and nothing else.
 //!
-//! A row is steadied by the controls it was measured beside, and by those of the table it goes into: its own machine may have done by
-//! itself what that one did not, and the other way round. So a class counts in it only where neither negative control changed it. A
-//! column of which every row is measured anew is the new one, with its own controls.
+//! A row is steadied by the controls it was measured beside, and by those of the table it goes
+//! into: its own machine may have done by itself what that one did not, and the other way round. So
+//! a class counts in it only where neither negative control changed it. A column of which every row
+//! is measured anew is the new one, with its own controls.
 
 use super::matrix::{Change, Column, changes, usable};
 use super::unsteady::steady;

@@ -1,4 +1,5 @@
-//! Studies of exposure side by side, one a kernel and way of isolating: what changed from a kernel to the next of its flavour.
+//! Studies of exposure side by side, one a kernel and way of isolating: what changed from a kernel
+//! to the next of its flavour.
 //!
 //! Two coefficients differ where their 95 % intervals have no point in common and at least one was
 //! seen; that is stricter than a test of their difference at 5 % (Schenker and Gentleman, "On
@@ -27,7 +28,8 @@ pub struct Column {
     pub absent: Option<String>,
     /// Whether this column is void, see [`Exposure::void`].
     pub void: bool,
-    /// Classes whose rate the negative control changed, up or down: their events come from the machine's own doing.
+    /// Classes whose rate the negative control changed, up or down: their events come from the
+    /// machine's own doing.
     pub unsteady: Vec<EventClass>,
     /// Result of the controls, in words.
     pub verdict: Vec<String>,
@@ -73,8 +75,9 @@ pub struct Change {
     pub after: Coefficient,
 }
 
-/// What changed between neighbours. `columns` are in the order in which to compare: of one profile and flavour, each with the one before.
-/// A column that is absent or void is passed over: its neighbours are compared with each other.
+/// What changed between neighbours. `columns` are in the order in which to compare: of one profile
+/// and flavour, each with the one before. A column that is absent or void is passed over: its
+/// neighbours are compared with each other.
 pub fn changes(columns: &[Column]) -> Vec<Change> {
     let mut found = Vec::new();
     for (at, newer) in columns.iter().enumerate() {

@@ -32,7 +32,8 @@ pub struct Row {
     pub cells: u64,
     /// Operations that succeeded.
     pub operations: u64,
-    /// Operations that failed, by errno name; what they did to the measured CPUs is in the counts too.
+    /// Operations that failed, by errno name; what they did to the measured CPUs is in the counts
+    /// too.
     pub failed: BTreeMap<String, u64>,
     /// Time of the operations, s.
     pub disturbed_s: f64,

@@ -1,9 +1,12 @@
-//! Classes that a machine changes by itself as soon as anything runs: nothing seen in them need come from a stressor.
+//! Classes that a machine changes by itself as soon as anything runs: nothing seen in them need
+//! come from a stressor.
 //!
-//! The negative control makes no system call. Where it changes the rate of a class all the same, up or down, that class is *unsteady*: on a
-//! kernel that ticks, each tick takes part in grace periods that anything may have begun, so that softirqs follow every load, and on
-//! PREEMPT_RT switches to `rcuc`; an emulator that runs CPUs in turn gives fewer ticks to each, the more of them are busy; and where no CPU is
-//! isolated, busy neighbours send tasks over. Such a class is left out of every row; those that the control did not change stand.
+//! The negative control makes no system call. Where it changes the rate of a class all the same, up
+//! or down, that class is *unsteady*: on a kernel that ticks, each tick takes part in grace periods
+//! that anything may have begun, so that softirqs follow every load, and on PREEMPT_RT switches to
+//! `rcuc`; an emulator that runs CPUs in turn gives fewer ticks to each, the more of them are busy;
+//! and where no CPU is isolated, busy neighbours send tasks over. Such a class is left out of every
+//! row; those that the control did not change stand.
 
 use super::coefficient::{Coefficient, coefficient};
 use super::facts::Count;
@@ -15,7 +18,8 @@ use stats::rates::holm;
 /// class left out by chance costs less than one that is believed by chance.
 const CHANGED_P: f64 = 0.05;
 
-/// The classes whose rate a negative control changed, upwards or downwards, all its classes considered (Holm).
+/// The classes whose rate a negative control changed, upwards or downwards, all its classes
+/// considered (Holm).
 pub(super) fn changed(control: &Row) -> Vec<ClassCoefficient> {
     let adjusted = holm(&control.classes.iter().map(|one| one.coefficient.p).collect::<Vec<_>>());
     let changed = control.classes.iter().zip(adjusted).filter(|(_, p)| *p < CHANGED_P);

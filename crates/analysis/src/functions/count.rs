@@ -1,4 +1,5 @@
-//! One pass over a trace: calls by function, caller and CPU; the lists' tracepoints; for the grep also what else has a matching text.
+//! One pass over a trace: calls by function, caller and CPU; the lists' tracepoints; for the grep
+//! also what else has a matching text.
 
 use super::grep::{Lines, Patterns};
 use super::{FunctionCounts, tally};
@@ -10,8 +11,8 @@ use model::Cpus;
 use model::functions::FunctionCatalogue;
 use rustc_hash::FxHashMap;
 
-/// Counts the function tracer's entries in some buffers ("" is the top one), on `cpus` only where given. `grep`: also the lines that the
-/// replication's grep would find in the trace's text.
+/// Counts the function tracer's entries in some buffers ("" is the top one), on `cpus` only where
+/// given. `grep`: also the lines that the replication's grep would find in the trace's text.
 pub fn count(
     file: &TraceFile,
     catalogue: &FunctionCatalogue,

@@ -1,8 +1,10 @@
-//! The lines that grep would find in the text of a trace, counted from the records: a pattern is found in a function's name, in its
-//! caller's, in the name of the task, in a field of another event, or in a frame of a stack.
+//! The lines that grep would find in the text of a trace, counted from the records: a pattern is
+//! found in a function's name, in its caller's, in the name of the task, in a field of another
+//! event, or in a frame of a stack.
 //!
-//! Source of the text: kernel/trace/trace_output.c (`trace_fn_trace`: "function <-caller"; `trace_stack_print`: a line a frame), and
-//! the plug-in plugin_function.c of libtraceevent, which names callers only with its option `parent`.
+//! Source of the text: kernel/trace/trace_output.c (`trace_fn_trace`: "function <-caller";
+//! `trace_stack_print`: a line a frame), and the plug-in plugin_function.c of libtraceevent, which
+//! names callers only with its option `parent`.
 
 use super::{GrepCounts, PatternCounts};
 use crate::functions::call::{Call, Seen};

@@ -1,9 +1,10 @@
 //! Calls that the function tracer recorded, by symbol and CPU; and the counts of a published grep
 //! over the same trace.
 //!
-//! A call of a function is not an event: [`model::functions`] says of which functions it is one, on which kernel, and what the tracer
-//! cannot show. Where a trace has the tracepoints of a list as well, they are counted beside its functions.
-//! Source: Documentation/trace/ftrace.rst (the tracers `function` and `function_graph`); kernel/trace/trace_entries.h for their entries.
+//! A call of a function is not an event: [`model::functions`] says of which functions it is one, on
+//! which kernel, and what the tracer cannot show. Where a trace has the tracepoints of a list as
+//! well, they are counted beside its functions. Source: Documentation/trace/ftrace.rst (the tracers
+//! `function` and `function_graph`); kernel/trace/trace_entries.h for their entries.
 
 mod call;
 mod count;
@@ -33,7 +34,8 @@ pub struct FunctionCounts {
     pub others: Vec<SymbolCounts>,
     /// Places where the trace misses events.
     pub holes: u64,
-    /// Events that the kernel says it overwrote there; where it does not say how many, there are more.
+    /// Events that the kernel says it overwrote there; where it does not say how many, there are
+    /// more.
     pub lost: u64,
     /// What the replication's grep counts in the trace's text; only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +112,8 @@ pub struct HiddenFunction {
 pub struct GrepCounts {
     /// The list.
     pub list: String,
-    /// Lines of tracefs' `trace`, which names callers (`<-caller`), and of `trace-cmd report -O parent`.
+    /// Lines of tracefs' `trace`, which names callers (`<-caller`), and of
+    /// `trace-cmd report -O parent`.
     pub lines: u64,
     /// Lines of `trace-cmd report`, which does not name callers.
     pub lines_without_callers: u64,
@@ -120,7 +123,8 @@ pub struct GrepCounts {
     pub patterns: Vec<PatternCounts>,
 }
 
-/// The lines of a pattern: each is in exactly one of `called`, `longer_name`, `as_caller` and `elsewhere`.
+/// The lines of a pattern: each is in exactly one of `called`, `longer_name`, `as_caller` and
+/// `elsewhere`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PatternCounts {
     /// The pattern.

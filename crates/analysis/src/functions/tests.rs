@@ -1,4 +1,5 @@
-//! Counts against the text that trace-cmd and tracefs made of the same trace, on the kernel that recorded it.
+//! Counts against the text that trace-cmd and tracefs made of the same trace, on the kernel that
+//! recorded it.
 
 use super::*;
 use ftrace::TraceFile;

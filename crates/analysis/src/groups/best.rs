@@ -48,7 +48,8 @@ pub struct Ranked {
     pub interval: Option<[f64; 2]>,
     /// Probability of having the least loss; none where a group is one run.
     pub p_best: Option<f64>,
-    /// The smallest adjusted probability, over all others, of not being worse; none where a group is one run.
+    /// The smallest adjusted probability, over all others, of not being worse; none where a group
+    /// is one run.
     pub p_worse: Option<f64>,
     /// Letters shared with every group that it cannot be distinguished from; empty where a group is
     /// one run.
@@ -171,7 +172,8 @@ fn letters(order: &[usize], apart: &[(usize, usize)]) -> Vec<String> {
     order.iter().map(of).collect()
 }
 
-/// Of each group the least adjusted probability, over all pairs, that it is no worse than another with a lower value.
+/// Of each group the least adjusted probability, over all pairs, that it is no worse than another
+/// with a lower value.
 fn p_worse(figures: &[GroupFigure], pairs: &[(usize, usize, f64)]) -> Vec<Option<f64>> {
     let mut least = vec![Some(1.0); figures.len()];
     for &(a, b, p) in pairs {

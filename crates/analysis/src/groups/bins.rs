@@ -29,8 +29,8 @@ impl Bins {
         self.counts.iter().fold(self.over, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The bin of the nearest-rank quantile of `parts` in 100,000; `None` with fewer than ten samples above it, and where it lies beyond
-    /// the last bin.
+    /// The bin of the nearest-rank quantile of `parts` in 100,000; `None` with fewer than ten
+    /// samples above it, and where it lies beyond the last bin.
     pub fn quantile(&self, parts: u64) -> Option<i64> {
         let n = usize::try_from(self.n()).ok()?;
         let rank = nearest_rank(n, parts);

@@ -10,10 +10,12 @@
 //! differences give more: they must have been normalised, to what is not said, so the statistic is
 //! given for raw counts and per hundred samples.
 //!
-//! Why it misleads: the statistic grows in proportion to the number of samples, so that for some n every difference is rejected and for
-//! some other none; samples of one run depend on each other and on their boot, which inflates it by orders; a lower latency is as bad as a
-//! higher one; and bins that the reference left empty, where the worst cases are, have no term. Beside it stand the reference against
-//! itself, and the probability of as large a statistic were the labels of whole runs exchangeable ([`stats::permute`]).
+//! Why it misleads: the statistic grows in proportion to the number of samples, so that for some n
+//! every difference is rejected and for some other none; samples of one run depend on each other
+//! and on their boot, which inflates it by orders; a lower latency is as bad as a higher one; and
+//! bins that the reference left empty, where the worst cases are, have no term. Beside it stand the
+//! reference against itself, and the probability of as large a statistic were the labels of whole
+//! runs exchangeable ([`stats::permute`]).
 
 use super::measured::{MeasuredWindow, Samples};
 use super::qq::{QqPlot, qq};
@@ -34,8 +36,8 @@ const MOST_BINS: i64 = 1_000_000;
 pub struct Chi2 {
     /// The test.
     pub test: Test,
-    /// The same with the reference's first half as reference and its second as observed: runs where there are several, else time. None where
-    /// it cannot be halved.
+    /// The same with the reference's first half as reference and its second as observed: runs where
+    /// there are several, else time. None where it cannot be halved.
     pub itself: Option<Test>,
     /// Probability of as large a statistic were the labels of runs exchangeable; none with one run.
     pub exchanged: Option<Exchanged>,
@@ -70,7 +72,8 @@ pub struct Test {
     pub per_100: f64,
     /// Whether that exceeds the critical value.
     pub rejected_per_100: bool,
-    /// From so many observed samples on, these same shares are rejected; none where they agree exactly.
+    /// From so many observed samples on, these same shares are rejected; none where they agree
+    /// exactly.
     pub rejected_from_n: Option<f64>,
 }
 

@@ -7,8 +7,9 @@
 //! verdict    = "better" | "worse" | "equivalent"
 //! ```
 //!
-//! A value with a sign is of the difference, other less base (in % of the base); one without is of the other group itself. A condition holds
-//! where the whole 95 % interval lies beyond the value; with `maybe`, where any of it does: the gate then fails unless the runs exclude it.
+//! A value with a sign is of the difference, other less base (in % of the base); one without is of
+//! the other group itself. A condition holds where the whole 95 % interval lies beyond the value;
+//! with `maybe`, where any of it does: the gate then fails unless the runs exclude it.
 
 use super::figures::Figure;
 use super::{FigureComparison, GroupComparison, units};

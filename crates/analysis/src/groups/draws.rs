@@ -66,8 +66,9 @@ pub fn group(runs: &[InRun], resolution: f64, stream: u64) -> GroupFigure {
     }
 }
 
-/// Deviations of a share or rate of which no event was seen in so many trials or seconds: what the mean of a Poisson variable may be after
-/// none, exponential, so that its 95 % bound is the rule of three ([`stats::bounds`]). A bootstrap of zeros would be sure of zero.
+/// Deviations of a share or rate of which no event was seen in so many trials or seconds: what the
+/// mean of a Poisson variable may be after none, exponential, so that its 95 % bound is the rule of
+/// three ([`stats::bounds`]). A bootstrap of zeros would be sure of zero.
 pub fn none_seen(whole: f64, stream: u64) -> Vec<f64> {
     let mut random = generator(3, stream);
     (0..DRAWS).map(|_| -(1.0 - uniform(&mut random)).ln() / whole).collect()
@@ -127,7 +128,8 @@ pub fn interval(sorted: &[f64]) -> Option<[f64; 2]> {
     Some([*sorted.get(tail)?, *sorted.get(sorted.len().checked_sub(1 + tail)?)?])
 }
 
-/// Two-sided probability of no difference: twice the smaller share of draws on the other side of zero, never 0 (Davison & Hinkley, §4.2).
+/// Two-sided probability of no difference: twice the smaller share of draws on the other side of
+/// zero, never 0 (Davison & Hinkley, §4.2).
 pub fn p_differs(sorted: &[f64]) -> f64 {
     let below = sorted.partition_point(|draw| *draw < 0.0);
     let upto = sorted.partition_point(|draw| *draw <= 0.0);
@@ -135,8 +137,8 @@ pub fn p_differs(sorted: &[f64]) -> f64 {
     (2.0 * (smaller + 1) as f64 / (sorted.len() + 1) as f64).min(1.0)
 }
 
-/// Probability of a difference as large as the margin: the larger of two one-sided tests (Schuirmann, Journal of Pharmacokinetics and
-/// Biopharmaceutics 15 (1987)).
+/// Probability of a difference as large as the margin: the larger of two one-sided tests
+/// (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)).
 pub fn p_equivalent(sorted: &[f64], margin: f64) -> f64 {
     let low = sorted.partition_point(|draw| *draw <= -margin);
     let high = sorted.len() - sorted.partition_point(|draw| *draw < margin);
@@ -158,7 +160,8 @@ mod tests {
         let mut drawn = estimate.deviations.clone();
         drawn.sort_unstable_by(f64::total_cmp);
         let [low, high] = interval(&drawn).unwrap();
-        // The runs' own shape has shorter tails than the normal one, and 4,000 draws know the 2.5 % point to a few percent.
+        // The runs' own shape has shorter tails than the normal one, and 4,000 draws know the 2.5 %
+        // point to a few percent.
         assert!((low + 3.926).abs() < 0.5 && (high - 3.926).abs() < 0.5, "{low} {high}");
         assert!((estimate.between_sd.unwrap() - 10f64.sqrt()).abs() < 1e-12);
     }

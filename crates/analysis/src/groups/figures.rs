@@ -23,7 +23,8 @@ pub enum Figure {
     Quantile(u64),
     /// The largest observed value.
     Max,
-    /// Samples of at least so many ns: of releases their share, of gaps their number per second and CPU.
+    /// Samples of at least so many ns: of releases their share, of gaps their number per second and
+    /// CPU.
     Exceed(i64),
     /// The share of its time that a busy loop lost.
     Stolen,

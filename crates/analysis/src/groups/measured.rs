@@ -1,7 +1,9 @@
-//! One run as it is compared: of each probe and phase the samples of all CPUs together, and the conditions they were taken under.
+//! One run as it is compared: of each probe and phase the samples of all CPUs together, and the
+//! conditions they were taken under.
 //!
-//! Samples of one run share its boot and its neighbours, those of its CPUs also the moment: CPUs are pooled, and blocks of time are drawn
-//! over all of them at once. Releases that passed unserved are charged with the lateness they had ([`crate::missed`]).
+//! Samples of one run share its boot and its neighbours, those of its CPUs also the moment: CPUs
+//! are pooled, and blocks of time are drawn over all of them at once. Releases that passed unserved
+//! are charged with the lateness they had ([`crate::missed`]).
 
 use super::bins::Bins;
 use crate::distribution::duration_ns;
@@ -137,7 +139,8 @@ impl Samples {
         }
     }
 
-    /// The nearest-rank quantile of `parts` in 100,000, ns; `None` with fewer than ten samples above it.
+    /// The nearest-rank quantile of `parts` in 100,000, ns; `None` with fewer than ten samples
+    /// above it.
     pub fn quantile(&self, parts: u64) -> Option<i64> {
         match self {
             Self::Blocked { samples, .. } => samples.quantile(parts),
@@ -180,7 +183,8 @@ impl Samples {
         matches!(self, Self::Binned(bins) if bins.over > 0)
     }
 
-    /// Values in ns with their counts, ascending; what lies beyond the last bin stands at that bin's end.
+    /// Values in ns with their counts, ascending; what lies beyond the last bin stands at that
+    /// bin's end.
     pub fn steps(&self) -> Vec<(i64, u64)> {
         match self {
             Self::Blocked { samples, .. } => {

@@ -1,4 +1,5 @@
-//! Groups of runs against each other: is one configuration or kernel better than another, beyond what its runs differ by themselves?
+//! Groups of runs against each other: is one configuration or kernel better than another, beyond
+//! what its runs differ by themselves?
 //!
 //! [`compare`] compares two groups in every statistic, [`best::best`] ranks any number by one loss,
 //! [`chi2`] carries out a published selection method to the letter, [`condition`] turns a
@@ -44,7 +45,8 @@ pub struct Question {
     pub more_figures: Vec<Figure>,
     /// What difference matters.
     pub margin: Margin,
-    /// Whether to compute the difference at each level of the distribution and the distance as well.
+    /// Whether to compute the difference at each level of the distribution and the distance as
+    /// well.
     pub whole: bool,
     /// Whether to compare what differs in more than the configuration.
     pub anyway: bool,
@@ -97,7 +99,8 @@ pub use shift::Shift;
 pub struct Distance {
     /// First Wasserstein distance, ns.
     pub wasserstein_ns: f64,
-    /// Whether samples lie beyond the last bin of a histogram, where they were taken to be at its end.
+    /// Whether samples lie beyond the last bin of a histogram, where they were taken to be at its
+    /// end.
     pub beyond_bins: bool,
     /// The part of it from the base's p99 on, ns; none where that is not known.
     pub tail_ns: Option<f64>,
@@ -141,7 +144,8 @@ pub struct FigureComparison {
     pub p_differs: Option<Probability>,
     /// Probability of a difference as large as the margin.
     pub p_equivalent: Option<Probability>,
-    /// Probability of a difference as large were labels exchangeable: a second opinion, with what it could be at the least.
+    /// Probability of a difference as large were labels exchangeable: a second opinion, with what
+    /// it could be at the least.
     pub exchanged: Option<Exchanged>,
     /// Standard deviation between the runs of each group.
     pub between_sd: [Option<f64>; 2],
@@ -416,7 +420,8 @@ fn adjust(windows: &mut [WindowComparison]) -> usize {
         let difference = figure.difference.unwrap_or(0.0);
         figure.verdict = verdict(difference, differs[at], equivalent[at]);
         if figure.verdict == Verdict::CannotTell {
-            // As for the interval: what chance within runs makes alone is the least they can vary by.
+            // As for the interval: what chance within runs makes alone is the least they can vary
+            // by.
             let sd = |sd: Option<f64>| sd.unwrap_or(0.0);
             let larger = |at: usize| sd(figure.between_sd[at]).max(sd(figure.within_sd[at]));
             let variances = [0, 1].map(|at| larger(at).powi(2));

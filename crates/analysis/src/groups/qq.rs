@@ -1,7 +1,8 @@
 //! Quantiles of one group against those of another, and the line through them.
 //!
-//! Wilk & Gnanadesikan, "Probability plotting methods for the analysis of data", Biometrika 55 (1968): points at (i − ½)/m. Least squares
-//! over the points: slope 1 and intercept 0 for equal distributions. R² near 1 says that a line fits, not that it is that line.
+//! Wilk & Gnanadesikan, "Probability plotting methods for the analysis of data", Biometrika 55
+//! (1968): points at (i − ½)/m. Least squares over the points: slope 1 and intercept 0 for equal
+//! distributions. R² near 1 says that a line fits, not that it is that line.
 
 use super::measured::MeasuredWindow;
 use serde::Serialize;
@@ -18,7 +19,8 @@ pub struct QqPlot {
     pub slope: f64,
     /// Of the regression line, ns.
     pub intercept_ns: f64,
-    /// Share of the observed quantiles' variance that the line explains; none where they do not vary.
+    /// Share of the observed quantiles' variance that the line explains; none where they do not
+    /// vary.
     pub r_squared: Option<f64>,
 }
 
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn agrees_with_scipy_on_equal_sizes() {
-        // scipy.stats.linregress(sorted([3,1,4,1,5,9,2,6]), sorted([2,7,1,8,2,8,1,8])), version 1.17.1.
+        // scipy.stats.linregress(sorted([3,1,4,1,5,9,2,6]), sorted([2,7,1,8,2,8,1,8])), version
+        // 1.17.1.
         let steps = |values: &[i64]| {
             let mut sorted: Vec<(i64, u64)> = values.iter().map(|value| (*value, 1)).collect();
             sorted.sort_unstable();

@@ -1,7 +1,9 @@
-//! The shift function: how much the groups differ at each level of the distribution, not only at one.
+//! The shift function: how much the groups differ at each level of the distribution, not only at
+//! one.
 //!
-//! Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample case", Annals of Statistics 2
-//! (1974); a group's quantile is the mean of its runs'. Intervals are those of each level by itself.
+//! Doksum, "Empirical probability plots and statistical inference for nonlinear models in the
+//! two-sample case", Annals of Statistics 2 (1974); a group's quantile is the mean of its runs'.
+//! Intervals are those of each level by itself.
 
 use super::draws;
 use super::figures::{Figure, in_run};

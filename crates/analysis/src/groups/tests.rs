@@ -1,8 +1,9 @@
 //! Groups of runs whose truth is known: how often the comparison alarms without a difference,
 //! whether it finds planted ones, and how tests that assume independent samples fail.
 //!
-//! Latencies are AR(1) with an exponential tail, and each run has an offset of its own, as boots have. Counts of alarms are held against the
-//! binomial distribution: a bound that a right comparison misses with a probability below one in a thousand.
+//! Latencies are AR(1) with an exponential tail, and each run has an offset of its own, as boots
+//! have. Counts of alarms are held against the binomial distribution: a bound that a right
+//! comparison misses with a probability below one in a thousand.
 
 use super::chi2::chi2;
 use super::condition::Condition;
@@ -89,7 +90,8 @@ fn compare_figures(a: &[MeasuredRun], b: &[MeasuredRun], figures: &[Figure]) -> 
     compare(a, b, &asked(figures)).unwrap()
 }
 
-/// The number of successes in `n` trials that one in a thousand exceeds, by the normal approximation with continuity.
+/// The number of successes in `n` trials that one in a thousand exceeds, by the normal
+/// approximation with continuity.
 fn at_most(n: f64, p: f64) -> usize {
     (n * p + 3.1 * (n * p * (1.0 - p)).sqrt() + 0.5).ceil() as usize
 }
@@ -181,7 +183,8 @@ fn runs_that_scatter_ask_for_more() {
     assert!(figure.more_runs.is_none_or(|more| more > 4), "{figure:?}");
 }
 
-/// Trap: the bootstrap of independent samples. Its 95 % interval of one run's median misses the truth most of the time, that of blocks seldom.
+/// Trap: the bootstrap of independent samples. Its 95 % interval of one run's median misses the
+/// truth most of the time, that of blocks seldom.
 #[test]
 fn trap_the_bootstrap_of_independent_samples() {
     let truth = Truth { rho: 0.95, between: 0.0, ..USUAL };
@@ -209,8 +212,9 @@ fn trap_the_bootstrap_of_independent_samples() {
     assert!(blocks_hold >= 50 && blocks_hold > samples_hold + 15, "blocks: {blocks_hold} of 60");
 }
 
-/// Trap: chi-square of samples. Two groups of one and the same configuration are "different" nearly always, and the reference is so against
-/// itself; with whole runs exchanged the alarms are as rare as stated.
+/// Trap: chi-square of samples. Two groups of one and the same configuration are "different" nearly
+/// always, and the reference is so against itself; with whole runs exchanged the alarms are as rare
+/// as stated.
 #[test]
 fn trap_chi_square_of_samples_that_depend() {
     let (mut rejected, mut itself, mut exchanged) = (0, 0, 0);
@@ -229,7 +233,8 @@ fn trap_chi_square_of_samples_that_depend() {
     assert!(exchanged <= at_most(pairs as f64, 0.05), "{exchanged} of {pairs}");
 }
 
-/// Trap: samples as the unit. With nothing but an offset of its own a run, samples of one run independent, chi-square still rejects.
+/// Trap: samples as the unit. With nothing but an offset of its own a run, samples of one run
+/// independent, chi-square still rejects.
 #[test]
 fn trap_samples_as_the_unit() {
     let truth = Truth { base: 20_000.0, sd: 900.0, rho: 0.0, between: 250.0 };

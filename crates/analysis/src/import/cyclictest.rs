@@ -1,4 +1,5 @@
-//! The histogram that `cyclictest -h US` prints: lines of a bin and one count a thread, then totals behind `#`.
+//! The histogram that `cyclictest -h US` prints: lines of a bin and one count a thread, then totals
+//! behind `#`.
 //!
 //! A column whose counts are not what its total says is refused.
 //!

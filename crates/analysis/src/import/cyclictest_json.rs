@@ -1,10 +1,11 @@
-//! `cyclictest --json=FILE` (rt-tests, `cyclictest.c`, file version 1): a histogram a thread, in us or, with `-N`, in ns.
+//! `cyclictest --json=FILE` (rt-tests, `cyclictest.c`, file version 1): a histogram a thread, in us
+//! or, with `-N`, in ns.
 //!
 //! A file is refused if its own fields show that it is incomplete: a failed call, fewer threads
 //! than it names, bins beyond those requested, more samples in its bins than cycles.
 //!
-//! `cycles` counts every sample, the histogram those within its limit (`-h`); the difference lies beyond. The command line is under
-//! `"cmdline:"`, with the colon.
+//! `cycles` counts every sample, the histogram those within its limit (`-h`); the difference lies
+//! beyond. The command line is under `"cmdline:"`, with the colon.
 
 use super::json::Document;
 use super::{Facts, option, single};

@@ -1,4 +1,5 @@
-//! jitterdebugger's `results.json` (versions 1 to 3): a histogram a thread; `count` has what lies beyond the last bin as well.
+//! jitterdebugger's `results.json` (versions 1 to 3): a histogram a thread; `count` has what lies
+//! beyond the last bin as well.
 //!
 //! Version 3 says the unit, `resolution_in_ns`, and is us without.
 
@@ -19,7 +20,8 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
     let mut threads = Vec::new();
     for (number, thread) in document.members("cpu")? {
         let parsed = document.thread(&format!("cpu.{number}"), thread, unit_ns, Some("count"))?;
-        // The key is the number of the thread, in the order of the CPUs it was given, and not the CPU.
+        // The key is the number of the thread, in the order of the CPUs it was given, and not the
+        // CPU.
         threads.push(parsed);
     }
     let facts = Facts { kernel: document.text(&["sysinfo", "release"]), ..Facts::default() };

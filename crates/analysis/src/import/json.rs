@@ -42,7 +42,8 @@ impl Document {
         Error::invalid(&self.name, format!("{key:?} {what}"), expected)
     }
 
-    /// A thread's histogram of bins `unit_ns` wide, whose keys are bins; `total` is the number of samples with those beyond the last bin.
+    /// A thread's histogram of bins `unit_ns` wide, whose keys are bins; `total` is the number of
+    /// samples with those beyond the last bin.
     pub(super) fn thread(
         &self,
         key: &str,

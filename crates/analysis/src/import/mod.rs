@@ -48,7 +48,8 @@ struct Facts {
     policy: Option<String>,
 }
 
-/// Reads a file of another tool. `part` chooses, of a file that holds several series, the one that is compared: `irq`, `thread`, `user`.
+/// Reads a file of another tool. `part` chooses, of a file that holds several series, the one that
+/// is compared: `irq`, `thread`, `user`.
 pub fn read(path: &Path, name: String, part: Option<&str>) -> Result<MeasuredRun, Error> {
     let size = std::fs::metadata(path).map_err(|source| Error::io("read", path, source))?.len();
     if size > MOST_BYTES {
@@ -149,7 +150,8 @@ fn in_one_piece(bins: &Bins, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether as many samples are in the bins, `over` among them, as the tool's own total of a column says.
+/// Whether as many samples are in the bins, `over` among them, as the tool's own total of a column
+/// says.
 fn as_many(counts: &[(i64, u64)], over: u64, total: u64, name: &str, column: usize) -> Result<(), Error> {
     let found = counts.iter().fold(u128::from(over), |sum, (_, count)| sum + u128::from(*count));
     if found == u128::from(total) {
@@ -159,7 +161,8 @@ fn as_many(counts: &[(i64, u64)], over: u64, total: u64, name: &str, column: usi
     Err(Error::invalid(name, what, format!("{total}, as its total says")))
 }
 
-/// The value of an option in a command line: `-i1000`, `-i 1000`, `--interval=1000`, `--interval 1000`.
+/// The value of an option in a command line: `-i1000`, `-i 1000`, `--interval=1000`,
+/// `--interval 1000`.
 fn option<'a>(command: &'a str, short: &str, long: &str) -> Option<&'a str> {
     let mut words = command.split_whitespace();
     while let Some(word) = words.next() {

@@ -1,4 +1,5 @@
-//! `oslat --json=FILE` (rt-tests, `oslat.c`, file version 1): every turn of the busy loop by its length in us, a histogram a thread.
+//! `oslat --json=FILE` (rt-tests, `oslat.c`, file version 1): every turn of the busy loop by its
+//! length in us, a histogram a thread.
 //!
 //! Turns without a gap are in it as well, in its first bins, so it is compared by its rates of long
 //! ones and its maximum. The last bin also holds longer turns: its count is separated where the

@@ -1,4 +1,5 @@
-//! The text of `rtla timerlat hist` and `rtla osnoise hist` (the kernel's `tools/tracing/rtla/src/timerlat_hist.c`, `osnoise_hist.c`).
+//! The text of `rtla timerlat hist` and `rtla osnoise hist` (the kernel's
+//! `tools/tracing/rtla/src/timerlat_hist.c`, `osnoise_hist.c`).
 //!
 //! A head names the columns (`IRQ-001`, `Thr-001`, `Usr-001`, of osnoise `CPU-001`), rows begin
 //! with the lower edge of a bin, rows of zeros are left out, then `over:`, `count:`, `min:`,

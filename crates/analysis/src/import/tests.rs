@@ -199,7 +199,8 @@ proptest! {
     }
 }
 
-/// A text that was cut between two lines reads well, and says that nothing was as long as what is missing.
+/// A text that was cut between two lines reads well, and says that nothing was as long as what is
+/// missing.
 #[test]
 fn a_histogram_that_breaks_off_is_refused() {
     for (name, text) in RESULTS.into_iter().filter(|(_, text)| !text.starts_with('{')) {

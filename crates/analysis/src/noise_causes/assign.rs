@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Getting off the CPU and back costs the loop a little more than the kernel counts as waiting.
 const SWITCH_NS: u64 = 20_000;
-/// A hypervisor that gives a CPU to somebody else, or a signal that stops a thread, takes at least so long.
+/// A hypervisor that gives a CPU to somebody else, or a signal that stops a thread, takes at least
+/// so long.
 const LEAST_AWAY_NS: u64 = 20_000;
 /// An SMI takes at least so long: entering and leaving the mode alone does.
 const LEAST_SMI_NS: u64 = 5_000;
-/// An interrupt with its softirqs takes at most so long (`MAX_SOFTIRQ_TIME`, 2 ms, and one round more).
+/// An interrupt with its softirqs takes at most so long (`MAX_SOFTIRQ_TIME`, 2 ms, and one round
+/// more).
 const LONGEST_INTERRUPT_NS: u64 = 4_000_000;
 /// A gap of which less than one part in so many was counted as waiting has another cause.
 const LEAST_SHARE: u64 = 8;
@@ -44,7 +46,8 @@ impl<'a> Ledger<'a> {
         self.gaps[at].t_ns.saturating_add(self.gaps[at].value_ns)
     }
 
-    /// Gaps without a thief that share time with an interval, longest first; of equal ones the first.
+    /// Gaps without a thief that share time with an interval, longest first; of equal ones the
+    /// first.
     fn open(&self, t0_ns: i64, t1_ns: i64) -> Vec<usize> {
         // Gaps lie one behind the other, so their ends ascend as their starts do.
         let first = self.gaps.partition_point(|gap| gap.t_ns.saturating_add(gap.value_ns) <= t0_ns);
@@ -62,7 +65,8 @@ impl<'a> Ledger<'a> {
             evidence.growths.iter().filter(|growth| growth.read_by == ReadBy::Drain).collect();
         for interval in &own {
             let Some(mut left) = Waiting::of(interval) else { continue };
-            // The looks are closer together than the stretches' ends: where they agree, the gap is known better.
+            // The looks are closer together than the stretches' ends: where they agree, the gap is
+            // known better.
             for look in looks.iter().filter(|look| look.t0_ns < interval.t1_ns && interval.t0_ns < look.t1_ns)
             {
                 let Some(mut here) = Waiting::of(look) else { continue };
@@ -92,7 +96,8 @@ impl<'a> Ledger<'a> {
             let holds = open.partition_point(|&at| self.length_ns(at) > here.at_most_ns());
             let last_one = here.arrivals == 1 || holds == open.len();
             let next = match holds.checked_sub(1) {
-                // The last wait is as long as all that is left: the shortest gap that has room for it.
+                // The last wait is as long as all that is left: the shortest gap that has room for
+                // it.
                 Some(room)
                     if last_one
                         && here.delay_ns >= self.length_ns(open[room]) / LEAST_SHARE
@@ -125,7 +130,8 @@ impl<'a> Ledger<'a> {
         }
         if let Some(budget) = evidence.throttling {
             for &at in away {
-                // Ready and real-time, and yet the CPU had nothing to do: only throttling does that.
+                // Ready and real-time, and yet the CPU had nothing to do: only throttling does
+                // that.
                 if self.idled(at, evidence.growths) {
                     self.given[at] = Some((Thief::Throttling, Certainty::Counted));
                 } else if throttled(self.length_ns(at), budget) {
@@ -145,7 +151,8 @@ impl<'a> Ledger<'a> {
                 let used_ns: u64 = period.iter().map(|&at| self.length_ns(at)).sum();
                 let most_ns = budget.runtime_ns + budget.runtime_ns / 10 + SWITCH_NS;
                 let length_ns = self.length_ns(at);
-                // Any stretch of a period's length may hold the end of one period's runtime and the beginning of the next one's.
+                // Any stretch of a period's length may hold the end of one period's runtime and the
+                // beginning of the next one's.
                 if length_ns <= most_ns && used_ns + length_ns <= 2 * most_ns {
                     period.push_back(at);
                     self.given[at] = Some((Thief::FairServer, Certainty::Fits));
@@ -189,8 +196,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Switches that the loop does not make by itself. Before the waiting is looked for only gaps that are longer than all of it; then those
-    /// that are left.
+    /// Switches that the loop does not make by itself. Before the waiting is looked for only gaps
+    /// that are longer than all of it; then those that are left.
     pub(super) fn stopped(&mut self, growths: &[Growth], before_waiting: bool) {
         for stretch in growths.iter().filter(|growth| growth.read_by == ReadBy::Stretch) {
             let (switches, faults) =
@@ -287,7 +294,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// So many of the longest gaps that interrupts may have made in an interval, and that no counter gave to somebody else, ns.
+    /// So many of the longest gaps that interrupts may have made in an interval, and that no
+    /// counter gave to somebody else, ns.
     fn longest_ns(&self, t0_ns: i64, t1_ns: i64, count: u64) -> u64 {
         let first = self.gaps.partition_point(|gap| gap.t_ns < t0_ns);
         let inside = (first..self.gaps.len()).take_while(|&at| self.gaps[at].t_ns < t1_ns);
@@ -342,7 +350,8 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Whether a gap has the length of a period's rest. Throttling sets in at a tick, so it may be shorter by some.
+/// Whether a gap has the length of a period's rest. Throttling sets in at a tick, so it may be
+/// shorter by some.
 fn throttled(length_ns: u64, budget: Budget) -> bool {
     let rest_ns = budget.period_ns.saturating_sub(budget.runtime_ns);
     (rest_ns / 2..=rest_ns + rest_ns / 20 + SWITCH_NS).contains(&length_ns)
@@ -358,7 +367,8 @@ struct Waiting {
 impl Waiting {
     /// None if there was none, or no counter was read.
     fn of(growth: &Growth) -> Option<Self> {
-        // Inside a stretch only who is switched away against its will waits; before one, the thread has also slept.
+        // Inside a stretch only who is switched away against its will waits; before one, the thread
+        // has also slept.
         let switches = if growth.read_by == ReadBy::Stretch { growth.involuntary } else { None };
         let waiting = Self { delay_ns: growth.run_delay_ns?, arrivals: switches.or(growth.arrivals)? };
         (waiting.delay_ns > 0 && waiting.arrivals > 0).then_some(waiting)

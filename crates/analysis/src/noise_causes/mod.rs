@@ -2,18 +2,25 @@
 //! intervals, and the machine's throttling settings. Output: for each thief the number of gaps,
 //! their total length, and its certainty.
 //!
-//! A counter names an interval, never a gap. Within an interval gaps are taken longest first, as many and as long together as the counter
-//! grew, so what is left without a cause is the shorter part. The thieves, in the order in which gaps are given to them:
+//! A counter names an interval, never a gap. Within an interval gaps are taken longest first, as
+//! many and as long together as the counter grew, so what is left without a cause is the shorter
+//! part. The thieves, in the order in which gaps are given to them:
 //!
-//! - *Off the CPU*: the thread waited though it could run (`/proc/<pid>/schedstat`). Of those, real-time throttling takes period − runtime
-//!   once a period and leaves the CPU idle or to ordinary tasks (Linux `Documentation/scheduler/sched-rt-group.rst`); the fair server of 6.12
-//!   takes up to its runtime once a period, if an ordinary task waits (`kernel/sched/deadline.c`); anybody else preempted.
-//! - *Stopped*: the loop makes no system call, so a voluntary switch is a signal that stopped it, or a fault that waited for input.
-//! - *Hypervisor*: steal time of `/proc/stat`, in steps of the clock tick: over all gaps no more than it grew and one step.
+//! - *Off the CPU*: the thread waited though it could run (`/proc/<pid>/schedstat`). Of those,
+//!   real-time throttling takes period − runtime once a period and leaves the CPU idle or to
+//!   ordinary tasks (Linux `Documentation/scheduler/sched-rt-group.rst`); the fair server of 6.12
+//!   takes up to its runtime once a period, if an ordinary task waits (`kernel/sched/deadline.c`);
+//!   anybody else preempted.
+//! - *Stopped*: the loop makes no system call, so a voluntary switch is a signal that stopped it,
+//!   or a fault that waited for input.
+//! - *Hypervisor*: steal time of `/proc/stat`, in steps of the clock tick: over all gaps no more
+//!   than it grew and one step.
 //! - *SMI*: the CPU's own count.
-//! - *Interrupts*: as many as `/proc/interrupts` and `/proc/softirqs` count, the shortest gaps first.
+//! - *Interrupts*: as many as `/proc/interrupts` and `/proc/softirqs` count, the shortest gaps
+//!   first.
 //!
-//! Only waiting, stops and throttling on an idle CPU are counted as such; all else fits a pattern, and has a range.
+//! Only waiting, stops and throttling on an idle CPU are counted as such; all else fits a pattern,
+//! and has a range.
 
 mod assign;
 mod tests;

@@ -52,7 +52,8 @@ fn thieves(evidence: &Evidence<'_>) -> Vec<(Thief, Certainty, u64)> {
     causes(evidence).iter().map(|cause| (cause.thief, cause.certainty, cause.gaps)).collect()
 }
 
-/// Three seconds, in each the thread waited once for `length_ns` at 0.9 s, and the CPU idled for `idle_ns` of it.
+/// Three seconds, in each the thread waited once for `length_ns` at 0.9 s, and the CPU idled for
+/// `idle_ns` of it.
 fn waited(length_ns: i64, idle_ns: i64) -> (Vec<Sample>, Vec<Growth>) {
     let gaps = (0..3).map(|second| gap(second * SECOND + 900 * MS, length_ns)).collect();
     let waited = |growth: Growth| Growth {
@@ -319,7 +320,8 @@ proptest! {
         prop_assert!(of(Thief::Interrupts).0 <= looks.iter().filter_map(|look| look.interrupts).sum());
     }
 
-    /// Without any counter nothing is known, whatever the gaps look like, but for what comes back as throttling does.
+    /// Without any counter nothing is known, whatever the gaps look like, but for what comes back
+    /// as throttling does.
     #[test]
     fn nothing_is_guessed_silently((gaps, _) in any_evidence()) {
         let causes = causes(&Evidence { gaps: &gaps, real_time: true, ..Evidence::default() });

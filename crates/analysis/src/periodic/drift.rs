@@ -1,24 +1,27 @@
-//! Does the date of the wake-ups drift (ERTS 2022, Figs. 10 to 12)? The paper read it off its charts; here it is estimated, so that peaks
-//! do not move the answer.
+//! Does the date of the wake-ups drift (ERTS 2022, Figs. 10 to 12)? The paper read it off its
+//! charts; here it is estimated, so that peaks do not move the answer.
 
 use super::Figure;
 use serde::{Deserialize, Serialize};
 use stats::runs::median;
 
-/// Wake-up dates against the grid `first + k · period` in CLOCK_MONOTONIC (Fig. 10), and their first difference (Figs. 11, 12).
+/// Wake-up dates against the grid `first + k · period` in CLOCK_MONOTONIC (Fig. 10), and their
+/// first difference (Figs. 11, 12).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
-    /// Slope, µs a minute: the median of the slopes between jobs half the window apart, which peaks do not move (Theil 1950, Sen 1968;
-    /// the pairs are those of the "incomplete" estimator).
+    /// Slope, µs a minute: the median of the slopes between jobs half the window apart, which peaks
+    /// do not move (Theil 1950, Sen 1968; the pairs are those of the "incomplete" estimator).
     pub us_per_min: f64,
-    /// Half of the slopes lie within this distance of the median, µs a minute: less than it is no drift.
+    /// Half of the slopes lie within this distance of the median, µs a minute: less than it is no
+    /// drift.
     pub spread_us_per_min: f64,
     /// The last wake-up date minus where the grid puts it, ns.
     pub end_ns: i64,
-    /// Differences of successive wake-up dates minus the period, ns, where no release between them was missed.
+    /// Differences of successive wake-up dates minus the period, ns, where no release between them
+    /// was missed.
     pub difference_ns: Figure,
-    /// Their correlation with the next one. -1/2: every delay is made up for by the next wake-up, as with releases on a fixed grid; 0:
-    /// delays add up.
+    /// Their correlation with the next one. -1/2: every delay is made up for by the next wake-up,
+    /// as with releases on a fixed grid; 0: delays add up.
     pub next_correlation: Option<f64>,
 }
 

@@ -1,9 +1,10 @@
 //! Results of a periodic probe's jobs: execution and response times, counters, wake-up drift,
 //! periodic peaks.
 //!
-//! The questions are those of the ERTS 2022 paper: how long does a job take and how much of that was it not on its CPU (Fig. 8), what
-//! did it cost in cache refills (Figs. 5, 9), does the date of its wake-ups drift (Figs. 10 to 12), and do disturbances come back with a
-//! period (Figs. 6, 7). The paper read the last two off its charts; here they are estimated.
+//! The questions are those of the ERTS 2022 paper: how long does a job take and how much of that
+//! was it not on its CPU (Fig. 8), what did it cost in cache refills (Figs. 5, 9), does the date of
+//! its wake-ups drift (Figs. 10 to 12), and do disturbances come back with a period (Figs. 6, 7).
+//! The paper read the last two off its charts; here they are estimated.
 
 mod drift;
 mod over_time;
@@ -130,8 +131,9 @@ struct Row {
 const REFUSED: i64 = -1;
 const COUNTER: &str = "counter_";
 
-/// The jobs that count, of one file with its columns (`wake_ns`, `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `counter_*`). None where a column is
-/// missing or short: the file is not of a periodic probe.
+/// The jobs that count, of one file with its columns (`wake_ns`, `start_ns`, `end_ns`, `cpu_ns`,
+/// `cpu`, `counter_*`). None where a column is missing or short: the file is not of a periodic
+/// probe.
 fn rows(samples: &[Sample], columns: &[OwnColumn]) -> Option<Vec<Row>> {
     let column = |name: &str| {
         let OwnColumn { values, .. } = columns.iter().find(|found| found.name == name)?;

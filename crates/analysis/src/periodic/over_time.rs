@@ -1,10 +1,12 @@
-//! How the jobs of one process went over time, for charts: the paper's Figs. 3 to 9 (one value a job) and 10 to 12 (dates of wake-ups).
+//! How the jobs of one process went over time, for charts: the paper's Figs. 3 to 9 (one value a
+//! job) and 10 to 12 (dates of wake-ups).
 
 use super::{Row, drift, wake_ups};
 use serde::{Deserialize, Serialize};
 use stats::slots::{Slot, slots};
 
-/// Values over time; each list holds `[t_ns, least, most]` of slots of equal length, empty ones left out.
+/// Values over time; each list holds `[t_ns, least, most]` of slots of equal length, empty ones
+/// left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OverTime {
     /// Clock from before the job to behind it, ns.

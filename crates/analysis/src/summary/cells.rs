@@ -1,8 +1,9 @@
 //! How often limits were reached in each of some hundred cells of consecutive samples, so that
 //! dependence can be computed at any limit afterwards.
 //!
-//! Cells begin with one sample; when there are 1,024, neighbours are joined and cells become twice as long. Limits are known to a 32nd of
-//! an octave, which is near enough for how samples depend on each other there.
+//! Cells begin with one sample; when there are 1,024, neighbours are joined and cells become twice
+//! as long. Limits are known to a 32nd of an octave, which is near enough for how samples depend on
+//! each other there.
 
 use super::counts::{edge, place};
 use stats::effective::{self, Tau};

@@ -1,7 +1,8 @@
-//! How often each value came, in bounded memory: to the ns up to a millisecond, beyond in 2,048 buckets an octave.
+//! How often each value came, in bounded memory: to the ns up to a millisecond, beyond in 2,048
+//! buckets an octave.
 //!
-//! Buckets that grow with the value, as in G. Tene's HdrHistogram: what is read off beyond a millisecond is the lower edge of its bucket, at
-//! most 0.05 % below the value.
+//! Buckets that grow with the value, as in G. Tene's HdrHistogram: what is read off beyond a
+//! millisecond is the lower edge of its bucket, at most 0.05 % below the value.
 
 /// Values below are counted each for itself.
 const EXACT: usize = 1 << 20;

@@ -1,4 +1,5 @@
-//! One series of samples in bounded memory, however long: a hundred megabytes would hold it all, ten are used.
+//! One series of samples in bounded memory, however long: a hundred megabytes would hold it all,
+//! ten are used.
 //!
 //! The same statistics as those of a whole run ([`stats::series`]), in one pass over a samples
 //! file: losses and missed releases, quantiles, exceedances, the largest samples with their times.

@@ -74,7 +74,8 @@ enum Last {
 }
 
 impl Last {
-    /// As the row before `next`. What is not known of it follows from the releases between them; a gap in the ring would have been flagged.
+    /// As the row before `next`. What is not known of it follows from the releases between them; a
+    /// gap in the ring would have been flagged.
     fn before(self, next: &Sample, period_ns: u64) -> Option<Sample> {
         match self {
             Self::Row(row) => Some(Sample { missed: 0, ..row }),
@@ -111,7 +112,8 @@ impl<'r> Reading<'r> {
         let plain = batch.flags.iter().all(|flags| *flags as u32 & (flag::NOT_COUNTED | flag::RING_GAP) == 0)
             && batch.missed.iter().all(|missed| *missed == 0);
         let largest = batch.values.iter().copied().max().unwrap_or(i64::MIN);
-        // Whole rows are decoded at both ends of the file, times where the batch may hold one of the largest.
+        // Whole rows are decoded at both ends of the file, times where the batch may hold one of
+        // the largest.
         if plain && !ends && !biased {
             if self.builder.large(largest) {
                 let rows = batch.times()?.into_iter().zip(batch.values);

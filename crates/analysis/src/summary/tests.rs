@@ -30,7 +30,8 @@ fn write(path: &Path, samples: &[Sample]) {
     writer.finish(&meta).unwrap();
 }
 
-/// Releases every ms; one in twenty thousand is 3.5 ms late and swallows three. More than one batch, and a first that does not count.
+/// Releases every ms; one in twenty thousand is 3.5 ms late and swallows three. More than one
+/// batch, and a first that does not count.
 fn samples(n: usize) -> Vec<Sample> {
     let mut release = 0;
     let mut late = false;
@@ -67,7 +68,8 @@ fn a_stream_says_what_the_whole_says() {
     assert_eq!(summary.largest.len(), LARGEST);
     for (one, other) in summary.quantiles.iter().zip(&whole.corrected_quantiles) {
         let (Some(ours), Some(theirs)) = (one.value_ns, other.value_ns) else {
-            // Both know the autocorrelation time from other cells: at the edge one may give what the other does not.
+            // Both know the autocorrelation time from other cells: at the edge one may give what
+            // the other does not.
             let near = one.effective_above.unwrap() / other.effective_above.unwrap();
             assert!(one.value_ns == other.value_ns || (0.7..1.4).contains(&near), "{one:?} {other:?}");
             continue;

@@ -23,8 +23,8 @@ const LAGS: usize = 10;
 /// Points of a chart.
 const POINTS: usize = 200;
 
-/// The tail of one window of a probe with releases, missed ones charged; none for other probes, whose short values are not stored, and for
-/// jobs of a task set, of which each is another task.
+/// The tail of one window of a probe with releases, missed ones charged; none for other probes,
+/// whose short values are not stored, and for jobs of a task set, of which each is another task.
 pub fn of_window(record: &ProbeRecord, samples: &[Sample], asked: &[f64]) -> Option<Tail> {
     if record.phase == TRACED || !matches!(record.probe(), ProbeKind::Wakeup | ProbeKind::Periodic) {
         return None;
@@ -37,7 +37,8 @@ pub fn of_window(record: &ProbeRecord, samples: &[Sample], asked: &[f64]) -> Opt
     Some(estimate(record, &releases, asked))
 }
 
-/// The tail of releases `(t_ns, lateness_ns)` in the order of time. `asked`: further levels, once in so many releases.
+/// The tail of releases `(t_ns, lateness_ns)` in the order of time. `asked`: further levels, once
+/// in so many releases.
 pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) -> Tail {
     let values: Vec<i64> = releases.iter().map(|(_, value)| *value).collect();
     let mut sorted = values.clone();
@@ -226,7 +227,8 @@ impl Tail {
             ));
         }
         let Some(fit) = self.maxima.clone() else { return };
-        // Below, one way has no tail to speak of and the other no block: what was observed says more.
+        // Below, one way has no tail to speak of and the other no block: what was observed says
+        // more.
         let nearest = (1.0 / rate).max(fit.block as f64);
         for &releases in asked.iter().filter(|&&releases| releases < nearest) {
             self.refuse(format!(
@@ -298,7 +300,8 @@ impl Tail {
     }
 }
 
-/// The unit that values are known in: above 1 ns only where all of the largest tenth are multiples of it.
+/// The unit that values are known in: above 1 ns only where all of the largest tenth are multiples
+/// of it.
 fn unit(sorted: &[i64]) -> i64 {
     let upper = &sorted[sorted.len() - sorted.len() / 10..];
     let common = upper.iter().fold(0i64, |a, &b| gcd(a, b.saturating_abs()));
@@ -319,7 +322,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// An estimate in words: `once in 1.0e7 releases 135 us (120 us to 170 us)`.
 impl Level {
-    /// The farther of both ways, with the widest interval that they give: what a reader should take.
+    /// The farther of both ways, with the widest interval that they give: what a reader should
+    /// take.
     pub fn describe(&self) -> String {
         let [low, high] = self.interval_ns();
         let level = self.pareto_ns.max(self.maxima_ns);

@@ -16,7 +16,8 @@ fn tail_of(values: &[i64], asked: &[f64]) -> Tail {
     estimate(&record(ProbeKind::Wakeup), &releases, asked)
 }
 
-/// Latencies as of a quiet core: log-normal around 5 us. With a rare mechanism beside them that adds 110 to 130 us.
+/// Latencies as of a quiet core: log-normal around 5 us. With a rare mechanism beside them that
+/// adds 110 to 130 us.
 fn quiet(n: usize, rare: f64, seed: u64) -> Vec<i64> {
     let mut random = generator(seed, 0);
     (0..n)

@@ -1,4 +1,5 @@
-//! Who has this period: the sources of a trace against the spikes of the samples, by period, by phase, and by when they ran.
+//! Who has this period: the sources of a trace against the spikes of the samples, by period, by
+//! phase, and by when they ran.
 //!
 //! A source is the class of its events, what ran, and who requested it. Three things must agree
 //! before it is named: its events (or as many of its longest as there are turns: a source whose
@@ -8,8 +9,9 @@
 //! listed, not named. Of several that agree the one is named that ran longest in the spikes: the
 //! timer that woke a task has its period, and took little.
 //!
-//! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
-//! them, the source is named as what it is and the period of the spikes as its alias.
+//! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is
+//! the period of the spikes and it ran in them, the source is named as what it is and the period of
+//! the spikes as its alias.
 
 use super::shape::{OwnPeriod, Suspect};
 use attribution::attribute::Confidence;
@@ -184,13 +186,15 @@ fn touching(events: &[Instant], stretches: impl Iterator<Item = [i64; 2]>) -> (u
     stretches.map(one).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
 }
 
-/// How well the events agree at the period of the spikes: all, or as many of the longest as there are turns.
+/// How well the events agree at the period of the spikes: all, or as many of the longest as there
+/// are turns.
 fn agreeing(source: &Source, kept: &[Instant], spiking: &Spiking<'_>) -> (f64, bool) {
     let start = spiking.spikes.first().map_or(0, |spike| spike[0]);
     let at = |events: &[Instant]| {
         let times: Vec<f64> =
             events.iter().map(|one| one.t0_ns.saturating_sub(start) as f64 / spiking.period_ns).collect();
-        // Where the period is known to less than a tenth of a turn over the window, that is all there is to try.
+        // Where the period is known to less than a tenth of a turn over the window, that is all
+        // there is to try.
         if times.len() < LEAST - 1 { 0.0 } else { agreement(&times, 1.0) }
     };
     let all = at(kept);
@@ -202,7 +206,8 @@ fn agreeing(source: &Source, kept: &[Instant], spiking: &Spiking<'_>) -> (f64, b
     if longest >= AGREES { (longest, true) } else { (all, false) }
 }
 
-/// Whether samples see a source of this period, and half the interval of it, with the period of the spikes.
+/// Whether samples see a source of this period, and half the interval of it, with the period of the
+/// spikes.
 fn is_alias(own: OwnPeriod, spiking: &Spiking<'_>) -> bool {
     let OwnPeriod { period_ns: own, half_width_ns: half } = own;
     let Some(step) = spiking.step_ns.map(|step| step as f64).filter(|step| own < 2.0 * step) else {

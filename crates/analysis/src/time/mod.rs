@@ -1,9 +1,9 @@
 //! What happens over time: where statistics change for good, whether they drift, what recurs with a
 //! period, and its source.
 //!
-//! [`windows`] cuts a window into parts, in whose statistics change-points and drift are looked for.
-//! [`instants`] keeps when the events of each source happened while a trace streams by, and [`join`]
-//! asks which source has a period that the samples have. [`section`] puts it together. The
+//! [`windows`] cuts a window into parts, in whose statistics change-points and drift are looked
+//! for. [`instants`] keeps when the events of each source happened while a trace streams by, and
+//! [`join`] asks which source has a period that the samples have. [`section`] puts it together. The
 //! statistics themselves are [`stats::time`]'s.
 
 pub(crate) mod join;

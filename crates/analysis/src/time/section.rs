@@ -129,14 +129,16 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Whether the watching comes and goes with a frequency: what is seen only then seems to come back with it.
+    /// Whether the watching comes and goes with a frequency: what is seen only then seems to come
+    /// back with it.
     fn watches_with(&self, frequency: f64) -> bool {
         let slices = Stretches::new(self.record.slices());
         let whole = slices.length_ns() as f64;
         if whole == 0.0 || self.record.probe() != ProbeKind::Noise {
             return false;
         }
-        // Where it begins anew with a period, its first turns have more to say than later ones, however short its pauses.
+        // Where it begins anew with a period, its first turns have more to say than later ones,
+        // however short its pauses.
         let begins: Vec<f64> =
             slices.parts().iter().map(|part| (part[0] - self.span_ns[0]) as f64 / 1e9).collect();
         let every = self.span_ns[1].abs_diff(self.span_ns[0]) as f64 / 1e9 / begins.len() as f64;

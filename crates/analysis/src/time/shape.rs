@@ -30,7 +30,8 @@ pub struct TimeSection {
     pub drift: Option<Trend>,
     /// What was searched for periods.
     pub looked: Looked,
-    /// The periods found: those of spikes first, each followed by none or more of which it is a fraction.
+    /// The periods found: those of spikes first, each followed by none or more of which it is a
+    /// fraction.
     pub periods: Vec<Periodicity>,
 }
 
@@ -84,7 +85,8 @@ pub struct Looked {
     pub from_ns: i64,
     /// How often some did, neighbours once.
     pub spikes: u64,
-    /// The shortest and the longest period of spikes that would be claimed, ns; none where nothing can be.
+    /// The shortest and the longest period of spikes that would be claimed, ns; none where nothing
+    /// can be.
     pub between_ns: Option<[f64; 2]>,
     /// Interval between equally spaced samples, ns: what is shorter than two of them appears longer
     /// than it is.
@@ -142,7 +144,8 @@ pub struct Periodicity {
     pub aliases_ns: Vec<f64>,
     /// Samples folded, the phase from the window's start.
     pub profile_ns: Vec<PhaseStatistics>,
-    /// What has this period and phase by the trace, most likely first; the first is its source if `named`.
+    /// What has this period and phase by the trace, most likely first; the first is its source if
+    /// `named`.
     pub suspects: Vec<Suspect>,
     /// Whether the first suspect is named as the source.
     pub named: bool,
@@ -176,11 +179,13 @@ pub struct Suspect {
     pub events: u64,
     /// The period of its own that its events have by themselves.
     pub own_period_ns: Option<OwnPeriod>,
-    /// How well its events, or as many of its longest as there are turns, agree at the period of the samples.
+    /// How well its events, or as many of its longest as there are turns, agree at the period of
+    /// the samples.
     pub agreement: f64,
     /// Whether that is so for its longest events only.
     pub longest_only: bool,
-    /// Spikes that could be asked: all, or of a source of too many events those of the stretch of which they are kept.
+    /// Spikes that could be asked: all, or of a source of too many events those of the stretch of
+    /// which they are kept.
     pub asked: u64,
     /// Of these, spikes during which one of its events ran.
     pub touched: u64,

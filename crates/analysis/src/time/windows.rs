@@ -1,4 +1,5 @@
-//! A window in parts of equal length: median, 99th percentile and maximum of each. What changes and drifts are looked for in.
+//! A window in parts of equal length: median, 99th percentile and maximum of each. What changes and
+//! drifts are looked for in.
 
 use super::shape::{Change, PartStatistics, Windows};
 use stats::nearest_rank;

@@ -1,5 +1,6 @@
-//! One execution of the fuzzer over the analysis: a damaged trace decoded, classified and attributed, with what must hold whatever
-//! the bytes. Shared by the test of the corpus and the fuzzer (`examples/fuzz`).
+//! One execution of the fuzzer over the analysis: a damaged trace decoded, classified and
+//! attributed, with what must hold whatever the bytes. Shared by the test of the corpus and the
+//! fuzzer (`examples/fuzz`).
 
 use super::common::corpus::{self, Corpus};
 use super::common::execute::Outcome;
@@ -13,7 +14,8 @@ use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;
 use std::fmt::Write as _;
 
-/// Fields of the events that the fixture has no formats of, wide enough for all of them. The decoder finds fields by name.
+/// Fields of the events that the fixture has no formats of, wide enough for all of them. The
+/// decoder finds fields by name.
 const FIELDS: [(&str, &str, usize); 18] = [
     ("unsigned long", "func", 8),
     ("unsigned long", "callsite", 8),
@@ -35,7 +37,8 @@ const FIELDS: [(&str, &str, usize); 18] = [
     ("int", "target_cpu", 4),
 ];
 
-/// Seeds in which every event of the catalogue can occur: the dictionary turns records of one event into those of another.
+/// Seeds in which every event of the catalogue can occur: the dictionary turns records of one event
+/// into those of another.
 pub(crate) fn seeds(catalogue: &EventCatalogue) -> Corpus {
     let has: Vec<String> = input("whole")
         .formats

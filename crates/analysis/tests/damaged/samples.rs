@@ -1,5 +1,5 @@
-//! One execution of the fuzzer over stored samples and counters: damaged Parquet through every way of reading it. Shared by the test of the
-//! corpus and the fuzzer (`examples/fuzz`).
+//! One execution of the fuzzer over stored samples and counters: damaged Parquet through every way
+//! of reading it. Shared by the test of the corpus and the fuzzer (`examples/fuzz`).
 
 use super::common::corpus::Corpus;
 use super::common::execute::Outcome;
@@ -13,7 +13,8 @@ use tempfile::NamedTempFile;
 /// Key of the sums, and what it becomes where damage is to come past them.
 const SUMS: [&[u8]; 2] = [b"stillcore.crc32", b"without...crc32"];
 
-/// Samples with a column of the probe's own, and counters; each as written, and as by a writer that sums nothing.
+/// Samples with a column of the probe's own, and counters; each as written, and as by a writer that
+/// sums nothing.
 pub(crate) fn seeds() -> Corpus {
     let dir = tempfile::tempdir().unwrap();
     let (samples, counters) = (dir.path().join("samples"), dir.path().join("counters"));

@@ -1,4 +1,5 @@
-//! A run whose record says what no run can: any number of `run.json` replaced by any other is an error or an analysis, never a panic.
+//! A run whose record says what no run can: any number of `run.json` replaced by any other is an
+//! error or an analysis, never a panic.
 
 use crate::common::mutate::Rng;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The fuzzer's corpus in short: every seed, seeds cut at many places, some seconds of damage, and what was found before. The campaign
-//! itself is `cargo xtask bench fuzz`.
+//! The fuzzer's corpus in short: every seed, seeds cut at many places, some seconds of damage, and
+//! what was found before. The campaign itself is `cargo xtask bench fuzz`.
 
 use crate::common::execute::Outcome;
 use crate::common::mutate::{Rng, mutate};
@@ -74,6 +74,7 @@ fn damaged_samples_are_refused() {
         outcomes[crate::samples::read(&bytes) as usize] += 1;
     }
     let [refused, partial, whole] = outcomes;
-    // What lies between the columns, and of a file without sums the values, may change without a trace.
+    // What lies between the columns, and of a file without sums the values, may change without a
+    // trace.
     assert!(refused > 0 && whole > 0 && partial == 0, "{outcomes:?}");
 }

@@ -1,4 +1,5 @@
-//! A whole run directory, made by hand, through `analyse`: counts, overlaps, accounts and verdicts are those that were put in.
+//! A whole run directory, made by hand, through `analyse`: counts, overlaps, accounts and verdicts
+//! are those that were put in.
 
 use crate::support::*;
 use analysis::analyse;
@@ -14,8 +15,8 @@ use std::path::Path;
 const SECOND: i64 = 1_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// One phase of the trace and its samples: wake-ups every millisecond by the probe's own timer, a tick every 10 ms and, where
-/// disturbed, a kworker every 10 ms in the noise window.
+/// One phase of the trace and its samples: wake-ups every millisecond by the probe's own timer, a
+/// tick every 10 ms and, where disturbed, a kworker every 10 ms in the noise window.
 fn phase(trace: &mut Trace, start: i64, disturbed: bool) -> [Vec<(i64, i64)>; 2] {
     let mut wakeups = Vec::new();
     trace.at(start as u64);
@@ -156,7 +157,8 @@ fn accounts_balance_and_counters_agree() {
     let check = &window(&analysis, "disturbed", ProbeKind::Noise).cross_checks;
     let loc = check.iter().find(|check| check.row == "LOC").unwrap();
     assert_eq!((loc.kernel, loc.traced, loc.agrees), (102, 100, true));
-    // Rows of which an event was not recorded are not compared; here the single call function is not.
+    // Rows of which an event was not recorded are not compared; here the single call function is
+    // not.
     assert!(check.iter().all(|check| check.row != "CAL"));
 
     let mut wrong = run;
@@ -249,8 +251,8 @@ fn half_a_trace_has_no_zeros() {
     assert_eq!(analysis.losses.reconciled, Some(false));
 }
 
-/// The run is refused with an error that has all `words` while it counts as complete, and analysed without the file, with one
-/// statement that has them, while it counts as partial.
+/// The run is refused with an error that has all `words` while it counts as complete, and analysed
+/// without the file, with one statement that has them, while it counts as partial.
 fn assert_refused(dir: &Path, run: &mut Run, words: &[&str]) {
     store::write_json(&dir.join(store::RUN), run).unwrap();
     let error = analyse(dir).unwrap_err().to_string();

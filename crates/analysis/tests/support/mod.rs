@@ -1,7 +1,8 @@
-//! A small run directory made by hand: a trace written record by record in the kernel's own page format, samples, `run.json`.
+//! A small run directory made by hand: a trace written record by record in the kernel's own page
+//! format, samples, `run.json`.
 //!
-//! Page and record layout: Linux include/linux/ring_buffer.h (`enum ring_buffer_type`); field layouts follow the format files of
-//! Linux 6.1 on x86-64, common fields first.
+//! Page and record layout: Linux include/linux/ring_buffer.h (`enum ring_buffer_type`); field
+//! layouts follow the format files of Linux 6.1 on x86-64, common fields first.
 
 use ftrace::{TraceInput, write_v6};
 use model::probe::{NoiseDetail, ProbeDetail, Releases};
@@ -172,7 +173,8 @@ impl Trace {
         self.event(later, prev, "sched:sched_switch", &values)
     }
 
-    /// The timer's interrupt, 4 µs, with one expiry inside; `wakes` says whether that wakes the probe.
+    /// The timer's interrupt, 4 µs, with one expiry inside; `wakes` says whether that wakes the
+    /// probe.
     pub(crate) fn timer(&mut self, later: u64, pid: i32, function: u64, wakes: bool) -> &mut Self {
         self.flagged(later, pid, 8, "irq_vectors:local_timer_entry", &[N(236)]);
         self.flagged(1_000, pid, 8, "timer:hrtimer_expire_entry", &[N(function ^ 0xf0f0), N(0), N(function)]);

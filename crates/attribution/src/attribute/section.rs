@@ -21,7 +21,8 @@ pub struct Attribution {
     /// Number of its thread in the window.
     #[serde(default)]
     pub thread: u32,
-    /// Events whose source is known exactly; events of the probe itself and ticks are not among these three.
+    /// Events whose source is known exactly; events of the probe itself and ticks are not among
+    /// these three.
     pub exact: u64,
     /// Events whose source is known by order in time.
     pub by_order: u64,

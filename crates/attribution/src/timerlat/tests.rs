@@ -12,7 +12,8 @@ fn results(over_ns: u64, keep: usize) -> KernelResults {
     kernel_results(&file, &[""], &Wanted { over_ns, keep, release_ns: None }).unwrap().unwrap()
 }
 
-/// Number, context and latency of each sample in tracefs' text: `... #2 context irq timer_latency 178694 ns`.
+/// Number, context and latency of each sample in tracefs' text:
+/// `... #2 context irq timer_latency 178694 ns`.
 fn printed() -> Vec<(u64, String, u64)> {
     let text = std::fs::read_to_string(fixture("samples.txt")).unwrap();
     let line = |line: &str| {

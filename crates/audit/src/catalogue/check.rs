@@ -1,4 +1,5 @@
-//! What a catalogue must satisfy beyond its shape: ids, references, texts, and that wants fit the values they are about.
+//! What a catalogue must satisfy beyond its shape: ids, references, texts, and that wants fit the
+//! values they are about.
 
 use super::kinds::{Change, Probe, ValueType, Want};
 use super::{Mechanism, shown, sources};

@@ -1,4 +1,5 @@
-//! The catalogue as a page to read: `docs/mechanisms.md`, with Table III of the RTSS 2024 paper row by row.
+//! The catalogue as a page to read: `docs/mechanisms.md`, with Table III of the RTSS 2024 paper row
+//! by row.
 
 use super::kinds::{Change, Effective, Probe, Want};
 use super::{Catalogue, Layer, Mechanism, shown};

@@ -1,8 +1,10 @@
-//! The closed lists of the catalogue: where a value is read, what isolation wants of it, where the truth is, how it is changed.
+//! The closed lists of the catalogue: where a value is read, what isolation wants of it, where the
+//! truth is, how it is changed.
 
 use serde::Deserialize;
 
-/// How a value is spelled; CPU sets have two spellings, and many a text is valid in both with different meanings.
+/// How a value is spelled; CPU sets have two spellings, and many a text is valid in both with
+/// different meanings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueType {
@@ -24,7 +26,8 @@ pub enum ValueType {
 
 /// Where the value is read: a closed list, one file under `audit/src/probe/` a kind.
 ///
-/// In paths `*` stands for any part of a name, `{cpu}` for each measured CPU, `{debugfs}`, `{tracefs}`, `{cgroup2}` for where these are mounted.
+/// In paths `*` stands for any part of a name, `{cpu}` for each measured CPU, `{debugfs}`,
+/// `{tracefs}`, `{cgroup2}` for where these are mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Probe {
@@ -53,7 +56,8 @@ pub enum Probe {
     },
     /// Files that hold one word.
     FileWord {
-        /// Those that the machine has are read, and all must hold what is wanted; `*` stands for any part of a name.
+        /// Those that the machine has are read, and all must hold what is wanted; `*` stands for
+        /// any part of a name.
         paths: Vec<String>,
     },
     /// Files that hold a choice of words, the one in force in brackets.

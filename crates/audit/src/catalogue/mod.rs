@@ -1,8 +1,10 @@
-//! The catalogue: one TOML file a mechanism, in `catalogue/mechanisms/`, embedded in the program or read from a directory.
+//! The catalogue: one TOML file a mechanism, in `catalogue/mechanisms/`, embedded in the program or
+//! read from a directory.
 //!
-//! A mechanism says where its value is read (`probe`), what isolation wants of it (`want`), where the truth can differ from the
-//! setting (`effective`), and how to change it (`change`). CPU sets are never spelled: `{isolated}` and `{housekeeping}` are
-//! lists, `{isolated:hex}` and `{housekeeping:hex}` masks.
+//! A mechanism says where its value is read (`probe`), what isolation wants of it (`want`), where
+//! the truth can differ from the setting (`effective`), and how to change it (`change`). CPU sets
+//! are never spelled: `{isolated}` and `{housekeeping}` are lists, `{isolated:hex}` and
+//! `{housekeeping:hex}` masks.
 
 mod check;
 mod count;
@@ -107,7 +109,8 @@ pub struct Mechanism {
     pub why: String,
     /// What it costs, one sentence.
     pub cost: String,
-    /// Whether a mistake in what runs under it can take the machine away: proposed after harmless mechanisms.
+    /// Whether a mistake in what runs under it can take the machine away: proposed after harmless
+    /// mechanisms.
     #[serde(default)]
     pub risky: bool,
     /// Whether it is a choice: the audit reports its state without failing for it, and a plan
@@ -148,7 +151,8 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
-    /// Its place in a plan: what undoes others' work goes first (daemons), what others undo goes last (affinities).
+    /// Its place in a plan: what undoes others' work goes first (daemons), what others undo goes
+    /// last (affinities).
     pub fn order(&self) -> u32 {
         self.order.unwrap_or(match self.layer {
             Layer::Build | Layer::Boot | Layer::Firmware => 0,

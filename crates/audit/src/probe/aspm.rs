@@ -1,8 +1,9 @@
 //! Active-state power management of PCI Express links, read from the devices themselves.
 //!
-//! The kernel's policy and `pcie_aspm=off` say what the kernel does, not how the links are: firmware may have switched ASPM on,
-//! and `off` then keeps the kernel from touching it. The truth is in each device's Link Control register.
-//! Sources: PCI Local Bus 3.0 §6.7 (capability list), PCI Express Base §7.5.3.7 (Link Control), Linux `drivers/pci/pcie/aspm.c`.
+//! The kernel's policy and `pcie_aspm=off` say what the kernel does, not how the links are:
+//! firmware may have switched ASPM on, and `off` then keeps the kernel from touching it. The truth
+//! is in each device's Link Control register. Sources: PCI Local Bus 3.0 §6.7 (capability list),
+//! PCI Express Base §7.5.3.7 (Link Control), Linux `drivers/pci/pcie/aspm.c`.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

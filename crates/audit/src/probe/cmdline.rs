@@ -53,8 +53,8 @@ fn as_given(name: &str, value: &str) -> String {
     if value.is_empty() { name.to_owned() } else { format!("{name}={value}") }
 }
 
-/// A parameter of a subsystem that this kernel may not have at all: a hex mask that should name the CPUs that are isolated, and only
-/// them.
+/// A parameter of a subsystem that this kernel may not have at all: a hex mask that should name the
+/// CPUs that are isolated, and only them.
 fn judge_mask(scene: &Scene, mechanism: &Mechanism, built: &Built, have: Option<&str>) -> Outcome {
     let Some(value) = have else { return Outcome::absent(mechanism) };
     if let Some(path) = built.evidence.filter(|path| !scene.root.has(path)) {
@@ -78,7 +78,8 @@ fn judge_mask(scene: &Scene, mechanism: &Mechanism, built: &Built, have: Option<
     at_boot(scene, mechanism, reason)
 }
 
-/// A parameter that is a word, a number or a flag: judged by what the kernel made of it where a file shows it.
+/// A parameter that is a word, a number or a flag: judged by what the kernel made of it where a
+/// file shows it.
 fn judge_word(
     scene: &Scene,
     mechanism: &Mechanism,
@@ -368,7 +369,8 @@ mod tests {
         assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "unknown");
     }
 
-    /// A machine that was not booted by EFI was asked to boot with a parameter against its services.
+    /// A machine that was not booted by EFI was asked to boot with a parameter against its
+    /// services.
     #[test]
     fn what_a_machine_has_not_needs_no_parameter() {
         let config = [("proc/sys/kernel/osrelease", "6.1.0"), ("boot/config-6.1.0", "CONFIG_EFI=y")];

@@ -1,7 +1,9 @@
-//! Where the kubelet lets containers run that own no CPUs: the shared pool of its CPU manager, which it writes into their cpusets.
+//! Where the kubelet lets containers run that own no CPUs: the shared pool of its CPU manager,
+//! which it writes into their cpusets.
 //!
-//! Sources: Kubernetes, *Control CPU Management Policies on the Node*; `pkg/kubelet/cm/cpumanager/state/checkpoint.go` (the checkpoint
-//! `cpu_manager_state`); KEP-4540 (`strict-cpu-reservation`, which takes the reserved CPUs out of the shared pool).
+//! Sources: Kubernetes, *Control CPU Management Policies on the Node*;
+//! `pkg/kubelet/cm/cpumanager/state/checkpoint.go` (the checkpoint `cpu_manager_state`); KEP-4540
+//! (`strict-cpu-reservation`, which takes the reserved CPUs out of the shared pool).
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

@@ -1,8 +1,10 @@
 //! Daemons that work against isolation, above all irqbalance.
 //!
-//! irqbalance(1): where its environment names CPUs to spare, as a hex mask without `0x` or (from 1.8 on) as a list, it spares those
-//! alone; the mask wins over the list (`cputree.c`, setup_banned_cpus). Otherwise it reads `isolated` and `nohz_full` under
-//! `/sys/devices/system/cpu`. CPUs of a cpuset partition are in neither before 6.18, so the file is read here, not the topology.
+//! irqbalance(1): where its environment names CPUs to spare, as a hex mask without `0x` or (from
+//! 1.8 on) as a list, it spares those alone; the mask wins over the list (`cputree.c`,
+//! setup_banned_cpus). Otherwise it reads `isolated` and `nohz_full` under
+//! `/sys/devices/system/cpu`. CPUs of a cpuset partition are in neither before 6.18, so the file is
+//! read here, not the topology.
 
 use super::super::catalogue::{Daemon, Mechanism};
 use super::remedy::{Off, propose};
@@ -147,7 +149,8 @@ fn off(scene: &Scene, daemon: &Found) -> Off {
     }
 }
 
-/// Whether a process is in the unit's control group; one whose group is not to be seen is taken to be.
+/// Whether a process is in the unit's control group; one whose group is not to be seen is taken to
+/// be.
 fn is_of(scene: &Scene, process: &Process, unit: &str) -> bool {
     let groups = memberships(scene.root, process.pid);
     groups.is_none_or(|groups| groups.iter().any(|group| group.is_within(unit)))

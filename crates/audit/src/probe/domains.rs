@@ -1,5 +1,5 @@
-//! The scheduling domains of the measured CPUs: a CPU in none gets no task by balancing, whatever took it out (`isolcpus=`, a partition,
-//! cpusets of version 1).
+//! The scheduling domains of the measured CPUs: a CPU in none gets no task by balancing, whatever
+//! took it out (`isolcpus=`, a partition, cpusets of version 1).
 //!
 //! Source: Linux `Documentation/scheduler/sched-domains.rst`.
 

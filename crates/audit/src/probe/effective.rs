@@ -1,6 +1,7 @@
 //! What is in force, as the kernel itself shows it.
 //!
-//! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h` (names of the offload threads).
+//! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h`
+//! (names of the offload threads).
 
 use super::super::catalogue::Effective;
 use super::unread::Unread;
@@ -68,7 +69,8 @@ fn rcu_asked(scene: &Scene) -> Result<Cpus, Unread> {
     boot::offloaded(&kernel, &scene.machine.cmdline, implied).map_err(Unread::Unlogged)
 }
 
-/// Whether the fair server takes time from real-time tasks on the CPU; kernels before 6.12 have none.
+/// Whether the fair server takes time from real-time tasks on the CPU; kernels before 6.12 have
+/// none.
 pub(super) fn server(scene: &Scene, cpu: u32) -> bool {
     scene.machine.limits.fair_server_runtime_ns.get(&cpu).is_some_and(|runtime| *runtime > 0)
 }

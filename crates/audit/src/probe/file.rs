@@ -35,7 +35,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
     .having(have)
 }
 
-/// Nothing was found: the file system may not be mounted, or look empty to this user, which says nothing about the kernel.
+/// Nothing was found: the file system may not be mounted, or look empty to this user, which says
+/// nothing about the kernel.
 pub(super) fn unmounted(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Outcome {
     let kind = |path: &String| Some(path.strip_prefix('{')?.split_once('}')?.0.to_owned());
     for kind in paths.iter().filter_map(kind).filter(|kind| kind != "cpu" && kind != "cgroup2") {
@@ -160,7 +161,8 @@ fn good(mechanism: &Mechanism, have: &str) -> String {
     }
 }
 
-/// Throttling that is off still leaves the fair server, which takes the same share on kernels from 6.12 on.
+/// Throttling that is off still leaves the fair server, which takes the same share on kernels from
+/// 6.12 on.
 fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     if mechanism.effective != Some(Effective::FairServer {}) {
         return Outcome::ok(reason);
@@ -218,12 +220,14 @@ fn superseded(scene: &Scene, mechanism: &Mechanism) -> Option<Outcome> {
     }
 }
 
-/// Why the fair server cannot be seen, where it cannot; a debugfs that can be read and has none is that of an older kernel.
+/// Why the fair server cannot be seen, where it cannot; a debugfs that can be read and has none is
+/// that of an older kernel.
 fn unread_server(scene: &Scene) -> Option<String> {
     let Some(debugfs) = machine::debugfs(scene.root) else {
         return Some("debugfs is not mounted".to_owned());
     };
-    // Without the right to enter debugfs it looks empty, and the kernel always keeps something there.
+    // Without the right to enter debugfs it looks empty, and the kernel always keeps something
+    // there.
     if scene.root.names(&debugfs).is_empty() {
         return Some(format!("{debugfs} shows nothing"));
     }

@@ -1,6 +1,7 @@
 //! One flag of a file that lists many: the scheduler's features in debugfs.
 //!
-//! Source: Linux `kernel/sched/debug.c`, `kernel/sched/features.h`. The file is `sched/features` from 5.13 on, `sched_features` before.
+//! Source: Linux `kernel/sched/debug.c`, `kernel/sched/features.h`. The file is `sched/features`
+//! from 5.13 on, `sched_features` before.
 
 use super::super::catalogue::{Mechanism, Want};
 use super::file::unmounted;
@@ -10,8 +11,8 @@ use machine::flag;
 use model::Error;
 use model::plan::StepKind;
 
-/// The file that has the flag, and whether it is on; `None` where no file has it. Under kernel lockdown even root may not read a file of
-/// debugfs that can be written.
+/// The file that has the flag, and whether it is on; `None` where no file has it. Under kernel
+/// lockdown even root may not read a file of debugfs that can be written.
 fn find(scene: &Scene, paths: &[String], name: &str) -> Result<Option<(String, bool)>, Error> {
     for file in paths.iter().flat_map(|path| scene.expand(path)) {
         let text = scene.root.text(&file)?.unwrap_or_default();

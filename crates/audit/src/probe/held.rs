@@ -1,7 +1,7 @@
 //! The limit on wake-up latency that some process holds on `/dev/cpu_dma_latency`, for all CPUs.
 //!
-//! Source: Linux `Documentation/power/pm_qos_interface.rst`. Reading gives the limit in force as a binary number of microseconds;
-//! opening adds a request without a limit.
+//! Source: Linux `Documentation/power/pm_qos_interface.rst`. Reading gives the limit in force as a
+//! binary number of microseconds; opening adds a request without a limit.
 
 use super::super::catalogue::{Mechanism, Want};
 use super::remedy::propose;

@@ -1,6 +1,7 @@
 //! Interrupts that are or may be handled on the measured CPUs, and which of them cannot be moved.
 //!
-//! Sources: Linux `Documentation/core-api/irq/irq-affinity.rst`, `kernel/irq/proc.c`; commit 11ea68f553e2 (managed interrupts).
+//! Sources: Linux `Documentation/core-api/irq/irq-affinity.rst`, `kernel/irq/proc.c`; commit
+//! 11ea68f553e2 (managed interrupts).
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};

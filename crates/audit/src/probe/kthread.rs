@@ -1,8 +1,9 @@
 //! Kernel threads that may run on the measured CPUs.
 //!
-//! Some cannot be moved (`PF_NO_SETAFFINITY`): those of one CPU belong there and sleep unless their CPU gives them work; rescuers of
-//! workqueues may run anywhere, but only under memory pressure. Interrupt threads follow their interrupt, and unbound kworkers the
-//! mask of their workqueue: both have mechanisms of their own.
+//! Some cannot be moved (`PF_NO_SETAFFINITY`): those of one CPU belong there and sleep unless their
+//! CPU gives them work; rescuers of workqueues may run anywhere, but only under memory pressure.
+//! Interrupt threads follow their interrupt, and unbound kworkers the mask of their workqueue: both
+//! have mechanisms of their own.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};

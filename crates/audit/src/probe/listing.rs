@@ -1,7 +1,9 @@
-//! Files that list what is active, one a line: probes in the kernel's text, events that are recorded.
+//! Files that list what is active, one a line: probes in the kernel's text, events that are
+//! recorded.
 //!
-//! Sources: Linux `Documentation/trace/kprobes.rst` (`kprobes/list`), `Documentation/trace/events.rst` (`set_event`). What stillcore itself
-//! has switched on for a run is none of it.
+//! Sources: Linux `Documentation/trace/kprobes.rst` (`kprobes/list`),
+//! `Documentation/trace/events.rst` (`set_event`). What stillcore itself has switched on for a run
+//! is none of it.
 
 use super::super::catalogue::Mechanism;
 use super::file::unmounted;
@@ -38,7 +40,8 @@ pub(super) fn value(scene: &Scene, paths: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.iter().flat_map(|text| lines(text)).collect::<Vec<_>>().join(" "))
 }
 
-/// What each line names. A kprobe's line is `ADDRESS TYPE SYMBOL+OFFSET`, with what it is at the end: those disabled do nothing.
+/// What each line names. A kprobe's line is `ADDRESS TYPE SYMBOL+OFFSET`, with what it is at the
+/// end: those disabled do nothing.
 fn lines(text: &str) -> Vec<String> {
     let active = text.lines().filter(|line| !line.contains("[DISABLED]") && !line.starts_with('#'));
     let named = |line: &str| {

@@ -1,7 +1,8 @@
-//! Memory and devices on the NUMA nodes of the measured CPUs: the memory side of isolation (RTSS 2024, interference-free operating
-//! system, §V, bound NUMA nodes to keep memory and caches apart).
+//! Memory and devices on the NUMA nodes of the measured CPUs: the memory side of isolation (RTSS
+//! 2024, interference-free operating system, §V, bound NUMA nodes to keep memory and caches apart).
 //!
-//! Files: Linux `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.mems`), `Documentation/ABI/testing/sysfs-bus-pci` (`numa_node`).
+//! Files: Linux `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.mems`),
+//! `Documentation/ABI/testing/sysfs-bus-pci` (`numa_node`).
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

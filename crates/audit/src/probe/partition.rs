@@ -1,7 +1,7 @@
 //! Isolated cpuset partitions: isolation from the scheduler at run time.
 //!
-//! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset). The kernel takes the word and may still hold the partition
-//! invalid: only what reads back counts.
+//! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset). The kernel takes the word and
+//! may still hold the partition invalid: only what reads back counts.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

@@ -1,6 +1,7 @@
 //! The preemption model in force: from debugfs, else from the command line and the build options.
 //!
-//! Source: Linux `kernel/Kconfig.preempt`, `Documentation/admin-guide/kernel-parameters.txt` (`preempt=`).
+//! Source: Linux `kernel/Kconfig.preempt`, `Documentation/admin-guide/kernel-parameters.txt`
+//! (`preempt=`).
 
 use super::super::catalogue::{Mechanism, Want};
 use super::remedy::at_boot;

@@ -1,5 +1,5 @@
-//! What to do: the first change of a mechanism that this machine allows, as steps of a plan and as a command to type, with CPU sets
-//! spelled as the file wants them.
+//! What to do: the first change of a mechanism that this machine allows, as steps of a plan and as
+//! a command to type, with CPU sets spelled as the file wants them.
 
 use super::super::catalogue::{Change, Mechanism, When};
 use super::super::narrow::Narrowed;
@@ -24,7 +24,8 @@ impl Off {
     }
 }
 
-/// A finding that something is not as wanted: fixable, for the next boot, or immovable, as the changes at hand allow.
+/// A finding that something is not as wanted: fixable, for the next boot, or immovable, as the
+/// changes at hand allow.
 pub(super) fn propose(scene: &Scene, mechanism: &Mechanism, wrong: &[Off], reason: String) -> Outcome {
     let mut possible = mechanism.change.iter().filter(|change| can(scene, change, wrong));
     let Some(change) = possible.next() else { return Outcome::new(FindingState::Immovable, reason) };

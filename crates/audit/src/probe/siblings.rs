@@ -1,7 +1,7 @@
 //! SMT siblings of the measured CPUs: they share the core's execution units and first-level caches.
 //!
-//! Source: Linux `Documentation/admin-guide/cputopology.rst`. Siblings are read, never computed: firmware numbers them 0-1, 2-3 on one
-//! machine and 0-4, 1-5 on the next.
+//! Source: Linux `Documentation/admin-guide/cputopology.rst`. Siblings are read, never computed:
+//! firmware numbers them 0-1, 2-3 on one machine and 0-4, 1-5 on the next.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;

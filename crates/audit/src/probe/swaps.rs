@@ -1,7 +1,8 @@
 //! Swap areas in use.
 //!
-//! Priorities below zero are the kernel's own (Linux `mm/swapfile.c`): an area gets the lowest when it is switched on, and those below one
-//! that is switched off move up. So the lowest goes first, and when the last that went is switched on first each has its own again.
+//! Priorities below zero are the kernel's own (Linux `mm/swapfile.c`): an area gets the lowest when
+//! it is switched on, and those below one that is switched off move up. So the lowest goes first,
+//! and when the last that went is switched on first each has its own again.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
@@ -29,8 +30,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     propose(scene, mechanism, &off, reason).having(some_of(&areas))
 }
 
-/// Areas with their priorities in the order to switch them off: backwards as they are listed, which is where the kernel had room for
-/// them, but those of its own priorities from the lowest up.
+/// Areas with their priorities in the order to switch them off: backwards as they are listed, which
+/// is where the kernel had room for them, but those of its own priorities from the lowest up.
 fn first_off(areas: Vec<SwapArea>) -> Vec<SwapArea> {
     let mut off = areas;
     off.reverse();
@@ -43,7 +44,8 @@ fn first_off(areas: Vec<SwapArea>) -> Vec<SwapArea> {
     off
 }
 
-/// Name, type, size and priority of each area; neither how much is used, which is a counter, nor the place in the list, which is chance.
+/// Name, type, size and priority of each area; neither how much is used, which is a counter, nor
+/// the place in the list, which is chance.
 pub(super) fn value(scene: &Scene) -> Option<String> {
     let areas = swaps(scene.root).ok()??.into_iter();
     let setting = |area: SwapArea| format!("{} {} {} {}", area.path, area.kind, area.size_kib, area.priority);

@@ -23,7 +23,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
     }
     let here: Vec<_> =
         ours.iter().copied().filter(|thread| !thread.allowed.and(scene.cpus).is_empty()).collect();
-    // CPUs outside the scheduling domains get only tasks that are pinned to them: those are there on purpose.
+    // CPUs outside the scheduling domains get only tasks that are pinned to them: those are there
+    // on purpose.
     let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
     let at_home = |thread: &&UserThread| apart && thread.allowed.is_subset(&scene.isolated);
     let (home, here): (Vec<_>, Vec<_>) = here.into_iter().partition(at_home);

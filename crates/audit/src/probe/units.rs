@@ -1,4 +1,5 @@
-//! systemd units that start by themselves, as enabled: timers and services whose bursts nobody expects on a real-time machine.
+//! systemd units that start by themselves, as enabled: timers and services whose bursts nobody
+//! expects on a real-time machine.
 //!
 //! Source: systemd.unit(5): enabling a unit links it into a `.wants` directory.
 

@@ -308,7 +308,8 @@ fn kind(probe: &Probe) -> &'static str {
     }
 }
 
-/// Types every remedy that writes files into a copy of each machine, and audits again: the finding must be gone.
+/// Types every remedy that writes files into a copy of each machine, and audits again: the finding
+/// must be gone.
 #[test]
 fn commands_that_the_audit_proposes_work() {
     let mut typed = 0;
@@ -321,7 +322,8 @@ fn commands_that_the_audit_proposes_work() {
         let root = Root::open(&at).unwrap();
         for finding in audited(&root, cpus).values().filter(|finding| finding.state == Fixable) {
             let remedy = finding.remedy.as_deref().unwrap();
-            // Not files, or files that only a kernel brings to life: /sys/fs/cgroup/isolated is made by mkdir.
+            // Not files, or files that only a kernel brings to life: /sys/fs/cgroup/isolated is
+            // made by mkdir.
             if !remedy.contains("echo ") || remedy.contains("mkdir") || remedy.contains("brackets") {
                 continue;
             }
@@ -341,7 +343,8 @@ fn commands_that_the_audit_proposes_work() {
     assert!(typed > 20, "only {typed} remedies were tried");
 }
 
-/// Does what the kernel would after such a write: shows the choice in brackets, moves the interrupts.
+/// Does what the kernel would after such a write: shows the choice in brackets, moves the
+/// interrupts.
 fn settle(at: &Path, id: &str) {
     let file = at.join("sys/kernel/mm/transparent_hugepage/enabled");
     if id == "transparent_hugepage" {
@@ -416,7 +419,8 @@ fn this_machine_can_be_audited_by_whoever_runs_the_tests() {
     assert_eq!(machine::read(&Root::open(capture_of_it.path()).unwrap()).unwrap().topology, machine.topology);
 }
 
-/// Every file of a machine in turn is replaced by nonsense: the audit says so, or not, and never panics or loses a mechanism.
+/// Every file of a machine in turn is replaced by nonsense: the audit says so, or not, and never
+/// panics or loses a mechanism.
 #[test]
 fn no_content_of_any_file_makes_the_audit_fail() {
     let catalogue = Catalogue::embedded().unwrap();

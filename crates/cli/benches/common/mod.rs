@@ -44,8 +44,8 @@ pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
     value.unwrap_or(default)
 }
 
-/// Runs the bench, which puts its rows into the sink; prints them where no file takes them. An error ends the process with 1.
-/// Progress of a run goes to standard error.
+/// Runs the bench, which puts its rows into the sink; prints them where no file takes them. An
+/// error ends the process with 1. Progress of a run goes to standard error.
 pub(crate) fn run(name: &str, bench: impl FnOnce(&mut Sink) -> Result<(), Failed>) {
     let mut sink = Sink::of_arguments();
     let done = bench(&mut sink);
@@ -61,7 +61,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     stats::runs::median(&mut values).unwrap_or(f64::NAN)
 }
 
-/// A histogram that cyclictest printed for one thread: latency and count of each bin that holds any, and the overflow.
+/// A histogram that cyclictest printed for one thread: latency and count of each bin that holds
+/// any, and the overflow.
 pub(crate) fn histogram(text: &str) -> Result<(Vec<(u64, u64)>, u64), Failed> {
     let bin = |line: &str| {
         let mut words = line.split_whitespace();

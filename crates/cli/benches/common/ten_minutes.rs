@@ -1,5 +1,6 @@
-//! A stored run of ten minutes on four cores, as long as the budget of the report means it: made up from a counted stream of numbers, around
-//! what a real run says of its machine. Shared by the bench that times the report and the test of its size.
+//! A stored run of ten minutes on four cores, as long as the budget of the report means it: made up
+//! from a counted stream of numbers, around what a real run says of its machine. Shared by the
+//! bench that times the report and the test of its size.
 
 use model::probe::{ProbeDetail, Releases, Served};
 use model::run::{Losses, Phase, ProbeRecord, Run, Window};
@@ -13,7 +14,8 @@ use std::path::Path;
 const CPUS: [u32; 4] = [2, 3, 4, 5];
 const LENGTH_NS: i64 = 600_000_000_000;
 
-/// Writes it: a wake-up each `period_ns` on each CPU, with a tail, something that comes back every 4 ms, and a change after six minutes.
+/// Writes it: a wake-up each `period_ns` on each CPU, with a tail, something that comes back every
+/// 4 ms, and a change after six minutes.
 pub(crate) fn write(from: &Path, dir: &Path, period_ns: i64) -> Result<(), Box<dyn std::error::Error>> {
     let mut run: Run = model::run::stored::read_run(from)?;
     let record =

@@ -1,4 +1,5 @@
-//! Tools in turns: each repetition runs every tool once, in a shuffled order, so that a machine that drifts drifts for all.
+//! Tools in turns: each repetition runs every tool once, in a shuffled order, so that a machine
+//! that drifts drifts for all.
 
 use super::{Failed, median};
 use result::{Ratio, Row};
@@ -53,8 +54,8 @@ impl Turns {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_u64()).sum()
     }
 
-    /// A row that sets two tools side by side: medians of their runs times `scale`, and the median ratio of the pairs of runs with
-    /// its 95 % interval.
+    /// A row that sets two tools side by side: medians of their runs times `scale`, and the median
+    /// ratio of the pairs of runs with its 95 % interval.
     pub(crate) fn row(
         &self,
         what: impl Into<String>,

@@ -92,7 +92,8 @@ fn cyclictest(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Does `work` while another thread takes the CPU once a second; with when it did, CLOCK_MONOTONIC ns.
+/// Does `work` while another thread takes the CPU once a second; with when it did, CLOCK_MONOTONIC
+/// ns.
 fn beside_a_hog<T>(cpu: u32, work: impl FnOnce() -> Result<T, Failed>) -> Result<(T, Vec<[i64; 2]>), Failed> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Every sample on disk: a thread a CPU, up to four, at 10 kHz for a minute. Released, served, missed and lost add up to the unit, and
-//! the files hold what was served.
+//! Every sample on disk: a thread a CPU, up to four, at 10 kHz for a minute. Released, served,
+//! missed and lost add up to the unit, and the files hold what was served.
 
 use super::Plan;
 use super::common::Failed;

@@ -1,9 +1,9 @@
 //! The probes beside rt-tests' tools: same CPU, policy, priority, period and length, run in turns.
-//! `cargo bench -p stillcore --bench measure [-- SECTION… --cpu N --repetitions N --seconds N --long N]`; needs root and the package
-//! rt-tests. Sections: typed, wakeup, load, noise, hog; all without one.
+//! `cargo bench -p stillcore --bench measure [-- SECTION… --cpu N --repetitions N --seconds N --long N]`;
+//! needs root and the package rt-tests. Sections: typed, wakeup, load, noise, hog; all without one.
 //!
-//! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`stats::runs`).
-//! Budgets are those of section 7 of the design.
+//! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over
+//! the pairs of runs (`stats::runs`). Budgets are those of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
-//! The noise loop beside oslat's: iterations per second at the same policy. Both run without a pause, so that both are throttled
-//! alike; ours finds every gap, and stores those over the threshold with their time.
+//! The noise loop beside oslat's: iterations per second at the same policy. Both run without a
+//! pause, so that both are throttled alike; ours finds every gap, and stores those over the
+//! threshold with their time.
 
 use super::common::Failed;
 use super::common::process::{rt_tests, stillcore};

@@ -1,4 +1,5 @@
-//! `measure wakeup` as a user types it beside `cyclictest -m -p 90`: both keep CPUs out of idle states that take time to leave.
+//! `measure wakeup` as a user types it beside `cyclictest -m -p 90`: both keep CPUs out of idle
+//! states that take time to leave.
 
 use super::Plan;
 use super::common::process::{rt_tests, stillcore};

@@ -1,8 +1,9 @@
 //! The wake-up probe beside cyclictest: minimum, median, CPU time a sample, memory, page faults.
 //!
-//! cyclictest needs a bin a nanosecond for a median in ns, which costs it memory and time; its CPU time and memory are those of runs
-//! without a histogram. CPU time is of the whole measuring process on both sides, start and end included. What stores our samples is
-//! another process, on another CPU, and has a column of its own.
+//! cyclictest needs a bin a nanosecond for a median in ns, which costs it memory and time; its CPU
+//! time and memory are those of runs without a histogram. CPU time is of the whole measuring
+//! process on both sides, start and end included. What stores our samples is another process, on
+//! another CPU, and has a column of its own.
 
 use super::common::process::{children_cpu_ns, own_cpu_ns, program, rt_tests};
 use super::common::turns::turns;

@@ -1,15 +1,18 @@
-//! Traces read by `trace-cmd report` and by the program that ships, in turns: CPU time, wall time, peak memory.
-//! `cargo bench -p stillcore --bench trace [-- --program PATH] [--file FILE] [--run DIR] [--megabytes N] [--repetitions N]
-//! [--library PROGRAM]`; recording needs root and the packages trace-cmd and rt-tests, a given FILE and DIR the first only. What is
-//! recorded is kept under the target directory and used again.
+//! Traces read by `trace-cmd report` and by the program that ships, in turns: CPU time, wall time,
+//! peak memory.
+//! `cargo bench -p stillcore --bench trace [-- --program PATH] [--file FILE] [--run DIR] [--megabytes N] [--repetitions N] [--library PROGRAM]`;
+//! recording needs root and the packages trace-cmd and rt-tests, a given FILE and DIR the first
+//! only. What is recorded is kept under the target directory and used again.
 //!
-//! `trace explain RUN` decodes both buffers of a default `assess` run, classifies, attributes and takes every wake-up apart;
-//! `trace explain FILE` does so with a trace of scheduler events alone, as anybody may have recorded
-//! it: of the real-time threads as it is typed, and of a load of very many wake-ups.
-//! `trace counts FILE` decodes a large trace of every CPU; `--library` names the example `attribute` of the crate `analysis`, which
-//! attributes the same trace on one thread, in a row of its own. The peer decodes and prints into nothing. First both count the large
-//! trace: events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of CPU time, because neighbours
-//! take the clock's; `trace explain FILE` works on three threads, and has a rate by the clock, too. Budgets of section 7 of the design.
+//! `trace explain RUN` decodes both buffers of a default `assess` run, classifies, attributes and
+//! takes every wake-up apart; `trace explain FILE` does so with a trace of scheduler events alone,
+//! as anybody may have recorded it: of the real-time threads as it is typed, and of a load of very
+//! many wake-ups. `trace counts FILE` decodes a large trace of every CPU; `--library` names the
+//! example `attribute` of the crate `analysis`, which attributes the same trace on one thread, in a
+//! row of its own. The peer decodes and prints into nothing. First both count the large trace:
+//! events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of
+//! CPU time, because neighbours take the clock's; `trace explain FILE` works on three threads, and
+//! has a rate by the clock, too. Budgets of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;

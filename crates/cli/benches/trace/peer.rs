@@ -1,8 +1,8 @@
 //! The counts of trace-cmd for a trace: the lines of `trace-cmd report`, counted by CPU and event,
 //! and the losses it prints.
 //!
-//! A line is "task-pid [cpu] time: name: fields"; a loss "CPU:n [m EVENTS DROPPED]" or, where the page had no room for a number,
-//! "CPU:n [EVENTS DROPPED]".
+//! A line is "task-pid [cpu] time: name: fields"; a loss "CPU:n [m EVENTS DROPPED]" or, where the
+//! page had no room for a number, "CPU:n [EVENTS DROPPED]".
 
 use crate::common::Failed;
 use std::collections::BTreeMap;

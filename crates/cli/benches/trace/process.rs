@@ -1,7 +1,7 @@
 //! The cost of a process: wall time, CPU time, and its highest resident size, by proc(5).
 //!
-//! The peak is `VmHWM`, which is looked up while the process runs; the CPU time, the sum of user and system time, when it has ended
-//! and is not yet reaped.
+//! The peak is `VmHWM`, which is looked up while the process runs; the CPU time, the sum of user
+//! and system time, when it has ended and is not yet reaped.
 
 use crate::common::Failed;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -64,7 +64,8 @@ fn peak_while(running: &AtomicBool, place: &str) -> f64 {
     peak
 }
 
-/// The sum of `utime` and `stime` in `/proc/PID/stat`. The second field is a name that may hold anything.
+/// The sum of `utime` and `stime` in `/proc/PID/stat`. The second field is a name that may hold
+/// anything.
 fn cpu_s(stat: &str) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,11 +1,13 @@
-//! The input: a recording of this machine under load, made by the recorder of a run with every CPU measured.
+//! The input: a recording of this machine under load, made by the recorder of a run with every CPU
+//! measured.
 //!
 //! Scheduler events alone are recorded with `cyclictest` beside the load: a program whose wake-ups
 //! are analysed.
 //!
-//! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs (page faults, TLB shootdowns, work
-//! items), so that most classes occur; it ends with the recording, after a minute at most. What the buffers could not hold is lost, as on
-//! any overloaded machine, and is part of the comparison.
+//! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs
+//! (page faults, TLB shootdowns, work items), so that most classes occur; it ends with the
+//! recording, after a minute at most. What the buffers could not hold is lost, as on any overloaded
+//! machine, and is part of the comparison.
 
 use crate::common::Failed;
 use crate::common::load::Load;

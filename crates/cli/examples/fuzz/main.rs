@@ -1,14 +1,17 @@
-//! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…]
-//! [--found DIR] [--rows FILE] [--done DIR]`: rows of each target that is done are kept in that directory, and a target whose
-//! rows are there is not run again, so that hours of work can be interrupted.
-//! `--keep EXECUTION` with `--only TARGET`: the input of one execution as a file, without reading it.
+//! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the
+//! million, on the stable compiler.
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE] [--done DIR]`:
+//! rows of each target that is done are kept in that directory, and a target whose rows are there
+//! is not run again, so that hours of work can be interrupted. `--keep EXECUTION` with
+//! `--only TARGET`: the input of one execution as a file, without reading it.
 //!
-//! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
-//! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions, or as many as
-//! `--seconds` allow; a row says where these were fewer. Panics, executions of more
-//! than ten seconds and a process of more than a GiB are failures: the input goes to the folder of regressions, and the exit code is 1.
-//! An allocation that the system refuses ends the process at once; the last line then says how far it was.
+//! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the
+//! formats instead (`mutate.rs`). An execution is its number: target, campaign and number give the
+//! same bytes again. Each target gets N executions, or as many as `--seconds` allow; a row says
+//! where these were fewer. Panics, executions of more than ten seconds and a process of more than a
+//! GiB are failures: the input goes to the folder of regressions, and the exit code is 1. An
+//! allocation that the system refuses ends the process at once; the last line then says how far it
+//! was.
 
 #![allow(clippy::unwrap_used, reason = "a fuzzer that cannot go on must fail")]
 

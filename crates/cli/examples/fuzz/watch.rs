@@ -30,7 +30,8 @@ impl Slot {
     }
 }
 
-/// Looks every half second, until every thread rests. A hang or too much memory ends the process: threads cannot be ended.
+/// Looks every half second, until every thread rests. A hang or too much memory ends the process:
+/// threads cannot be ended.
 pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot], line: impl Fn()) {
     let mut last_line = Instant::now();
     while slots.iter().any(|slot| slot.since_ms.load(Ordering::Relaxed) != u64::MAX) {
@@ -58,8 +59,9 @@ pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot], line: impl
     }
 }
 
-/// Time this thread has had a CPU, by the first number of its schedstat (Documentation/scheduler/sched-stats.rst): what neighbours take
-/// is not in it. 0 where the kernel does not report it.
+/// Time this thread has had a CPU, by the first number of its schedstat
+/// (Documentation/scheduler/sched-stats.rst): what neighbours take is not in it. 0 where the kernel
+/// does not report it.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! The run itself: machine, audit, recorder, three phases of two windows, recorder's end, machine again.
+//! The run itself: machine, audit, recorder, three phases of two windows, recorder's end, machine
+//! again.
 //!
 //! Facts are written to the run directory as they come, so that an interrupted run keeps them. In
 //! every case, the session undoes every change before this returns.

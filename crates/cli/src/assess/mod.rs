@@ -1,4 +1,5 @@
-//! `stillcore assess`: read the machine, audit it, measure it idle, disturbed and idle again, and say what that means.
+//! `stillcore assess`: read the machine, audit it, measure it idle, disturbed and idle again, and
+//! say what that means.
 //!
 //! `plan` resolves the arguments and refuses what cannot be done; `execute` carries the plan out
 //! with the parts of `crate::run` that all measuring verbs share. `crate::conclude` draws the

@@ -1,4 +1,5 @@
-//! `stillcore compare`: groups of runs against each other, a published method beside ours, the best of several, and a gate.
+//! `stillcore compare`: groups of runs against each other, a published method beside ours, the best
+//! of several, and a gate.
 
 mod chi2_text;
 mod inputs;

@@ -1,4 +1,5 @@
-//! `stillcore disturb`: workloads that provoke interference, confined, counted, and proven to have worked.
+//! `stillcore disturb`: workloads that provoke interference, confined, counted, and proven to have
+//! worked.
 //!
 //! `text` renders the output; `disturb::suite` places the stressors, `crate::run::disturbed`
 //! runs them.

@@ -1,4 +1,5 @@
-//! What a run of a graph leaves besides samples: `graph.json`, the graph itself, and the result files of ros2-performance.
+//! What a run of a graph leaves besides samples: `graph.json`, the graph itself, and the result
+//! files of ros2-performance.
 
 use super::show::edge_answer;
 use graph::results::accounts::Account;
@@ -160,7 +161,8 @@ fn answer(dir: &Path, plan: &Plan, measured: &Measured, conditions: &Conditions<
     })
 }
 
-/// Rows of `latency_all.txt`: what each subscriber received of each publisher, and what each client's round trips took.
+/// Rows of `latency_all.txt`: what each subscriber received of each publisher, and what each
+/// client's round trips took.
 fn rows(plan: &Plan, measured: &Measured, seconds: f64) -> Vec<LatencyRow> {
     let graph = &plan.graph;
     let edges = plan.edges.iter().zip(&measured.edges).zip(&plan.periods_ns);

@@ -172,13 +172,15 @@ fn check(args: &RunArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// The policy of a class. Executors have no period of their own: they may have all of a millisecond.
+/// The policy of a class. Executors have no period of their own: they may have all of a
+/// millisecond.
 pub(super) fn of_class(class: &Class, priority: u32) -> Result<Policy, Error> {
     let reservation = Reservation { runtime_ns: 1_000_000, deadline_ns: 1_000_000, period_ns: 1_000_000 };
     Ok(Policy::litmus(class.plugin(&Root::live())?, priority, reservation))
 }
 
-/// Where the graph runs: executors that name no CPU share the measured ones, and all CPUs of executors are measured ones.
+/// Where the graph runs: executors that name no CPU share the measured ones, and all CPUs of
+/// executors are measured ones.
 fn placed(args: &RunArgs, graph: Graph) -> anyhow::Result<(Place, Plan)> {
     let own = graph.executors.iter().filter_map(|one| one.cpus.as_ref());
     let own = own.fold(model::Cpus::default(), |all, one| all.or(one));

@@ -9,7 +9,8 @@ use graph::run::Plan;
 use report::format;
 use std::fmt::Write;
 
-/// Edges that are shown where there are many: those with the largest latencies. All are in `graph.json`.
+/// Edges that are shown where there are many: those with the largest latencies. All are in
+/// `graph.json`.
 const SHOWN: usize = 40;
 
 /// The summary.

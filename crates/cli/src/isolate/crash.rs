@@ -1,4 +1,5 @@
-//! For tests of what a killed call leaves: the process ends itself, as SIGKILL would, right before or right after a write.
+//! For tests of what a killed call leaves: the process ends itself, as SIGKILL would, right before
+//! or right after a write.
 
 use journal::settings::{Occupied, Settings};
 use model::Cpus;

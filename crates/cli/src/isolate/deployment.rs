@@ -1,4 +1,5 @@
-//! `stillcore isolate deployment`: the six multicore deployments of the IEEE Access 2020 paper, Table 1.
+//! `stillcore isolate deployment`: the six multicore deployments of the IEEE Access 2020 paper,
+//! Table 1.
 
 use super::State;
 use super::apply::{Order, answer, carry_out, exit_code, need_root, summary};

@@ -1,4 +1,5 @@
-//! `stillcore isolate verify`: whether what was applied still holds; with `--watch`, what drifts and when.
+//! `stillcore isolate verify`: whether what was applied still holds; with `--watch`, what drifts
+//! and when.
 
 use super::State;
 use audit::Catalogue;

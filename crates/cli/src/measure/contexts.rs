@@ -1,4 +1,5 @@
-//! Samples that reached the threshold, with what was around them: `contexts/` of the run, for the screen.
+//! Samples that reached the threshold, with what was around them: `contexts/` of the run, for the
+//! screen.
 
 use super::carry_out::Outcome;
 use super::table::time;

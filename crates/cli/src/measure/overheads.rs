@@ -1,4 +1,5 @@
-//! `stillcore measure overheads`: what the kernel's own work costs, in the form schedulability analysis takes.
+//! `stillcore measure overheads`: what the kernel's own work costs, in the form schedulability
+//! analysis takes.
 
 mod traced;
 

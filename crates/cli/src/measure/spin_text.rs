@@ -1,4 +1,5 @@
-//! What `measure spin` prints: the gaps, who took the time, buckets, and samples over the threshold.
+//! What `measure spin` prints: the gaps, who took the time, buckets, and samples over the
+//! threshold.
 
 use super::carry_out::Outcome;
 use super::contexts;

@@ -1,4 +1,5 @@
-//! What the verbs print at their end: a table of threads, the conditions, the accounts; or one JSON object.
+//! What the verbs print at their end: a table of threads, the conditions, the accounts; or one JSON
+//! object.
 
 use super::carry_out::Outcome;
 use crate::disturb_verb;

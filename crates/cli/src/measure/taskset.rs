@@ -1,4 +1,5 @@
-//! `stillcore measure taskset`: a task set on one core, its measured response times beside the calculated ones.
+//! `stillcore measure taskset`: a task set on one core, its measured response times beside the
+//! calculated ones.
 //!
 //! The experiment of R. Delgado and B. W. Choi, IEEE Access 8, 2020, section V: tasks of fixed
 //! priorities, all released together, each burning its execution time.

@@ -65,7 +65,8 @@ impl Tracing {
         self.trace.unwrap_or(unsaid)
     }
 
-    /// Where only snapshots are wanted: which, if that can be. Refuses options that contradict each other.
+    /// Where only snapshots are wanted: which, if that can be. Refuses options that contradict each
+    /// other.
     pub(crate) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
         if self.mode() == TraceMode::Off {
             let expected = "--trace or --trace-over beside it";
@@ -115,7 +116,8 @@ impl Tracing {
     }
 }
 
-/// Ends recording. A measurement that has failed anyway keeps what it can of its trace, and says what it cannot.
+/// Ends recording. A measurement that has failed anyway keeps what it can of its trace, and says
+/// what it cannot.
 pub(crate) fn finish(
     recorder: Option<Recorder>,
     output: &mut RunOutput,

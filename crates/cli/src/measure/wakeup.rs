@@ -1,4 +1,5 @@
-//! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock when they run.
+//! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock
+//! when they run.
 
 use super::carry_out::{Outcome, carry_out_kept, place};
 use super::schedule::{PolicyName, Schedule};

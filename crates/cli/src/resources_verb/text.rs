@@ -1,4 +1,5 @@
-//! The rows as a page: for each kind a line that sums it up, a table, and why some cannot be moved or are not known.
+//! The rows as a page: for each kind a line that sums it up, a table, and why some cannot be moved
+//! or are not known.
 
 use super::{Tally, tallies};
 use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
@@ -10,7 +11,8 @@ use std::fmt::Write;
 
 const WIDTH: u16 = 100;
 
-/// Columns separated by space, one rule under the header: what can be read in a terminal and pasted into a mail.
+/// Columns separated by space, one rule under the header: what can be read in a terminal and pasted
+/// into a mail.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('-').junction(' '))
@@ -155,7 +157,8 @@ fn table(page: &mut String, rows: &[&Resource]) {
     }
 }
 
-/// What never came, why some rows cannot be moved, why some are not known, and which mechanisms govern the rest.
+/// What never came, why some rows cannot be moved, why some are not known, and which mechanisms
+/// govern the rest.
 fn notes(page: &mut String, rows: &[&Resource]) {
     let names = |rows: &[&&Resource]| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>().join(", ");
     let never: Vec<_> = rows.iter().filter(|row| never(row)).collect();

@@ -19,7 +19,8 @@ use sys::signals::EndSignals;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Poll interval for a signal while waiting.
 const SLICE: Duration = Duration::from_millis(50);
-/// Time for what the stressors leave to the kernel, such as the end of a network namespace, before the next idle control.
+/// Time for what the stressors leave to the kernel, such as the end of a network namespace, before
+/// the next idle control.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// The control groups of a run.
@@ -53,7 +54,8 @@ impl Groups {
             ),
         }
         let planned = confine::plan(Path::new("/"), std::process::id(), &cpus, room);
-        // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
+        // Written down as a whole before any is made: those that cannot be made are left out, and
+        // undoing them finds nothing.
         let groups = planned.directories().into_iter().map(|path| session.foresee(Arc::new(Cgroup { path })));
         let tickets = groups.collect::<Result<_, _>>()?;
         let made = confine::create(&planned);
@@ -95,7 +97,8 @@ impl Disturbed {
         Self::with(orders, options, groups, session, signals)
     }
 
-    /// The same with further options; groups and tracefs are filled in. Held ones wait for [`go`](Self::go).
+    /// The same with further options; groups and tracefs are filled in. Held ones wait for
+    /// [`go`](Self::go).
     pub(crate) fn with(
         orders: &[Order],
         options: disturb::Options,
@@ -163,7 +166,8 @@ impl Disturbed {
     }
 }
 
-/// Where tracefs is, mounted for the call if need be; nothing where no stressor wants it or this kernel lacks it.
+/// Where tracefs is, mounted for the call if need be; nothing where no stressor wants it or this
+/// kernel lacks it.
 fn tracefs(orders: &[Order], session: &mut Session) -> anyhow::Result<Option<PathBuf>> {
     let wanted = |order: &Order| catalogue::find(&order.name).map(|spec| spec.tracing);
     let wanted = orders.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;

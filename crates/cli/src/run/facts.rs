@@ -1,4 +1,5 @@
-//! Facts of every run that are no samples: the machine before and after, what the audit finds, what reading a clock costs.
+//! Facts of every run that are no samples: the machine before and after, what the audit finds, what
+//! reading a clock costs.
 
 use super::place::Place;
 use audit::{audit, values};

@@ -22,7 +22,8 @@ pub(crate) struct RunOutput {
 }
 
 impl RunOutput {
-    /// Makes the directory with its mark and a first `run.json`. Leaves nothing behind when that fails.
+    /// Makes the directory with its mark and a first `run.json`. Leaves nothing behind when that
+    /// fails.
     pub(crate) fn create(dir: &Path, place: &Place) -> anyhow::Result<Self> {
         let made = make_directory(dir)?;
         claim(dir, made)?;
@@ -68,7 +69,8 @@ impl RunOutput {
         self.limit = None;
     }
 
-    /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until the report is written.
+    /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until
+    /// the report is written.
     pub(crate) fn close(mut self, reason: Option<String>) -> anyhow::Result<()> {
         self.run.complete = reason.is_none();
         self.run.incomplete_reason.clone_from(&reason);

@@ -81,7 +81,8 @@ impl Place {
                 );
                 machine.topology.online.clone()
             }
-            // A machine with isolated CPUs gives a process the others only, and these are all measured.
+            // A machine with isolated CPUs gives a process the others only, and these are all
+            // measured.
             Ok(others) if asked.all_cpus && others.and(&sched::affinity()?).is_empty() => {
                 limits.push(format!("this process may run on none of CPUs {others}, which are not measured: what stores the samples ran on the measured ones"));
                 sched::affinity()?
@@ -132,7 +133,8 @@ fn check_reachable(cpus: &Cpus, what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Name of a run's directory where none is given; a number is added where a run of the same second has taken it.
+/// Name of a run's directory where none is given; a number is added where a run of the same second
+/// has taken it.
 pub(crate) fn default_out() -> PathBuf {
     let name = format!("stillcore-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
     let numbered = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));

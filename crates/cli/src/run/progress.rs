@@ -70,7 +70,8 @@ impl Step {
     }
 }
 
-/// What was stored so far: of the probe with the largest value, its median, 99th percentile and maximum.
+/// What was stored so far: of the probe with the largest value, its median, 99th percentile and
+/// maximum.
 fn figures(progress: Progress<'_>) -> String {
     let worst = progress.probes.iter().max_by_key(|probe| probe.live().max_ns);
     let Some(live) = worst.map(measure::handle::ProbeDrain::live).filter(|live| live.count > 0) else {

@@ -1,4 +1,5 @@
-//! The recorder of a run, set up: what recording an event costs, and a private instance that is ready.
+//! The recorder of a run, set up: what recording an event costs, and a private instance that is
+//! ready.
 
 use super::output::RunOutput;
 use super::place::Place;
@@ -79,7 +80,8 @@ pub(crate) fn prepare(
     Recorder::prepare(session, &events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
-/// Ends recording and writes the trace into the run. What could not be kept leaves no raw pages behind.
+/// Ends recording and writes the trace into the run. What could not be kept leaves no raw pages
+/// behind.
 pub(crate) fn finish(
     recorder: Recorder,
     session: &mut Session,

@@ -231,8 +231,8 @@ fn gap(column: usize) -> usize {
     if column == 0 { 0 } else { 2 }
 }
 
-/// Puts the digits of a number at the end of `place`, which has room for them: `write!` takes longer
-/// for them than some tests for their verdict.
+/// Puts the digits of a number at the end of `place`, which has room for them: `write!` takes
+/// longer for them than some tests for their verdict.
 fn decimal(mut number: u64, place: &mut [u8]) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;

@@ -1,4 +1,5 @@
-//! `stillcore sched budget --of cost|utilization`: how much more jobs may cost, and what load of a core that is.
+//! `stillcore sched budget --of cost|utilization`: how much more jobs may cost, and what load of a
+//! core that is.
 
 use crate::measure::table::table;
 use sched::asked::Question;

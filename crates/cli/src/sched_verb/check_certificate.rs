@@ -1,4 +1,5 @@
-//! `stillcore sched check-certificate`: whether the numbers that `sched analyze --certificate` gives prove its verdicts.
+//! `stillcore sched check-certificate`: whether the numbers that `sched analyze --certificate`
+//! gives prove its verdicts.
 
 use super::lines;
 use crate::stdout;

@@ -1,4 +1,5 @@
-//! Release jitter from a run: how late wake-ups were observed to be, as an assumption on every release.
+//! Release jitter from a run: how late wake-ups were observed to be, as an assumption on every
+//! release.
 //!
 //! An observed maximum is no bound, and a quantile is by construction exceeded: standard error
 //! reports the value taken with its conditions, and whether the run lost samples.

@@ -1,6 +1,7 @@
 //! Files of lines: each read, answered and printed by itself.
 //!
-//! A line is kept whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
+//! A line is kept whole while it is answered, and no longer: memory is bounded by [`LONGEST`]
+//! however large the file.
 
 use crate::stdout;
 use anyhow::Context;

@@ -60,7 +60,8 @@ impl Measured {
     }
 }
 
-/// Answers every line. Exit code 2 where a job may be late more often than allowed, or that is not known.
+/// Answers every line. Exit code 2 where a job may be late more often than allowed, or that is not
+/// known.
 pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let asked = &args.probabilistic;
     if args.test != "fp-rta" {

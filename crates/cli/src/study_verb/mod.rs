@@ -1,8 +1,8 @@
 //! `stillcore study`: declared matrices of measurements, run cell by cell, resumable.
 //!
 //! The plan and the judgement are the crate `study`'s; `experiment` runs what is measured, and
-//! `sched_verb::study` what is calculated. `exposure` is the text of the built-in experiment of that
-//! name.
+//! `sched_verb::study` what is calculated. `exposure` is the text of the built-in experiment of
+//! that name.
 
 pub(crate) mod experiment;
 pub(crate) mod exposure;

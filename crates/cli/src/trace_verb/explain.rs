@@ -1,4 +1,5 @@
-//! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each wake-up went, in words.
+//! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each
+//! wake-up went, in words.
 
 use crate::trace_verb::explain_text::{
     NOT_RECORDED, boxes, coverage, proposed, rows, sample_story, thread, worst,

@@ -1,6 +1,8 @@
-//! `stillcore trace export`: every event of the measured CPUs with its source, and the samples of the run, for other tools.
+//! `stillcore trace export`: every event of the measured CPUs with its source, and the samples of
+//! the run, for other tools.
 //!
-//! A trace is read once, whatever the number of files. A file appears under its name when it is whole, or not at all.
+//! A trace is read once, whatever the number of files. A file appears under its name when it is
+//! whole, or not at all.
 
 use super::destination::Destination;
 use super::list::List;

@@ -1,4 +1,5 @@
-//! Raw per-CPU dumps: what was read from `per_cpu/cpuN/trace_pipe_raw`, with the formats of the kernel that wrote it.
+//! Raw per-CPU dumps: what was read from `per_cpu/cpuN/trace_pipe_raw`, with the formats of the
+//! kernel that wrote it.
 
 use ftrace::{Counts, Endian, Formats, stream_raw};
 use std::fs;

@@ -138,8 +138,9 @@ fn windows(analysis: &Value) -> &Vec<Value> {
     analysis["events"].as_array().unwrap()
 }
 
-/// `/proc/interrupts` and `/proc/softirqs` count what the trace counts. They are read a moment before and
-/// after it; on a crowded host that moment holds more than the check allows for, in a window or two.
+/// `/proc/interrupts` and `/proc/softirqs` count what the trace counts. They are read a moment
+/// before and after it; on a crowded host that moment holds more than the check allows for, in a
+/// window or two.
 fn the_counters_agree(analysis: &Value) {
     let checks: Vec<_> =
         windows(analysis).iter().flat_map(|window| window["cross_checks"].as_array().unwrap()).collect();

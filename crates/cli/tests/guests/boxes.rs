@@ -83,8 +83,8 @@ fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
         Kind::Raised => taken.is_none() || by_planter && taker == Some(Taker::Event(EventClass::Switch)),
         Kind::InterruptsOff => taken.is_none(),
         Kind::PreemptionOff => by_planter && kernel_code,
-        // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps preemption
-        // off: either box is its own.
+        // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps
+        // preemption off: either box is its own.
         Kind::Softirq | Kind::Timer if rt => {
             let served = [EventClass::Softirq, EventClass::TimerHrtimer].map(Taker::Event);
             kernel_code || taker.is_some_and(|taker| served.contains(&taker))

@@ -14,14 +14,18 @@ use std::path::Path;
 /// ran from 6.4 on, and only its interrupt vector before. A function call for several CPUs takes
 /// the vector of one where the others already have some on their lists.
 ///
-/// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each (`text_poke_bp_batch`);
-/// - `so_timestamp`: the same, for a key that a work item switches and packets show (`netstamp_clear`);
-/// - `trace_event`: on, then off; for each the tracepoint's static key is flipped and its static call is set, at the trampoline and at the
-/// one call site: three texts in three steps, twice (`tracepoint_add_func`,
-/// `__static_call_update`);
-/// - `perf_sys`: a counter put on the CPU and taken off it (`perf_install_in_context`, `perf_remove_from_context`), and the static key of
-///   software events flipped on by the first counter and off by the last (`perf_swevent_enabled`);
-/// - `membarrier_expedited`: one call to each CPU that runs a registered process (`membarrier_global_expedited`);
+/// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each
+///   (`text_poke_bp_batch`);
+/// - `so_timestamp`: the same, for a key that a work item switches and packets show
+///   (`netstamp_clear`);
+/// - `trace_event`: on, then off; for each the tracepoint's static key is flipped and its static
+///   call is set, at the trampoline and at the one call site: three texts in three steps, twice
+///   (`tracepoint_add_func`, `__static_call_update`);
+/// - `perf_sys`: a counter put on the CPU and taken off it (`perf_install_in_context`,
+///   `perf_remove_from_context`), and the static key of software events flipped on by the first
+///   counter and off by the last (`perf_swevent_enabled`);
+/// - `membarrier_expedited`: one call to each CPU that runs a registered process
+///   (`membarrier_global_expedited`);
 /// - `tlb_span`: a page that gains or loses a right is flushed.
 struct Exact {
     stressor: &'static str,

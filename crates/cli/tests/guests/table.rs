@@ -342,8 +342,8 @@ fn isolated(cpus: &str, mask: &str, points: &str, groups: &str) -> Case {
         .limit(1200)
 }
 
-/// Killed at a handful of writes, other ones each time; `crates/isolate/tests/it/engine.rs` has them
-/// all, on a tree that is no machine's.
+/// Killed at a handful of writes, other ones each time; `crates/isolate/tests/it/engine.rs` has
+/// them all, on a tree that is no machine's.
 fn isolated_briefly() -> Case {
     Case::new("isolate", "isolate.sh", isolate::applied_and_undone).with(&["2,3", ASTRAY, "6", "v2", "7"])
 }

@@ -1,4 +1,5 @@
-//! `audit`, `snapshot`, `explain` and `isolate plan` as a user meets them: on captured machines, and without changing anything.
+//! `audit`, `snapshot`, `explain` and `isolate plan` as a user meets them: on captured machines,
+//! and without changing anything.
 
 use crate::support::{Place, stillcore, text};
 use serde_json::Value;
@@ -121,7 +122,8 @@ fn a_snapshot_of_this_machine_audits_as_the_machine_does() {
     assert_eq!(taken.status.code(), Some(0), "{}", text(&taken.stderr));
     let findings = |output: &Output| {
         let mut findings = json(output)["findings"].as_array().unwrap().clone();
-        // Tasks and their threads come and go between the two; devices have no meaning in a capture.
+        // Tasks and their threads come and go between the two; devices have no meaning in a
+        // capture.
         let moving =
             ["user-tasks", "kthread-affinity", "rcu-threads", "cpu_dma_latency", "systemd-cpu_affinity"];
         // Files that even root may not read here (lockdown) are missing from the capture.

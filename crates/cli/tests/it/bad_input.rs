@@ -187,7 +187,8 @@ fn tracing_requested_where_it_is_unavailable() {
         refused(&["--trace", "on", "--duration", "1s"], &["trac"]);
         return;
     }
-    // A tracefs in which no instance can be made: the kernel's limit and a read-only mount look alike from here.
+    // A tracefs in which no instance can be made: the kernel's limit and a read-only mount look
+    // alike from here.
     let place = Place::new();
     let script = "umount -a -t tracefs 2>/dev/null || true; mkdir $PLACE/t; mount -t tracefs none $PLACE/t; mount -o remount,ro,bind $PLACE/t; \
                   $STILLCORE assess --state $PLACE/state --out $PLACE/run --duration 1s --trace on";

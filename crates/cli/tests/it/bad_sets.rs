@@ -1,4 +1,5 @@
-//! Bad task sets and bad studies: the line and the field in one sentence, exit 1, and the lines around it answered with `--keep-going`.
+//! Bad task sets and bad studies: the line and the field in one sentence, exit 1, and the lines
+//! around it answered with `--keep-going`.
 
 use crate::support::{Place, assert_refused, stillcore, text};
 use serde_json::Value;

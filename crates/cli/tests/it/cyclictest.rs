@@ -1,7 +1,7 @@
-//! `measure wakeup --cyclictest-compat` beside cyclictest itself: the same options give output of the same shape, line for line, and the
-//! scripts that read it get their answers. Numbers are not compared here: that is `cargo xtask
-//! bench measure`. Where cyclictest is not installed (package rt-tests) the shapes it printed are
-//! in `cyclictest/text.rs`, and the test says so.
+//! `measure wakeup --cyclictest-compat` beside cyclictest itself: the same options give output of
+//! the same shape, line for line, and the scripts that read it get their answers. Numbers are not
+//! compared here: that is `cargo xtask bench measure`. Where cyclictest is not installed (package
+//! rt-tests) the shapes it printed are in `cyclictest/text.rs`, and the test says so.
 
 use crate::support::{Place, assert_refused, is_root, stillcore, text};
 use model::Cpus;
@@ -58,8 +58,9 @@ fn shape(line: &str) -> String {
     shape
 }
 
-/// The shapes of all lines but those that only we print, and those whose length or number is chance: which samples were above the
-/// histogram, and how many a thread has when another has all of its.
+/// The shapes of all lines but those that only we print, and those whose length or number is
+/// chance: which samples were above the histogram, and how many a thread has when another has all
+/// of its.
 fn shapes(output: &str) -> Vec<String> {
     let own = ["# Missed releases:", "# Lost samples:", "# Early wake-ups:", "# Run directory:"];
     let lines = output.lines().filter(|line| !own.iter().any(|start| line.starts_with(start)));
@@ -134,7 +135,8 @@ fn what_it_refuses_we_refuse_and_what_makes_it_hang_too() {
     }
 }
 
-/// OSADL's script for latency plots: lines without `#`, blanks turned into tabs, a column each; the largest maximum of all.
+/// OSADL's script for latency plots: lines without `#`, blanks turned into tabs, a column each; the
+/// largest maximum of all.
 #[test]
 fn a_plot_script_finds_its_columns_and_its_maximum() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! `stillcore disturb` killed by SIGKILL: whatever the stressor, nothing of it is left, and the machine is as it was.
+//! `stillcore disturb` killed by SIGKILL: whatever the stressor, nothing of it is left, and the
+//! machine is as it was.
 
 use crate::support::{Place, stillcore};
 use serde_json::Value;
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Stressors that are killed at the same time: few, so that a small machine gets all of them to begin.
+/// Stressors that are killed at the same time: few, so that a small machine gets all of them to
+/// begin.
 const AT_ONCE: usize = 4;
 /// The command says this once operations have begun.
 const BEGUN: &str = "disturbing";
@@ -34,7 +36,8 @@ impl Victim {
         Self { name: name.to_owned(), place, child, tree: BTreeSet::new() }
     }
 
-    /// Waits until it disturbs, lets it, and notes its processes. One that is absent here ends by itself.
+    /// Waits until it disturbs, lets it, and notes its processes. One that is absent here ends by
+    /// itself.
     fn let_disturb(&mut self) {
         let stderr = self.child.stderr.take().unwrap();
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);

@@ -86,7 +86,8 @@ fn control_loops_give_the_expected_outputs() {
     let output = graph_run(&place, &arguments).output().unwrap();
     let answer = answer(&output);
     assert_balanced(&place.path("run"), &answer);
-    // On a machine that is stalled for more than a second inputs are lost, and the outputs behind them are others.
+    // On a machine that is stalled for more than a second inputs are lost, and the outputs behind
+    // them are others.
     let lost: u64 = answer["edges"].as_array().unwrap().iter().map(|edge| count(edge, "lost")).sum();
     let wrong = count(&answer, "outputs_wrong");
     assert!(wrong == 0 || lost > 0, "{answer}");
@@ -117,7 +118,8 @@ fn the_housekeeping_chain_is_whole_over_the_software_bus() {
     assert_eq!(count(&of("tick")["account"], "received"), count(&of("wake-up")["account"], "sent"));
     assert_eq!(count(&of("request")["account"], "received"), count(&of("reply")["account"], "sent"));
     assert_eq!(of("wake-up")["period_ns"], 100_000);
-    // The tick is a signal: of its releases each was served or passed while a signal waited, by the kernel's own count.
+    // The tick is a signal: of its releases each was served or passed while a signal waited, by the
+    // kernel's own count.
     let timers = answer["timers"].as_array().unwrap();
     let tick = timers.iter().find(|timer| timer["name"] == "timebase/slot").unwrap();
     assert_eq!(count(tick, "served") + count(tick, "missed"), 10_000);

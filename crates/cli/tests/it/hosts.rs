@@ -1,7 +1,9 @@
-//! `stillcore study run --hosts`: an experiment on several machines through Ansible. Here all of them are this one, by Ansible's local
-//! connection; `cargo xtask lab hosts` has two that are reached by ssh, one of which dies.
+//! `stillcore study run --hosts`: an experiment on several machines through Ansible. Here all of
+//! them are this one, by Ansible's local connection; `cargo xtask lab hosts` has two that are
+//! reached by ssh, one of which dies.
 //!
-//! Ansible comes from the directory that the driver of the tests has put it in (`xtask/src/hosts.rs`).
+//! Ansible comes from the directory that the driver of the tests has put it in
+//! (`xtask/src/hosts.rs`).
 
 use crate::support::shares::{ansible, declared, have_ansible, long, standing};
 use crate::support::{Place, assert_refused, eventually, read_json, stillcore, text};

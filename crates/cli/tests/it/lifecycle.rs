@@ -1,4 +1,5 @@
-//! The life of a run on this machine: to its end, interrupted, killed, as an ordinary user; and what is left each time.
+//! The life of a run on this machine: to its end, interrupted, killed, as an ordinary user; and
+//! what is left each time.
 
 use crate::support::{Place, is_root, read_json, text, traces_of};
 use std::fs;
@@ -210,8 +211,9 @@ fn two_runs_into_one_directory_leave_the_first_alone() {
     }
 }
 
-/// A task of higher priority takes the measured CPU for a second at a random time of the noise window: all of that is stolen time,
-/// whether it begins in a stretch, in a pause, or lasts from one to the next.
+/// A task of higher priority takes the measured CPU for a second at a random time of the noise
+/// window: all of that is stolen time, whether it begins in a stretch, in a pause, or lasts from
+/// one to the next.
 #[test]
 fn a_hog_is_noise_whenever_it_comes() {
     if !is_root() {
@@ -241,7 +243,8 @@ fn a_hog_is_noise_whenever_it_comes() {
         let noise =
             record["probes"].as_array().unwrap().iter().find(|probe| probe["probe"] == "noise").unwrap();
         let (_, samples) = model::samples_file::read(&run.join(noise["file"].as_str().unwrap())).unwrap();
-        // A second of hog meets at least 0.6 s of stretches (0.8 s of every second); what else is stolen here only adds.
+        // A second of hog meets at least 0.6 s of stretches (0.8 s of every second); what else is
+        // stolen here only adds.
         let stolen: i64 = samples.iter().map(|sample| sample.value_ns).sum();
         assert!(stolen > 600_000_000, "hog after {delay} s: {stolen} ns stolen of {}", noise["spin_ns"]);
         let slices: Vec<model::usage::Stretch> = serde_json::from_value(noise["slices"].clone()).unwrap();

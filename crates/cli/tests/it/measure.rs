@@ -1,4 +1,5 @@
-//! `stillcore measure` on this machine: every release accounted for, whatever happens to the measuring thread.
+//! `stillcore measure` on this machine: every release accounted for, whatever happens to the
+//! measuring thread.
 
 use crate::support::{
     Place, answer, answer_of, measure, probe_of, releases_balance, signal, start, stillcore, window_open,

@@ -1,4 +1,5 @@
-//! `stillcore measure clocks`, and SCHED_DEADLINE in `measure wakeup`: structure and accounts, never a time.
+//! `stillcore measure clocks`, and SCHED_DEADLINE in `measure wakeup`: structure and accounts,
+//! never a time.
 
 use crate::support::{Place, answer, assert_refused, measure, read_json, releases_balance, stillcore, text};
 use model::sample::flag;

@@ -1,4 +1,5 @@
-//! `stillcore measure ipi` and `measure overheads` on this machine: structure and accounts, never times.
+//! `stillcore measure ipi` and `measure overheads` on this machine: structure and accounts, never
+//! times.
 
 use crate::support::{Place, answer, measure, read_json, text};
 use model::samples_file;
@@ -105,7 +106,8 @@ fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     assert_eq!(given["crpd"].as_array().unwrap().len(), 2);
     assert_eq!(given["crpd"][1]["bytes"], 16384);
     assert_eq!(given["tick"].is_null(), answer["tick_period_ns"].is_null());
-    // Where events could be recorded, the terms by tracepoints are there; else the run says why not.
+    // Where events could be recorded, the terms by tracepoints are there; else the run says why
+    // not.
     let run = read_json(&place.path("run/run.json"));
     let traced = answer["traced"].as_array().unwrap();
     if run["trace"].is_null() {

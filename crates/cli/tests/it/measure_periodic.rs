@@ -1,4 +1,5 @@
-//! `stillcore measure periodic` on this machine: every release accounted for, every output right, nothing left behind.
+//! `stillcore measure periodic` on this machine: every release accounted for, every output right,
+//! nothing left behind.
 
 use crate::support::{
     Place, answer, answer_of, assert_refused, eventually, measure, measure_in_words, probe_of,

@@ -32,7 +32,8 @@ fn recorded() -> bool {
     can
 }
 
-/// Takes a CPU for these times, 200 ms apart, above every measuring thread of these tests. False without the right to that.
+/// Takes a CPU for these times, 200 ms apart, above every measuring thread of these tests. False
+/// without the right to that.
 fn hogs(cpu: u32, times: &'static [i64]) -> std::thread::JoinHandle<bool> {
     let hog = move || {
         sched::pin(&Cpus::one(cpu)).unwrap();
@@ -121,7 +122,8 @@ fn each_task_of_a_set_is_answeredof_the_others() {
         let tasks = rows(section).filter(by_task).filter(|row| row["label"] == "stillcore");
         tasks.map(|row| number(&row["net_ns"])).sum()
     };
-    // The first has the CPU for a tenth of the time, the others together for two fifths: what each sees of the others differs.
+    // The first has the CPU for a tenth of the time, the others together for two fifths: what each
+    // sees of the others differs.
     let (first, last) = (by_tasks(&sections[0]), by_tasks(&sections[2]));
     assert!(last > 0 && first > 2 * last / 3, "the first sees {first} ns of others, the last {last}");
     assert!(first != last, "each has a view of its own");

@@ -1,6 +1,6 @@
 //! Every reader of bytes that others have written, in short: each seed, some damage, and what was
-//! found before. The campaign itself is `cargo xtask bench fuzz`; traces and samples have the like in
-//! the crates `ftrace` and `analysis`.
+//! found before. The campaign itself is `cargo xtask bench fuzz`; traces and samples have the like
+//! in the crates `ftrace` and `analysis`.
 
 use crate::common::execute::Outcome;
 use crate::common::mutate::Rng;

@@ -1,4 +1,5 @@
-//! `stillcore resources` as it is typed: on this machine with whatever rights there are, on captured machines, on bad input.
+//! `stillcore resources` as it is typed: on this machine with whatever rights there are, on
+//! captured machines, on bad input.
 
 use crate::support::{assert_refused, is_root, stillcore};
 use serde_json::Value;

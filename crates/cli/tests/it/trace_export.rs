@@ -68,7 +68,8 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fields
 }
 
-/// Track events by type: 1 begin, 2 end, 3 instant, 4 counter (`TracePacket` 1, `track_event` 11, `type` 9).
+/// Track events by type: 1 begin, 2 end, 3 instant, 4 counter (`TracePacket` 1, `track_event` 11,
+/// `type` 9).
 fn perfetto(file: &Path) -> BTreeMap<u64, u64> {
     let bytes = fs::read(file).unwrap();
     let mut counts = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! `stillcore trace watch` on this machine: a program of a shell is followed from its first instruction to its exit code.
+//! `stillcore trace watch` on this machine: a program of a shell is followed from its first
+//! instruction to its exit code.
 
 use crate::support::{Place, assert_refused, is_root, stillcore, text};
 use serde_json::Value;

@@ -105,7 +105,8 @@ pub(crate) fn nothing_outside() {
     }
 }
 
-/// Directories and regular files alone, of no more bytes than an archive of this size can unpack to.
+/// Directories and regular files alone, of no more bytes than an archive of this size can unpack
+/// to.
 pub(crate) fn only_files(place: &Path, archive: usize) {
     let mut folders: Vec<PathBuf> = vec![place.to_owned()];
     let (mut names, mut size) = (0u64, 0);

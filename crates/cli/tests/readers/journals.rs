@@ -228,7 +228,8 @@ fn within(change: &dyn Change) {
         "module" => all(&["/file"], |path| {
             ["/lib/modules/", "/usr/lib/modules/", "/lab/"].iter().any(|place| path.starts_with(place))
         }),
-        // No paths: of a process its number and start, of a unit its name, of swap an area that the kernel lists.
+        // No paths: of a process its number and start, of a unit its name, of swap an area that the
+        // kernel lists.
         "child" | "task" | "stopped-process" | "service" | "swap" | "affinities" | "shaken-affinities"
         | "isolation" | "keep" | "immovable" | "watch" => {}
         other => panic!("what may {other} touch?"),

@@ -35,8 +35,9 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap(), migrated: pages_migrated(), _turn: turn }
     }
 
-    /// Whether the kernel has moved pages since this place was made. Under memory pressure it compacts, locked pages too
-    /// (`vm.compact_unevictable_allowed`), and touching one meanwhile causes a minor fault.
+    /// Whether the kernel has moved pages since this place was made. Under memory pressure it
+    /// compacts, locked pages too (`vm.compact_unevictable_allowed`), and touching one meanwhile
+    /// causes a minor fault.
     pub(crate) fn pages_were_moved(&self) -> bool {
         pages_migrated() > self.migrated
     }
@@ -247,7 +248,8 @@ pub(crate) fn eventually<T>(what: &str, mut there: impl FnMut() -> Option<T>) ->
     }
 }
 
-/// Waits until the window of a run has opened: its samples file is made when the start has been set, 30 ms ahead.
+/// Waits until the window of a run has opened: its samples file is made when the start has been
+/// set, 30 ms ahead.
 pub(crate) fn window_open(place: &Place) {
     eventually("samples", || {
         let mut files = fs::read_dir(place.path("run").join(model::store::SAMPLES)).ok()?;

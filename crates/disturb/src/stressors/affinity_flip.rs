@@ -1,7 +1,8 @@
 //! `affinity_flip`: a process changes its own affinity, from one of its CPUs to the next.
 //!
-//! A running thread cannot move itself: the stopper thread of its CPU does it (kernel/sched/core.c: `__set_cpus_allowed_ptr`,
-//! `migration_cpu_stop`), at the highest priority there is. Only CPUs that the disturbance has anyway are used.
+//! A running thread cannot move itself: the stopper thread of its CPU does it (kernel/sched/core.c:
+//! `__set_cpus_allowed_ptr`, `migration_cpu_stop`), at the highest priority there is. Only CPUs
+//! that the disturbance has anyway are used.
 
 use crate::Error;
 use crate::account::Account;

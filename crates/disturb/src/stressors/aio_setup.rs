@@ -1,6 +1,8 @@
-//! `aio_setup`: the older queues for asynchronous I/O made and freed, as databases and virtual machines do at start and end.
+//! `aio_setup`: the older queues for asynchronous I/O made and freed, as databases and virtual
+//! machines do at start and end.
 //!
-//! Destroying a context waits for references counted per CPU, and so for RCU grace periods (fs/aio.c, `kill_ioctx`, `free_ioctx` work).
+//! Destroying a context waits for references counted per CPU, and so for RCU grace periods
+//! (fs/aio.c, `kill_ioctx`, `free_ioctx` work).
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,9 @@
 //! `bpf_filter`: a packet filter attached to a socket and detached, which anybody may do.
 //!
-//! The filter is compiled to machine code (net/core/filter.c: `bpf_migrate_filter`, the JIT), and memory that is made executable or given
-//! back is a change to the kernel's own page table, which every CPU has to learn of (`set_memory_ro`, `flush_tlb_kernel_range`). Programs
-//! share pages since 5.18 (`bpf_prog_pack`), which takes most of that away.
+//! The filter is compiled to machine code (net/core/filter.c: `bpf_migrate_filter`, the JIT), and
+//! memory that is made executable or given back is a change to the kernel's own page table, which
+//! every CPU has to learn of (`set_memory_ro`, `flush_tlb_kernel_range`). Programs share pages
+//! since 5.18 (`bpf_prog_pack`), which takes most of that away.
 
 use crate::Error;
 use crate::account::Account;
@@ -16,7 +17,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 
 /// `BPF_RET | BPF_K` with 0: takes nothing of the packet.
 const DROP: libc::sock_filter = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 };
-/// `getsockopt` SO_MEMINFO, and in what it fills the packets dropped (include/uapi/linux/sock_diag.h: `SK_MEMINFO_DROPS`).
+/// `getsockopt` SO_MEMINFO, and in what it fills the packets dropped
+/// (include/uapi/linux/sock_diag.h: `SK_MEMINFO_DROPS`).
 const SO_MEMINFO: libc::c_int = 55;
 const DROPS: usize = 8;
 
@@ -63,7 +65,8 @@ fn socket_to_itself() -> io::Result<UdpSocket> {
 fn attach_meet_detach(socket: &UdpSocket) -> io::Result<()> {
     let mut filter = DROP;
     let program = libc::sock_fprog { len: 1, filter: &raw mut filter };
-    // SAFETY: the program's one instruction lives until the end of this function; the kernel makes a copy.
+    // SAFETY: the program's one instruction lives until the end of this function; the kernel makes
+    // a copy.
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)? };
     // One that came through before the filter was there makes room.
     while socket.recv(&mut [0]).is_ok() {}

@@ -1,7 +1,8 @@
 //! `bpf_prog`: an eBPF program loaded and released.
 //!
-//! It is verified and compiled like every program (kernel/bpf/syscall.c: `bpf_prog_load`); its pages go by a work item after a grace
-//! period. Like [`bpf_filter`](super::bpf_filter), by the system call that observability agents use.
+//! It is verified and compiled like every program (kernel/bpf/syscall.c: `bpf_prog_load`); its
+//! pages go by a work item after a grace period. Like [`bpf_filter`](super::bpf_filter), by the
+//! system call that observability agents use.
 
 use crate::Error;
 use crate::account::Account;
@@ -98,12 +99,14 @@ fn id(program: &OwnedFd) -> io::Result<u32> {
         info: info.as_mut_ptr() as u64,
     };
     bpf(BPF_OBJ_GET_INFO_BY_FD, &ask)?;
-    // SAFETY: `info` is still borrowed by nobody else; the kernel wrote it behind the compiler's back.
+    // SAFETY: `info` is still borrowed by nobody else; the kernel wrote it behind the compiler's
+    // back.
     Ok(unsafe { info.as_ptr().add(1).read_volatile() })
 }
 
 fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_long> {
-    // SAFETY: the kernel reads the size given of the attributes, and their pointers lead to memory that lives until the call returns.
+    // SAFETY: the kernel reads the size given of the attributes, and their pointers lead to memory
+    // that lives until the call returns.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
     if result >= 0 { Ok(result) } else { Err(io::Error::last_os_error()) }

@@ -1,7 +1,9 @@
-//! `calc_pi`: the negative control. Decimals of π are computed over and over, with no system call in the computation.
+//! `calc_pi`: the negative control. Decimals of π are computed over and over, with no system call
+//! in the computation.
 //!
-//! A core that this disturbs shares something that software isolation cannot take away (an SMT sibling, power, a hypervisor).
-//! Formula: Machin 1706, π/4 = 4 arctan(1/5) − arctan(1/239), each arctangent by its Taylor series in fixed point.
+//! A core that this disturbs shares something that software isolation cannot take away (an SMT
+//! sibling, power, a hypervisor). Formula: Machin 1706, π/4 = 4 arctan(1/5) − arctan(1/239), each
+//! arctangent by its Taylor series in fixed point.
 
 use crate::Error;
 use crate::account::{Account, floor};
@@ -17,7 +19,8 @@ const DECIMALS: usize = 1000;
 const BASE: u64 = 1_000_000_000;
 /// Two limbs more than the decimals need absorb the truncation of some 1,000 terms.
 const LIMBS: usize = 1 + DECIMALS.div_ceil(9) + 2;
-/// No machine makes the 100,000 dependent divisions of one operation in less, ns: that would be five a nanosecond.
+/// No machine makes the 100,000 dependent divisions of one operation in less, ns: that would be
+/// five a nanosecond.
 const LEAST_COST_NS: u64 = 20_000;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
@@ -54,8 +57,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong })
 }
 
-/// Whether fixed-point limbs hold π, by decimals anyone can look up: the first 36, the six nines from the 762nd (the "Feynman
-/// point"), and the ten that end the first thousand.
+/// Whether fixed-point limbs hold π, by decimals anyone can look up: the first 36, the six nines
+/// from the 762nd (the "Feynman point"), and the ten that end the first thousand.
 pub(super) fn is_pi(limbs: &[u64; LIMBS]) -> bool {
     let block = |index: usize| limbs[1 + index];
     // Decimals 9n+1 … 9n+9 are block n: 757–765 and 766–774 hold the nines of 762–767.
@@ -74,7 +77,8 @@ pub(super) fn decimals(limbs: &[u64; LIMBS]) -> String {
     text
 }
 
-/// The three numbers that the series needs; limb 0 is the integer part, each further limb nine decimals.
+/// The three numbers that the series needs; limb 0 is the integer part, each further limb nine
+/// decimals.
 #[derive(Debug)]
 pub(super) struct Machin {
     sum: [u64; LIMBS],
@@ -161,7 +165,8 @@ fn subtract(sum: &mut [u64; LIMBS], term: &[u64; LIMBS], first: usize) {
 mod tests {
     use super::*;
 
-    /// π by another road: the digit-by-digit spigot of Rabinowitz and Wagon (American Mathematical Monthly 102, 1995).
+    /// π by another road: the digit-by-digit spigot of Rabinowitz and Wagon (American Mathematical
+    /// Monthly 102, 1995).
     fn spigot(digits: usize) -> String {
         let mut remainders = vec![2u64; digits * 10 / 3 + 1];
         let (mut out, mut nines, mut held) = (String::new(), 0, None::<u64>);
@@ -174,7 +179,8 @@ mod tests {
             }
             let value = remainders[0] * 10 + carry;
             remainders[0] = value % 10;
-            // A digit is held back until it is known whether a carry will run through the nines behind it.
+            // A digit is held back until it is known whether a carry will run through the nines
+            // behind it.
             match value / 10 {
                 9 => nines += 1,
                 digit => {

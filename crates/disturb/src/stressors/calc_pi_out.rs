@@ -1,7 +1,7 @@
 //! `calc_pi_out`: the computation of `calc_pi`, with its decimals written to a file.
 //!
-//! RTSS 2024, Table IV, runs the computation with and without output. The file has no name and stays small; writing it is a system call,
-//! the page cache, and now and then the writeback thread.
+//! RTSS 2024, Table IV, runs the computation with and without output. The file has no name and
+//! stays small; writing it is a system call, the page cache, and now and then the writeback thread.
 
 use super::calc_pi::{Machin, decimals, is_pi};
 use crate::Error;

@@ -1,8 +1,10 @@
-//! `cgroup_mkdir`: control groups made inside each other and removed, with the controllers that are to be had.
+//! `cgroup_mkdir`: control groups made inside each other and removed, with the controllers that are
+//! to be had.
 //!
-//! The first group with cpuset or memory control switches static keys (`cpusets_enabled_key`, `memcg_kmem_online_key`), which every CPU
-//! takes part in; each group costs per-CPU memory, and its removal work items and grace periods (kernel/cgroup/cgroup.c:
-//! `css_release_work_fn`). All is done in groups of its own; no controller is enabled outside of them, and no partition made.
+//! The first group with cpuset or memory control switches static keys (`cpusets_enabled_key`,
+//! `memcg_kmem_online_key`), which every CPU takes part in; each group costs per-CPU memory, and
+//! its removal work items and grace periods (kernel/cgroup/cgroup.c: `css_release_work_fn`). All is
+//! done in groups of its own; no controller is enabled outside of them, and no partition made.
 
 use crate::account::Account;
 use crate::changes::Cgroup;

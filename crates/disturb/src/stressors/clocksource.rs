@@ -1,7 +1,8 @@
 //! `clocksource`: the kernel's clock source changed and changed back.
 //!
-//! The change is made with all CPUs stopped (kernel/time/clocksource.c: `timekeeping_notify`, `stop_machine`). While a slow source is
-//! in use every clock read of the machine is slow, and time may shift a little at each change.
+//! The change is made with all CPUs stopped (kernel/time/clocksource.c: `timekeeping_notify`,
+//! `stop_machine`). While a slow source is in use every clock read of the machine is slow, and time
+//! may shift a little at each change.
 
 use crate::Error;
 use crate::account::Account;
@@ -48,6 +49,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 
 fn change(to: &str) -> io::Result<()> {
     fs::write(CURRENT, to)?;
-    // The kernel takes any name and keeps its own where that is none of its sources, or not good enough.
+    // The kernel takes any name and keeps its own where that is none of its sources, or not good
+    // enough.
     if fs::read_to_string(CURRENT)?.trim() == to { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }

@@ -1,7 +1,9 @@
-//! `compact`: memory compaction. Pages of all zones are moved together, so that free memory comes in large pieces.
+//! `compact`: memory compaction. Pages of all zones are moved together, so that free memory comes
+//! in large pieces.
 //!
-//! `Documentation/admin-guide/sysctl/vm.rst`, compact_memory. The per-CPU batches of all CPUs are drained (mm/compaction.c:
-//! `lru_add_drain_all`), and every page that moves is unmapped from its processes first, with a TLB flush where they run.
+//! `Documentation/admin-guide/sysctl/vm.rst`, compact_memory. The per-CPU batches of all CPUs are
+//! drained (mm/compaction.c: `lru_add_drain_all`), and every page that moves is unmapped from its
+//! processes first, with a TLB flush where they run.
 
 use crate::account::Account;
 use crate::job::Job;

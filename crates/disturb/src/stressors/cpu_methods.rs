@@ -1,8 +1,10 @@
-//! `cpu_methods`: a CPU kept busy in many ways, one after another: integers, floating point, branches, calls, sorting, hashing, search …
+//! `cpu_methods`: a CPU kept busy in many ways, one after another: integers, floating point,
+//! branches, calls, sorting, hashing, search …
 //!
-//! What it takes from others is heat, frequency, shared execution units (SMT), and never a system call: a control, like `calc_pi`, for a
-//! core that shares more than software can part. The multicore deployments paper loads its CPUs so, "every CPU method in turn" (IEEE
-//! Access 2020, §V). Each method, in `methods`, is checked against a result that anyone can look up or derive.
+//! What it takes from others is heat, frequency, shared execution units (SMT), and never a system
+//! call: a control, like `calc_pi`, for a core that shares more than software can part. The
+//! multicore deployments paper loads its CPUs so, "every CPU method in turn" (IEEE Access 2020,
+//! §V). Each method, in `methods`, is checked against a result that anyone can look up or derive.
 
 mod methods;
 

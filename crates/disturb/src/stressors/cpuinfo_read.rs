@@ -1,8 +1,8 @@
 //! `cpuinfo_read`: what monitoring reads. `/proc/cpuinfo` and `/proc/interrupts` in full.
 //!
-//! On x86 with APERF and MPERF, kernels before 5.18 interrupted every busy CPU for the frequency that `/proc/cpuinfo` shows
-//! (arch/x86/kernel/cpu/aperfmperf.c); nohz_full CPUs are left out where the kernel knows them. `/proc/interrupts` walks the counters of
-//! every interrupt on every CPU.
+//! On x86 with APERF and MPERF, kernels before 5.18 interrupted every busy CPU for the frequency
+//! that `/proc/cpuinfo` shows (arch/x86/kernel/cpu/aperfmperf.c); nohz_full CPUs are left out where
+//! the kernel knows them. `/proc/interrupts` walks the counters of every interrupt on every CPU.
 
 use crate::Error;
 use crate::account::Account;

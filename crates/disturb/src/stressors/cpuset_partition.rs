@@ -1,9 +1,11 @@
 //! `cpuset_partition`: one of its own CPUs made a partition of its own, and returned.
 //!
-//! Each change rebuilds the scheduling domains of the machine (kernel/cgroup/cpuset.c: `update_partition_sd_lb`,
-//! `rebuild_sched_domains_locked`) and moves every task that may no longer be where it is. On 5.10 it moved tasks onto an isolated CPU, and
-//! its end lets the kernel's bound workers (`kworker/1:0`) run on every CPU, where nobody can bind them again before their CPU has been
-//! off line; on 6.1-rt and 6.12-rt it left `rcu_preempt` on an isolated CPU until the next boot. Hence dangerous.
+//! Each change rebuilds the scheduling domains of the machine (kernel/cgroup/cpuset.c:
+//! `update_partition_sd_lb`, `rebuild_sched_domains_locked`) and moves every task that may no
+//! longer be where it is. On 5.10 it moved tasks onto an isolated CPU, and its end lets the
+//! kernel's bound workers (`kworker/1:0`) run on every CPU, where nobody can bind them again before
+//! their CPU has been off line; on 6.1-rt and 6.12-rt it left `rcu_preempt` on an isolated CPU
+//! until the next boot. Hence dangerous.
 
 use crate::account::Account;
 use crate::changes::Cgroup;
@@ -75,7 +77,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// The group of the stressors, without the CPU meanwhile: a partition's CPU must be in no group beside it.
+/// The group of the stressors, without the CPU meanwhile: a partition's CPU must be in no group
+/// beside it.
 struct Narrowed(Option<(PathBuf, String)>);
 
 impl Narrowed {

@@ -1,8 +1,10 @@
-//! `direct_io`: a file server's disk load without the page cache: files created, written and read in order and at random, and metadata.
+//! `direct_io`: a file server's disk load without the page cache: files created, written and read
+//! in order and at random, and metadata.
 //!
-//! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): bonnie++ with direct I/O, in the parts that it has. Each
-//! part is eight operations, then comes the next, so that a short run has them all; they are counted apart in the record. With
-//! O_DIRECT each operation is a request to the device, an interrupt, and a sleep (`open(2)`).
+//! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): bonnie++ with direct
+//! I/O, in the parts that it has. Each part is eight operations, then comes the next, so that a
+//! short run has them all; they are counted apart in the record. With O_DIRECT each operation is a
+//! request to the device, an interrupt, and a sleep (`open(2)`).
 
 use crate::account::Account;
 use crate::disk::Disk;

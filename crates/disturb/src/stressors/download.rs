@@ -1,9 +1,10 @@
 //! `download`: a file of 600 MiB downloaded again and again, one loop a CPU, and thrown away.
 //!
-//! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): wget from a server in the same network, to /dev/null, one
-//! loop for each core, as fast as a 1 Gb/s link carries it. Here each loop has its own server, a thread that sends: over two network
-//! cards where a lab's guest has them ([`crate::wire`]), else over loopback, with the receive path, copies and wake-ups and
-//! without a device's interrupts. The default rate is that link's, for all loops together.
+//! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): wget from a server in
+//! the same network, to /dev/null, one loop for each core, as fast as a 1 Gb/s link carries it.
+//! Here each loop has its own server, a thread that sends: over two network cards where a lab's
+//! guest has them ([`crate::wire`]), else over loopback, with the receive path, copies and wake-ups
+//! and without a device's interrupts. The default rate is that link's, for all loops together.
 
 use crate::Error;
 use crate::account::Account;
@@ -98,7 +99,8 @@ impl<'a> Download<'a> {
     }
 }
 
-/// The server: the whole file to whoever connects. What goes wrong shows at the client, which counts.
+/// The server: the whole file to whoever connects. What goes wrong shows at the client, which
+/// counts.
 fn serve(listener: &TcpListener, file: u64) {
     while let Ok((stream, _)) = listener.accept() {
         let _ = send(stream, file);

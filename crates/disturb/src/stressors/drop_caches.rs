@@ -1,7 +1,8 @@
 //! `drop_caches`: drops the page cache, the directory entries and the inodes of the whole machine.
 //!
-//! `Documentation/admin-guide/sysctl/vm.rst`. The kernel drains the per-CPU batches of all CPUs first (`lru_add_drain_all`), then walks
-//! every superblock (fs/drop_caches.c: `drop_pagecache_sb`, `drop_slab`), and what it frees goes through RCU.
+//! `Documentation/admin-guide/sysctl/vm.rst`. The kernel drains the per-CPU batches of all CPUs
+//! first (`lru_add_drain_all`), then walks every superblock (fs/drop_caches.c: `drop_pagecache_sb`,
+//! `drop_slab`), and what it frees goes through RCU.
 
 use crate::account::Account;
 use crate::job::Job;

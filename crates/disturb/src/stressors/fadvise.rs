@@ -1,8 +1,9 @@
-//! `fadvise`: page cache thrown away. 256 KiB of a file are dropped from memory (POSIX_FADV_DONTNEED) and read again.
+//! `fadvise`: page cache thrown away. 256 KiB of a file are dropped from memory
+//! (POSIX_FADV_DONTNEED) and read again.
 //!
-//! Dropping walks the cache of the file (mm/fadvise.c, `invalidate_mapping_pages`); where pages are still in some CPU's batch, kernels
-//! drain the batches of all CPUs (`lru_add_drain_all`: a work item on each that holds any). Reading again is a request to the
-//! block device and its interrupt.
+//! Dropping walks the cache of the file (mm/fadvise.c, `invalidate_mapping_pages`); where pages are
+//! still in some CPU's batch, kernels drain the batches of all CPUs (`lru_add_drain_all`: a work
+//! item on each that holds any). Reading again is a request to the block device and its interrupt.
 
 use crate::Error;
 use crate::account::Account;

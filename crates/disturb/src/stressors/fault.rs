@@ -1,7 +1,9 @@
-//! `fault`: page faults. 4 MiB of anonymous memory are mapped without huge pages, every page is touched, all is unmapped.
+//! `fault`: page faults. 4 MiB of anonymous memory are mapped without huge pages, every page is
+//! touched, all is unmapped.
 //!
-//! Exercises the page allocator (per-CPU lists, zone locks, memory-group charging), the zeroing of pages, and on unmap the TLB
-//! flush of its own process, which has one thread and so stays on the CPUs it has run on.
+//! Exercises the page allocator (per-CPU lists, zone locks, memory-group charging), the zeroing of
+//! pages, and on unmap the TLB flush of its own process, which has one thread and so stays on the
+//! CPUs it has run on.
 
 use crate::Error;
 use crate::account::Account;

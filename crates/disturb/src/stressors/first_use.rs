@@ -1,8 +1,11 @@
-//! `first_use`: what the first user of a kernel feature costs everybody. Each is used once, and held until the end.
+//! `first_use`: what the first user of a kernel feature costs everybody. Each is used once, and
+//! held until the end.
 //!
-//! Many features are behind a static key that their first user switches on: TCP signatures (`tcp_md5_needed`), encapsulation in UDP
-//! (`udp_encap_needed_key`), task counters (`perf_sched_events`). Some never go off again, so that the first run after boot shows more than
-//! those that follow: nothing seen in a later one says nothing. Time stamps of packets are `so_timestamp`'s, which would find them on.
+//! Many features are behind a static key that their first user switches on: TCP signatures
+//! (`tcp_md5_needed`), encapsulation in UDP (`udp_encap_needed_key`), task counters
+//! (`perf_sched_events`). Some never go off again, so that the first run after boot shows more than
+//! those that follow: nothing seen in a later one says nothing. Time stamps of packets are
+//! `so_timestamp`'s, which would find them on.
 
 use crate::Error;
 use crate::account::Account;

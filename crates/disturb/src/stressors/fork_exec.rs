@@ -1,8 +1,10 @@
-//! `fork_exec`: processes that become another program. Fork, exec of a program of some 140 bytes, wait, in up to two small processes.
+//! `fork_exec`: processes that become another program. Fork, exec of a program of some 140 bytes,
+//! wait, in up to two small processes.
 //!
-//! Exec tears down one address space and sets up another (fs/exec.c: `begin_new_exec`, `exec_mmap`), and forgets threads, signals and
-//! timers. The program is made here and kept in a memfd, so that neither a file nor the size of this one is measured: an ELF
-//! header (System V gABI, chapter 4) and the call `exit(42)`, a code that nothing else here ends with.
+//! Exec tears down one address space and sets up another (fs/exec.c: `begin_new_exec`,
+//! `exec_mmap`), and forgets threads, signals and timers. The program is made here and kept in a
+//! memfd, so that neither a file nor the size of this one is measured: an ELF header (System V
+//! gABI, chapter 4) and the call `exit(42)`, a code that nothing else here ends with.
 
 use crate::Error;
 use crate::account::Account;
@@ -58,7 +60,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// One operation. A child that could not become the program leaves with the errno; the program's own code is the success.
+/// One operation. A child that could not become the program leaves with the errno; the program's
+/// own code is the success.
 fn fork_exec(program: &OwnedFd) -> io::Result<()> {
     match fork_and_wait(|| exec(program)) {
         Err(error) if error.raw_os_error() == Some(CODE) => Ok(()),
@@ -72,7 +75,8 @@ fn fork_exec(program: &OwnedFd) -> io::Result<()> {
 fn exec(program: &OwnedFd) -> io::Result<()> {
     let none: [*const libc::c_char; 1] = [std::ptr::null()];
     let name = [c"still".as_ptr(), std::ptr::null()];
-    // SAFETY: both lists end with a null pointer and their texts with a null byte; all live beyond the call.
+    // SAFETY: both lists end with a null pointer and their texts with a null byte; all live beyond
+    // the call.
     unsafe {
         libc::syscall(
             libc::SYS_execveat,
@@ -119,13 +123,15 @@ fn program() -> Option<Vec<u8>> {
     let longs = |elf: &mut Vec<u8>, values: &[u64]| {
         values.iter().for_each(|value| elf.extend(value.to_le_bytes()));
     };
-    // Type (executable), machine; version; entry, program headers, section headers; flags; sizes and numbers of headers.
+    // Type (executable), machine; version; entry, program headers, section headers; flags; sizes
+    // and numbers of headers.
     half(&mut elf, &[2, machine]);
     words(&mut elf, &[1]);
     longs(&mut elf, &[LOAD_AT + HEADERS, 64, 0]);
     words(&mut elf, &[0]);
     half(&mut elf, &[64, 56, 1, 0, 0, 0]);
-    // One segment: load, readable and executable; offset, addresses, sizes, alignment of the largest page.
+    // One segment: load, readable and executable; offset, addresses, sizes, alignment of the
+    // largest page.
     words(&mut elf, &[1, 5]);
     longs(&mut elf, &[0, LOAD_AT, LOAD_AT, size, size, 0x1_0000]);
     elf.extend(code);

@@ -1,7 +1,8 @@
 //! `futex`: a storm between two threads that wake each other in turn.
 //!
-//! Each handover is a futex wake-up of a thread on another CPU and the sleep of its own (kernel/futex/, `try_to_wake_up`): run-queue
-//! locks, reschedule interrupts, idle entry and exit. A pair shares one word, so that its hash bucket is no other's business.
+//! Each handover is a futex wake-up of a thread on another CPU and the sleep of its own
+//! (kernel/futex/, `try_to_wake_up`): run-queue locks, reschedule interrupts, idle entry and exit.
+//! A pair shares one word, so that its hash bucket is no other's business.
 
 use crate::Error;
 use crate::account::Account;
@@ -54,8 +55,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// Gives the turn to `other` and sleeps until it is `own` again. A partner that waits for its first turn gives nothing away: then the
-/// turn is not its own.
+/// Gives the turn to `other` and sleeps until it is `own` again. A partner that waits for its first
+/// turn gives nothing away: then the turn is not its own.
 fn give(turn: &AtomicU32, other: u32, own: u32, patience: Option<&Timespec>) -> io::Result<()> {
     if turn.compare_exchange(own, other, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         wake(turn, Flags::PRIVATE, 1)?;

@@ -1,9 +1,9 @@
-//! `hackbench`: 400 processes that talk. Ten groups of 20 senders and 20 receivers; each sender writes 100 bytes to each receiver of its
-//! group in turn, over unix sockets.
+//! `hackbench`: 400 processes that talk. Ten groups of 20 senders and 20 receivers; each sender
+//! writes 100 bytes to each receiver of its group in turn, over unix sockets.
 //!
-//! It is the scheduler's classic load (hackbench, Rusty Russell 2001; Cerqueira and Brandenburg's I/O-bound background of 400
-//! processes, OSPERT 2013, §3.2): wake-ups of threads on other CPUs, run queues as long as groups are large, socket memory. Messages are
-//! counted where they arrive.
+//! It is the scheduler's classic load (hackbench, Rusty Russell 2001; Cerqueira and Brandenburg's
+//! I/O-bound background of 400 processes, OSPERT 2013, §3.2): wake-ups of threads on other CPUs,
+//! run queues as long as groups are large, socket memory. Messages are counted where they arrive.
 
 use crate::Error;
 use crate::account::Account;
@@ -24,7 +24,8 @@ use sys::clock::now_ns;
 const SIDE: usize = 20;
 const GROUPS: u32 = 10;
 const MESSAGE: [u8; 100] = [0x5a; 100];
-/// No machine writes, wakes for and reads a message in less, ns: that would be ten system calls a microsecond.
+/// No machine writes, wakes for and reads a message in less, ns: that would be ten system calls a
+/// microsecond.
 const LEAST_COST_NS: u64 = 200;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
@@ -68,7 +69,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// Starts the processes of one group. Each keeps its own ends and no other, so that a receiver sees the end of the last sender.
+/// Starts the processes of one group. Each keeps its own ends and no other, so that a receiver sees
+/// the end of the last sender.
 fn start_group(
     job: &Job<'_>,
     tally: &SharedTally,
@@ -96,7 +98,8 @@ fn start_group(
 /// Forks a process that does this and leaves.
 fn start(job: &Job<'_>, body: impl FnOnce()) -> Result<Pid, Error> {
     let parent = getpid().as_raw_nonzero().get();
-    // SAFETY: the stressor's process has one thread, so no lock is held by a thread that the copy lacks; the copy leaves by `exit_now`.
+    // SAFETY: the stressor's process has one thread, so no lock is held by a thread that the copy
+    // lacks; the copy leaves by `exit_now`.
     match unsafe { libc::fork() } {
         0 => {
             if die_with(parent).is_ok() {

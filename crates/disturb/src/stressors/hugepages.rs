@@ -1,8 +1,9 @@
 //! `hugepages`: two huge pages more, two fewer.
 //!
-//! Growing the pool allocates 2 × 2 MiB in one piece, compacting where there is none (mm/hugetlb.c: `alloc_pool_huge_folio`); shrinking
-//! gives them back, and since 6.x remaps their descriptors (`hugetlb_vmemmap`), which flushes kernel translations of all CPUs: two
-//! broadcasts an operation were seen on 6.12, none on 5.10 and 6.1.
+//! Growing the pool allocates 2 × 2 MiB in one piece, compacting where there is none (mm/hugetlb.c:
+//! `alloc_pool_huge_folio`); shrinking gives them back, and since 6.x remaps their descriptors
+//! (`hugetlb_vmemmap`), which flushes kernel translations of all CPUs: two broadcasts an operation
+//! were seen on 6.12, none on 5.10 and 6.1.
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,7 +1,8 @@
-//! `io_uring_setup`: queues for asynchronous I/O made and freed, as programs that start and end with an io_uring do.
+//! `io_uring_setup`: queues for asynchronous I/O made and freed, as programs that start and end
+//! with an io_uring do.
 //!
-//! Freeing is the expensive part: it waits for references that are counted per CPU (`percpu_ref`, an RCU grace period) and is done by a
-//! workqueue (io_uring/io_uring.c, `io_ring_exit_work`).
+//! Freeing is the expensive part: it waits for references that are counted per CPU (`percpu_ref`,
+//! an RCU grace period) and is done by a workqueue (io_uring/io_uring.c, `io_ring_exit_work`).
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,10 @@
 //! `iomix`: files written, synced, dropped from the cache and read back, at random places.
 //!
-//! Table IV of the RTSS 2024 paper takes stress-ng's stressor of this name. A write that is synced goes through write-back, the
-//! journal and the block layer to the device and waits for it; dropping the pages (`posix_fadvise(2)`) drains the per-CPU batches of
-//! the page cache on every CPU that has one (mm/swap.c, `lru_add_drain_all` where pages were busy), and reading has to go to the device.
+//! Table IV of the RTSS 2024 paper takes stress-ng's stressor of this name. A write that is synced
+//! goes through write-back, the journal and the block layer to the device and waits for it;
+//! dropping the pages (`posix_fadvise(2)`) drains the per-CPU batches of the page cache on every
+//! CPU that has one (mm/swap.c, `lru_add_drain_all` where pages were busy), and reading has to go
+//! to the device.
 
 use crate::account::Account;
 use crate::disk::Disk;

@@ -1,9 +1,12 @@
-//! `k_workqueue`: kernel workqueues allocated and destroyed, by making and removing links that own some.
+//! `k_workqueue`: kernel workqueues allocated and destroyed, by making and removing links that own
+//! some.
 //!
-//! Table IV of the RTSS 2024 paper allocates workqueues again and again, from a module of its own. What every kernel offers instead:
-//! a WireGuard link allocates three (drivers/net/wireguard/device.c: key exchange unbound and per CPU, encryption per CPU with a
-//! rescuer), a bond link one ordered queue with a rescuer (drivers/net/bonding/bond_main.c). Each allocation links a pool of workers
-//! for each CPU, starts the rescuer's thread and, at the end, waits for all of it.
+//! Table IV of the RTSS 2024 paper allocates workqueues again and again, from a module of its own.
+//! What every kernel offers instead: a WireGuard link allocates three
+//! (drivers/net/wireguard/device.c: key exchange unbound and per CPU, encryption per CPU with a
+//! rescuer), a bond link one ordered queue with a rescuer (drivers/net/bonding/bond_main.c). Each
+//! allocation links a pool of workers for each CPU, starts the rescuer's thread and, at the end,
+//! waits for all of it.
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,10 @@
 //! `kprobe_toggle`: a kernel probe armed and disarmed.
 //!
-//! Arming puts a breakpoint into kernel text and then, where the kernel can, a jump (kernel/kprobes.c: `arm_kprobe`, `optimize_kprobe`,
-//! Documentation/trace/kprobes.rst), and every CPU has to take part. The probe is on a system call that nobody else uses much, and its event
-//! is enabled in an instance of its own and removed after it: removing an event that was enabled in a buffer clears that buffer.
+//! Arming puts a breakpoint into kernel text and then, where the kernel can, a jump
+//! (kernel/kprobes.c: `arm_kprobe`, `optimize_kprobe`, Documentation/trace/kprobes.rst), and every
+//! CPU has to take part. The probe is on a system call that nobody else uses much, and its event is
+//! enabled in an instance of its own and removed after it: removing an event that was enabled in a
+//! buffer clears that buffer.
 
 use super::trace_event::{OwnInstance, instance, refused};
 use crate::Error;

@@ -1,8 +1,10 @@
-//! `ksm`: equal pages merged and parted again. 256 equal pages are offered (MADV_MERGEABLE) and rewritten in full at each operation.
+//! `ksm`: equal pages merged and parted again. 256 equal pages are offered (MADV_MERGEABLE) and
+//! rewritten in full at each operation.
 //!
-//! The thread `ksmd` compares pages, write-protects those that are equal (a TLB flush where the process runs), and makes them one
-//! (`Documentation/admin-guide/mm/ksm.rst`); each rewriting parts them by 256 copy-on-write faults. `ksmd` runs where it likes, which
-//! may be a measured CPU: that is part of what one sees.
+//! The thread `ksmd` compares pages, write-protects those that are equal (a TLB flush where the
+//! process runs), and makes them one (`Documentation/admin-guide/mm/ksm.rst`); each rewriting parts
+//! them by 256 copy-on-write faults. `ksmd` runs where it likes, which may be a measured CPU: that
+//! is part of what one sees.
 
 use crate::account::Account;
 use crate::job::Job;
@@ -78,7 +80,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness?))
 }
 
-/// Waits until pages have been merged, so that the first operation parts some. `ksmd` is the weakest of threads.
+/// Waits until pages have been merged, so that the first operation parts some. `ksmd` is the
+/// weakest of threads.
 fn await_scans(since: &Growth<Read>) -> Result<(), Error> {
     let deadline_ns = now_ns() + PATIENCE_NS;
     loop {

@@ -1,4 +1,5 @@
-//! `llc_thrash`: cache pressure. One walker a CPU changes random words of a working set of its own, 20 MiB unless asked otherwise.
+//! `llc_thrash`: cache pressure. One walker a CPU changes random words of a working set of its own,
+//! 20 MiB unless asked otherwise.
 //!
 //! It takes shared cache and memory bandwidth from other cores. No software isolation of CPUs
 //! prevents that; only cache allocation (`resctrl`) does. A random walk defeats prefetchers; a
@@ -19,7 +20,8 @@ use sys::sched;
 /// Words changed in one operation.
 const STEPS: usize = 65_536;
 const DEFAULT_BYTES: u64 = 20 << 20;
-/// No CPU changes 65,536 words, each at an address that depends on the one before, in less, ns: that would be eight a nanosecond.
+/// No CPU changes 65,536 words, each at an address that depends on the one before, in less, ns:
+/// that would be eight a nanosecond.
 const LEAST_COST_NS: u64 = 8_192;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
@@ -57,8 +59,9 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// A walk that meets every word once a pass, in an order that looks random: a linear congruential generator of full period over the
-/// next power of two (Hull and Dobell 1962: increment odd, multiplier 1 modulo 4), without the places beyond the end.
+/// A walk that meets every word once a pass, in an order that looks random: a linear congruential
+/// generator of full period over the next power of two (Hull and Dobell 1962: increment odd,
+/// multiplier 1 modulo 4), without the places beyond the end.
 struct Walk {
     words: Vec<u64>,
     place: usize,

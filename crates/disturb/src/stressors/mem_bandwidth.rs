@@ -1,7 +1,9 @@
-//! `mem_bandwidth`: a streaming copy. One copier a CPU copies memory from one half of its working set to the other, without end.
+//! `mem_bandwidth`: a streaming copy. One copier a CPU copies memory from one half of its working
+//! set to the other, without end.
 //!
-//! It takes bandwidth of the memory and of the shared cache from the measured CPUs, as the copy of STREAM does (McCalpin 1995), which
-//! only hardware can share out (resctrl, Documentation/arch/x86/resctrl.rst). A million bytes a second are about as many operations.
+//! It takes bandwidth of the memory and of the shared cache from the measured CPUs, as the copy of
+//! STREAM does (McCalpin 1995), which only hardware can share out (resctrl,
+//! Documentation/arch/x86/resctrl.rst). A million bytes a second are about as many operations.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,8 +1,9 @@
 //! `mem_offline`: a block of memory taken off line and back.
 //!
-//! Its pages are moved away, and every CPU empties its lists of free pages and slabs (mm/memory_hotplug.c: `offline_pages`,
-//! `lru_add_drain_all`, `drain_all_pages`; mm/slub.c: `flush_all_cpus_locked`): a work item on each. Most blocks hold something
-//! that cannot be moved, which the kernel says by EBUSY or EINVAL: only successes count.
+//! Its pages are moved away, and every CPU empties its lists of free pages and slabs
+//! (mm/memory_hotplug.c: `offline_pages`, `lru_add_drain_all`, `drain_all_pages`; mm/slub.c:
+//! `flush_all_cpus_locked`): a work item on each. Most blocks hold something that cannot be moved,
+//! which the kernel says by EBUSY or EINVAL: only successes count.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,8 +1,10 @@
-//! `membarrier_expedited`: a positive control. A memory barrier for all registered processes, one of which spins on each measured CPU.
+//! `membarrier_expedited`: a positive control. A memory barrier for all registered processes, one
+//! of which spins on each measured CPU.
 //!
-//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED` interrupts every CPU that runs a registered process (kernel/sched/membarrier.c), whoever calls it and
-//! whosever the process is: one function call an operation to each measured CPU, by design. The process that spins registers itself;
-//! as the one that calls would do, it is the same one here.
+//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED` interrupts every CPU that runs a registered process
+//! (kernel/sched/membarrier.c), whoever calls it and whosever the process is: one function call an
+//! operation to each measured CPU, by design. The process that spins registers itself; as the one
+//! that calls would do, it is the same one here.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,8 +1,11 @@
-//! `membarrier_global`: a memory barrier for all processes, which is a wait for an RCU grace period.
+//! `membarrier_global`: a memory barrier for all processes, which is a wait for an RCU grace
+//! period.
 //!
-//! `MEMBARRIER_CMD_GLOBAL` (membarrier(2); kernel/sched/membarrier.c) waits until every CPU has passed a quiescent state, for which CPUs
-//! that are slow to do so are interrupted. Kernels that run nohz_full CPUs refuse it with EINVAL: calling it there is a fast loop that
-//! disturbs nobody and looks like 145,664 operations a second. The kernel says so when it is asked (`MEMBARRIER_CMD_QUERY`).
+//! `MEMBARRIER_CMD_GLOBAL` (membarrier(2); kernel/sched/membarrier.c) waits until every CPU has
+//! passed a quiescent state, for which CPUs that are slow to do so are interrupted. Kernels that
+//! run nohz_full CPUs refuse it with EINVAL: calling it there is a fast loop that disturbs nobody
+//! and looks like 145,664 operations a second. The kernel says so when it is asked
+//! (`MEMBARRIER_CMD_QUERY`).
 
 use crate::Error;
 use crate::account::Account;
@@ -60,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_kernel_with_nohz_full_cpus_is_recognised_by_its_own_answer() {
-        // Query and the expedited commands, as such kernels answer; without nohz_full also Global (bit 0).
+        // Query and the expedited commands, as such kernels answer; without nohz_full also Global
+        // (bit 0).
         let nohz_full = MembarrierQuery::from_bits_retain(0b1_1111_1110);
         assert!(refusal(nohz_full, 4).unwrap().contains("nohz_full"));
         let others = MembarrierQuery::from_bits_retain(0b1_1111_1111);

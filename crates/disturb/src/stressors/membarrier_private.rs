@@ -1,7 +1,8 @@
 //! `membarrier_private`: a memory barrier for the threads of one process, all on its own CPUs.
 //!
-//! The counterpart of `membarrier_expedited`: `MEMBARRIER_CMD_PRIVATE_EXPEDITED` interrupts the CPUs that run this process and no other
-//! (kernel/sched/membarrier.c). Language runtimes and user-space RCU call it often; a measured CPU must not notice.
+//! The counterpart of `membarrier_expedited`: `MEMBARRIER_CMD_PRIVATE_EXPEDITED` interrupts the
+//! CPUs that run this process and no other (kernel/sched/membarrier.c). Language runtimes and
+//! user-space RCU call it often; a measured CPU must not notice.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,7 +1,9 @@
-//! `mlock`: pages locked and unlocked. Fresh memory is mapped, locked (which makes all its pages present), unlocked and unmapped.
+//! `mlock`: pages locked and unlocked. Fresh memory is mapped, locked (which makes all its pages
+//! present), unlocked and unmapped.
 //!
-//! Locking moves pages to the unevictable list and unlocking back (mm/mlock.c), in batches kept per CPU; kernels before 5.18 drained the
-//! batches of all CPUs for a lock (`lru_add_drain_all`: a work item on each CPU).
+//! Locking moves pages to the unevictable list and unlocking back (mm/mlock.c), in batches kept per
+//! CPU; kernels before 5.18 drained the batches of all CPUs for a lock (`lru_add_drain_all`: a work
+//! item on each CPU).
 
 use crate::Error;
 use crate::account::Account;

@@ -1,7 +1,8 @@
 //! `module_load`: a kernel module that nobody uses, loaded and unloaded.
 //!
-//! Loading makes memory executable, applies alternatives and static keys to the new text, and waits for grace periods; unloading gives the
-//! memory back (kernel/module: `load_module`, `free_module`): patches and kernel TLB flushes that every CPU takes part in. Only library
+//! Loading makes memory executable, applies alternatives and static keys to the new text, and waits
+//! for grace periods; unloading gives the memory back (kernel/module: `load_module`,
+//! `free_module`): patches and kernel TLB flushes that every CPU takes part in. Only library
 //! modules without devices are taken, and the one taken ends as it stood.
 
 use crate::Error;
@@ -91,7 +92,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// `NAME.ko`, perhaps compressed, and in a guest `NN-NAME.ko`. File names have dashes where module names have underscores, or not.
+/// `NAME.ko`, perhaps compressed, and in a guest `NN-NAME.ko`. File names have dashes where module
+/// names have underscores, or not.
 fn is_module(file: &Path, name: &str) -> bool {
     let text = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().replace('-', "_");
     let Some((stem, end)) = text.split_once(".ko") else { return false };

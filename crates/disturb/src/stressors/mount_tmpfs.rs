@@ -1,7 +1,9 @@
-//! `mount_tmpfs`: a file system in memory mounted and unmounted, as services with private directories do.
+//! `mount_tmpfs`: a file system in memory mounted and unmounted, as services with private
+//! directories do.
 //!
-//! There is no device and no workqueue in it: what is left is the mount itself, whose end waits for an RCU grace period
-//! (fs/namespace.c, `namespace_unlock`, `synchronize_rcu_expedited`). Beside it the other mounts show what their workqueues add.
+//! There is no device and no workqueue in it: what is left is the mount itself, whose end waits for
+//! an RCU grace period (fs/namespace.c, `namespace_unlock`, `synchronize_rcu_expedited`). Beside it
+//! the other mounts show what their workqueues add.
 
 use crate::Error;
 use crate::account::Account;

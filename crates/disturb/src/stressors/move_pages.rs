@@ -1,8 +1,10 @@
-//! `move_pages`: pages sent from node to node, or to where they are already on a machine of one node.
+//! `move_pages`: pages sent from node to node, or to where they are already on a machine of one
+//! node.
 //!
-//! Before the first page is looked at, the kernel empties the per-CPU batches of all CPUs (mm/migrate.c: `migrate_prep` until 5.11,
-//! `lru_cache_disable` since), by a work item on each CPU that holds any. Then each page that moves is isolated, unmapped everywhere
-//! (TLB flush), copied and mapped again.
+//! Before the first page is looked at, the kernel empties the per-CPU batches of all CPUs
+//! (mm/migrate.c: `migrate_prep` until 5.11, `lru_cache_disable` since), by a work item on each CPU
+//! that holds any. Then each page that moves is isolated, unmapped everywhere (TLB flush), copied
+//! and mapped again.
 
 use crate::Error;
 use crate::account::Account;
@@ -99,7 +101,8 @@ impl Range {
         let pages: Vec<*const u8> = (0..PAGES).map(|page| start.wrapping_add(page * page_size())).collect();
         let nodes = [node; PAGES];
         let mut statuses = [UNSET; PAGES];
-        // SAFETY: all three lists have as many entries as said; the pages are this process's own, and moving them changes no byte.
+        // SAFETY: all three lists have as many entries as said; the pages are this process's own,
+        // and moving them changes no byte.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_move_pages,

@@ -1,10 +1,12 @@
 //! `net_clients`: a server with 100 clients, each of which requests 64 KiB at a time, 1 Mb/s per
 //! client.
 //!
-//! The network load of the IEEE Access 2020 paper (§V): there the clients are another machine's, and the network card interrupts. Where
-//! a lab's guest has two cards joined to each other the clients are at one and the server at the other ([`crate::wire`]); over
-//! loopback the same connections, buffers and wake-ups are had without a device. The clients are asked in turn, each at its own
-//! moment, and as each has a thread of its own one that waits holds up nobody. Every byte that arrives is compared.
+//! The network load of the IEEE Access 2020 paper (§V): there the clients are another machine's,
+//! and the network card interrupts. Where a lab's guest has two cards joined to each other the
+//! clients are at one and the server at the other ([`crate::wire`]); over loopback the same
+//! connections, buffers and wake-ups are had without a device. The clients are asked in turn, each
+//! at its own moment, and as each has a thread of its own one that waits holds up nobody. Every
+//! byte that arrives is compared.
 
 use crate::Error;
 use crate::account::Account;
@@ -68,7 +70,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         let served = thread(scope, || serve(scope, &listener))?;
         let connected = connect_all(clients, address, &wire);
         let asked = connected.and_then(|connected| ask_in_turn(scope, job, &wire, connected, &answered));
-        // Wakes the server out of `accept` for good; it then only waits for clients, which have all gone.
+        // Wakes the server out of `accept` for good; it then only waits for clients, which have all
+        // gone.
         let _ = rustix::net::shutdown(&listener, Shutdown::Both);
         let _ = served.join();
         asked
@@ -76,7 +79,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     before.account(done, job, ANSWER as u64)
 }
 
-/// Begins, and lets one after the other ask, at the job's pace; what the kernel counted before comes with it.
+/// Begins, and lets one after the other ask, at the job's pace; what the kernel counted before
+/// comes with it.
 fn ask_in_turn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     job: &mut Job<'_>,
@@ -95,7 +99,8 @@ fn ask_in_turn<'scope>(
     let t0_ns = now_ns();
     let mut pace = job.pace(1);
     for client in go.iter().cycle() {
-        // A client that is still busy with two requests holds the others up: the rate is an upper bound.
+        // A client that is still busy with two requests holds the others up: the rate is an upper
+        // bound.
         if !pace.proceed(1) || client.send(()).is_err() {
             break;
         }
@@ -146,7 +151,8 @@ fn ask(mut stream: TcpStream, requests: &Receiver<()>, answered: &AtomicU64) -> 
     tally
 }
 
-/// The server: a thread a connection, until the listener is shut down. What goes wrong shows at the client, which counts.
+/// The server: a thread a connection, until the listener is shut down. What goes wrong shows at the
+/// client, which counts.
 fn serve<'scope>(scope: &'scope Scope<'scope, '_>, listener: &TcpListener) {
     while let Ok((stream, _)) = listener.accept() {
         let _ = thread(scope, move || answer(stream));

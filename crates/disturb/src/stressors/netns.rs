@@ -1,7 +1,8 @@
 //! `netns`: network namespaces made and left, one after the other, as starting containers does.
 //!
-//! Each is set up by every part of the network stack (net/core/net_namespace.c, `setup_net`) and taken down by one kernel worker for
-//! all that have died meanwhile (`cleanup_net`), which waits for RCU grace periods.
+//! Each is set up by every part of the network stack (net/core/net_namespace.c, `setup_net`) and
+//! taken down by one kernel worker for all that have died meanwhile (`cleanup_net`), which waits
+//! for RCU grace periods.
 
 use crate::account::Account;
 use crate::job::Job;

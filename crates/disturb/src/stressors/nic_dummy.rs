@@ -1,8 +1,10 @@
-//! `nic_dummy`: an unused network card installed and uninstalled. A dummy link is made, set up and removed.
+//! `nic_dummy`: an unused network card installed and uninstalled. A dummy link is made, set up and
+//! removed.
 //!
-//! Table IV of the RTSS 2024 paper calls this load `nic`. Registering a device waits for RCU grace periods and runs the notifier
-//! chains of the network stack (net/core/dev.c, `register_netdevice`, `unregister_netdevice_many`); on kernels whose isolated CPUs
-//! keep their tick those grace periods are expedited by interrupts.
+//! Table IV of the RTSS 2024 paper calls this load `nic`. Registering a device waits for RCU grace
+//! periods and runs the notifier chains of the network stack (net/core/dev.c, `register_netdevice`,
+//! `unregister_netdevice_many`); on kernels whose isolated CPUs keep their tick those grace periods
+//! are expedited by interrupts.
 
 use crate::account::Account;
 use crate::job::Job;

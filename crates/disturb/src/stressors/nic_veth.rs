@@ -1,7 +1,9 @@
-//! `nic_veth`: what starting and stopping a container does to the network. A pair of veth links is made, set up and removed.
+//! `nic_veth`: what starting and stopping a container does to the network. A pair of veth links is
+//! made, set up and removed.
 //!
-//! Two devices are registered and unregistered at a time, both with a carrier (drivers/net/veth.c), so that link state work, address
-//! configuration and their timers run too, which a dummy link that carries nothing does not have.
+//! Two devices are registered and unregistered at a time, both with a carrier (drivers/net/veth.c),
+//! so that link state work, address configuration and their timers run too, which a dummy link that
+//! carries nothing does not have.
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,7 +1,8 @@
-//! `packet_sock`: what starting and stopping a packet capture does. A packet socket is opened on loopback, shown a packet, and closed.
+//! `packet_sock`: what starting and stopping a packet capture does. A packet socket is opened on
+//! loopback, shown a packet, and closed.
 //!
-//! Opening adds a tap to the receive path, closing removes it and waits until no CPU can still be in it (net/packet/af_packet.c,
-//! `packet_release`, `synchronize_net`).
+//! Opening adds a tap to the receive path, closing removes it and waits until no CPU can still be
+//! in it (net/packet/af_packet.c, `packet_release`, `synchronize_net`).
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,11 @@
-//! `perf_stat`: the other stressors run under counters, as the RTSS 2024 paper's Table IV has it ("run above task under perf monitor").
+//! `perf_stat`: the other stressors run under counters, as the RTSS 2024 paper's Table IV has it
+//! ("run above task under perf monitor").
 //!
-//! Each operation is a `perf stat` of a short process of its own, and a `perf stat -p` of every other stressor of the same disturbance
-//! meanwhile: counters with heirs, opened and closed around it. With counters open every switch, fork and exit of the others goes
-//! through kernel/events/core.c (`__perf_event_task_sched_out`, `perf_event_init_task`, `perf_event_exit_task`).
+//! Each operation is a `perf stat` of a short process of its own, and a `perf stat -p` of every
+//! other stressor of the same disturbance meanwhile: counters with heirs, opened and closed around
+//! it. With counters open every switch, fork and exit of the others goes through
+//! kernel/events/core.c (`__perf_event_task_sched_out`, `perf_event_init_task`,
+//! `perf_event_exit_task`).
 
 use crate::Error;
 use crate::account::Account;
@@ -60,7 +63,8 @@ fn watched(pid: i32) -> Option<io::Result<Counter>> {
     }
 }
 
-/// The other stressors of the same supervisor. Its other children are left alone: some of them measure.
+/// The other stressors of the same supervisor. Its other children are left alone: some of them
+/// measure.
 fn others(supervisor: i32) -> impl Iterator<Item = i32> {
     let threads = fs::read_dir(format!("/proc/{supervisor}/task")).into_iter().flatten().flatten();
     let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -74,14 +78,16 @@ fn others(supervisor: i32) -> impl Iterator<Item = i32> {
     pids.into_iter()
 }
 
-/// By the hidden verb that a supervisor starts its stressors with. One that another program is about to turn into is not one yet.
+/// By the hidden verb that a supervisor starts its stressors with. One that another program is
+/// about to turn into is not one yet.
 fn is_stressor(command: &[u8]) -> bool {
     let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
     words.get(1..3).is_some_and(|verb| verb == [&b"internal"[..], &b"stress"[..]])
 }
 
 fn fault_and_wait(page: &Page) -> io::Result<()> {
-    // SAFETY: the stressor has one thread, so no lock is held by a thread that the copy lacks; the copy faults a page and leaves.
+    // SAFETY: the stressor has one thread, so no lock is held by a thread that the copy lacks; the
+    // copy faults a page and leaves.
     match unsafe { libc::fork() } {
         0 => exit_now(i32::from(page.fault().is_err())),
         -1 => Err(io::Error::last_os_error()),

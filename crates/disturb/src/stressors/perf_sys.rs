@@ -1,9 +1,11 @@
-//! `perf_sys`: a counter of every CPU, the measured ones included, opened and closed: `perf stat -a`, and a positive control.
+//! `perf_sys`: a counter of every CPU, the measured ones included, opened and closed:
+//! `perf stat -a`, and a positive control.
 //!
-//! A counter of a CPU is switched on and off by a call to that CPU (kernel/events/core.c: `perf_install_in_context`,
-//! `perf_remove_from_context`): two interrupts for each CPU and operation, on every kernel and whatever the load. The counters of other
-//! CPUs are not read, because that would be a third. The first and the last counter of page faults flip a static key as well
-//! (`perf_swevent_enabled`): on x86 three broadcasts each, six an operation.
+//! A counter of a CPU is switched on and off by a call to that CPU (kernel/events/core.c:
+//! `perf_install_in_context`, `perf_remove_from_context`): two interrupts for each CPU and
+//! operation, on every kernel and whatever the load. The counters of other CPUs are not read,
+//! because that would be a third. The first and the last counter of page faults flip a static key
+//! as well (`perf_swevent_enabled`): on x86 three broadcasts each, six an operation.
 
 use crate::Error;
 use crate::account::Account;

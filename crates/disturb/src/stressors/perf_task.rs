@@ -1,7 +1,8 @@
 //! `perf_task`: a counter of one's own task, opened and closed.
 //!
-//! The first task counter of a machine switches on the scheduler's hook for all (kernel/events/core.c: `perf_sched_events`, a static
-//! key), which patches kernel text and interrupts every CPU; the last one switches it off again a second later (`perf_sched_delayed`).
+//! The first task counter of a machine switches on the scheduler's hook for all
+//! (kernel/events/core.c: `perf_sched_events`, a static key), which patches kernel text and
+//! interrupts every CPU; the last one switches it off again a second later (`perf_sched_delayed`).
 
 use crate::Error;
 use crate::account::Account;

@@ -1,7 +1,9 @@
-//! `proc_read`: what monitoring does to a machine. The files of /proc that such programs read are read, one after the other.
+//! `proc_read`: what monitoring does to a machine. The files of /proc that such programs read are
+//! read, one after the other.
 //!
-//! Some walk all CPUs and take their locks (`/proc/stat`, `/proc/interrupts`), some fold per-CPU counters (`/proc/vmstat`), and
-//! `/proc/cpuinfo` asks each CPU for its frequency, by an interrupt where the hardware counts it (arch/x86/kernel/cpu/aperfmperf.c).
+//! Some walk all CPUs and take their locks (`/proc/stat`, `/proc/interrupts`), some fold per-CPU
+//! counters (`/proc/vmstat`), and `/proc/cpuinfo` asks each CPU for its frequency, by an interrupt
+//! where the hardware counts it (arch/x86/kernel/cpu/aperfmperf.c).
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,11 @@
-//! `rcu_expedited`: grace periods that do not wait. A mount is made and taken away in a mount namespace of the stressor's own.
+//! `rcu_expedited`: grace periods that do not wait. A mount is made and taken away in a mount
+//! namespace of the stressor's own.
 //!
-//! Taking a mount away ends with `synchronize_rcu_expedited` (fs/namespace.c: `namespace_unlock`), which interrupts every CPU that is neither
-//! idle nor in user space as nohz_full sees it (kernel/rcu/tree_exp.h: `sync_rcu_exp_select_cpus`). It is the one such wait that a
-//! process can ask for without a device. Real-time kernels turn expedited grace periods into ordinary ones after boot.
+//! Taking a mount away ends with `synchronize_rcu_expedited` (fs/namespace.c: `namespace_unlock`),
+//! which interrupts every CPU that is neither idle nor in user space as nohz_full sees it
+//! (kernel/rcu/tree_exp.h: `sync_rcu_exp_select_cpus`). It is the one such wait that a process can
+//! ask for without a device. Real-time kernels turn expedited grace periods into ordinary ones
+//! after boot.
 
 use crate::Error;
 use crate::account::Account;

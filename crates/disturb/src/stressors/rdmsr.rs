@@ -1,8 +1,10 @@
-//! `rdmsr`: a register of each measured CPU is read from elsewhere, as tools for power and frequency do (turbostat, node exporters).
+//! `rdmsr`: a register of each measured CPU is read from elsewhere, as tools for power and
+//! frequency do (turbostat, node exporters).
 //!
-//! `/dev/cpu/N/msr` (drivers, arch/x86/kernel/msr.c: `rdmsr_safe_on_cpu`) has CPU N interrupted to read its own register: one function
-//! call each. Only TSC_AUX is read (Intel SDM volume 4, C000_0103H), in which Linux keeps the CPU's own number: the answer proves who
-//! gave it. Nothing is ever written.
+//! `/dev/cpu/N/msr` (drivers, arch/x86/kernel/msr.c: `rdmsr_safe_on_cpu`) has CPU N interrupted to
+//! read its own register: one function call each. Only TSC_AUX is read (Intel SDM volume 4,
+//! C000_0103H), in which Linux keeps the CPU's own number: the answer proves who gave it. Nothing
+//! is ever written.
 
 use crate::Error;
 use crate::account::Account;

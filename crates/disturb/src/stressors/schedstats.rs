@@ -1,7 +1,8 @@
 //! `schedstats`: a static key. Statistics of the scheduler are switched on and off.
 //!
-//! Each change patches kernel text (`text_poke`, kernel/sched/core.c: `sched_schedstats`), and every CPU has to take part: on x86 three
-//! rounds of interrupts a change, on arm64 an instruction cache maintenance that is broadcast and, for some patches, an interrupt each.
+//! Each change patches kernel text (`text_poke`, kernel/sched/core.c: `sched_schedstats`), and
+//! every CPU has to take part: on x86 three rounds of interrupts a change, on arm64 an instruction
+//! cache maintenance that is broadcast and, for some patches, an interrupt each.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,8 +1,9 @@
 //! `slab_shrink`: a cache of the slab allocator is filled, emptied and shrunk.
 //!
-//! Shrinking flushes what every CPU keeps of the cache: by an interrupt to each CPU that keeps any on kernels before 5.15, by a work item
-//! on it since (mm/slub.c: `flush_all`), and then gives empty slabs back. The cache is that of file locks: any program can fill it
-//! with objects of its own, by locking single bytes of a file that nobody else sees (fcntl(2), F_SETLK).
+//! Shrinking flushes what every CPU keeps of the cache: by an interrupt to each CPU that keeps any
+//! on kernels before 5.15, by a work item on it since (mm/slub.c: `flush_all`), and then gives
+//! empty slabs back. The cache is that of file locks: any program can fill it with objects of its
+//! own, by locking single bytes of a file that nobody else sees (fcntl(2), F_SETLK).
 
 use crate::account::Account;
 use crate::job::Job;

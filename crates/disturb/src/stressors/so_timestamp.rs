@@ -1,14 +1,17 @@
 //! `so_timestamp`: a static key that anybody can switch. It creates a socket that requests time
 //! stamps of its packets, and closes it.
 //!
-//! The first such socket of a machine makes the kernel stamp every packet (net/core/dev.c: `net_enable_timestamp`, `netstamp_needed_key`):
-//! kernel text is patched and every CPU has to take part. Switching the option off again leaves the key on (net/core/sock.c: only
-//! `SOCK_RCVTSTAMP` is cleared, and `SOCK_TIMESTAMP`, which holds the key, at the socket's end): on one socket, whatever the rate, the key
-//! changes once. A TCP socket, because a UDP one ends a grace period later.
+//! The first such socket of a machine makes the kernel stamp every packet (net/core/dev.c:
+//! `net_enable_timestamp`, `netstamp_needed_key`): kernel text is patched and every CPU has to take
+//! part. Switching the option off again leaves the key on (net/core/sock.c: only `SOCK_RCVTSTAMP`
+//! is cleared, and `SOCK_TIMESTAMP`, which holds the key, at the socket's end): on one socket,
+//! whatever the rate, the key changes once. A TCP socket, because a UDP one ends a grace period
+//! later.
 //!
-//! The key is switched by a work item, so that on and off in quick succession cancel out; and where another holds it, nothing changes at
-//! all. So each change is waited for, and counts only where packets show it ([`Onlooker`]). From 6.10 on the kernel itself holds the key
-//! where CPUs are isolated at boot ("net: enable timestamp static key if CPU isolation is configured").
+//! The key is switched by a work item, so that on and off in quick succession cancel out; and where
+//! another holds it, nothing changes at all. So each change is waited for, and counts only where
+//! packets show it ([`Onlooker`]). From 6.10 on the kernel itself holds the key where CPUs are
+//! isolated at boot ("net: enable timestamp static key if CPU isolation is configured").
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,8 +1,9 @@
 //! `sock`: short TCP connections over loopback. Connect, send 20 × 4 KiB, one byte back, close.
 //!
-//! Client and server are two threads. Exercises the network receive softirq, per-CPU backlogs, socket memory accounting, timers of
-//! the protocol and wake-ups across CPUs. With privilege it has a network namespace of its own, which takes every connection with
-//! it when it goes. Without, it uses the host's loopback and closes with a reset, because each ordinary close would leave a
+//! Client and server are two threads. Exercises the network receive softirq, per-CPU backlogs,
+//! socket memory accounting, timers of the protocol and wake-ups across CPUs. With privilege it has
+//! a network namespace of its own, which takes every connection with it when it goes. Without, it
+//! uses the host's loopback and closes with a reset, because each ordinary close would leave a
 //! connection in TIME_WAIT there for a minute.
 
 use crate::account::Account;
@@ -76,7 +77,8 @@ fn converse(address: SocketAddr, private: bool) -> io::Result<()> {
     stream.read_exact(&mut [0])
 }
 
-/// The server: one connection after the other, until the listener is shut down. What goes wrong shows at the client, which counts.
+/// The server: one connection after the other, until the listener is shut down. What goes wrong
+/// shows at the client, which counts.
 fn serve(listener: &TcpListener) {
     while let Ok((stream, _)) = listener.accept() {
         let _ = answer(stream);

@@ -1,7 +1,9 @@
-//! `stat_refresh`: the memory counters of all CPUs are brought together, on each CPU by a work item.
+//! `stat_refresh`: the memory counters of all CPUs are brought together, on each CPU by a work
+//! item.
 //!
-//! `/proc/sys/vm/stat_refresh` (`Documentation/admin-guide/sysctl/vm.rst`; mm/vmstat.c: `vmstat_refresh`, `schedule_on_each_cpu`). Every CPU
-//! has to run a kernel worker, isolated or not: monitoring that reads it is a disturbance by design.
+//! `/proc/sys/vm/stat_refresh` (`Documentation/admin-guide/sysctl/vm.rst`; mm/vmstat.c:
+//! `vmstat_refresh`, `schedule_on_each_cpu`). Every CPU has to run a kernel worker, isolated or
+//! not: monitoring that reads it is a disturbance by design.
 
 use crate::Error;
 use crate::account::Account;

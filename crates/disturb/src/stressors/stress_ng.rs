@@ -1,8 +1,11 @@
-//! `stress-ng:NAME`: a stressor of stress-ng as a disturbance, confined and accounted for like ours.
+//! `stress-ng:NAME`: a stressor of stress-ng as a disturbance, confined and accounted for like
+//! ours.
 //!
-//! It is one program started once, with `--metrics --yaml` into memory of ours; its "bogo operations" are the operations. As root it has
-//! a mount namespace with an own `/tmp` and a process namespace, so that neither files nor processes survive it; else it has the process
-//! group and the control groups that all stressors have. Its number of workers is `--workers`; a pace of its own it has not.
+//! It is one program started once, with `--metrics --yaml` into memory of ours; its "bogo
+//! operations" are the operations. As root it has a mount namespace with an own `/tmp` and a
+//! process namespace, so that neither files nor processes survive it; else it has the process group
+//! and the control groups that all stressors have. Its number of workers is `--workers`; a pace of
+//! its own it has not.
 
 use crate::Error;
 use crate::account::Account;
@@ -92,7 +95,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(account)
 }
 
-/// Whether the program is there and has a stressor of this name: it refuses an option that it does not know before it does anything.
+/// Whether the program is there and has a stressor of this name: it refuses an option that it does
+/// not know before it does anything.
 fn knows(theirs: &str) -> Result<(), Error> {
     let mut command = Command::new(PROGRAM);
     command
@@ -110,7 +114,8 @@ fn knows(theirs: &str) -> Result<(), Error> {
     }
 }
 
-/// What the program makes goes with it, where that is allowed. What starts next is the first process of its namespace: with it all end.
+/// What the program makes goes with it, where that is allowed. What starts next is the first
+/// process of its namespace: with it all end.
 fn enter_namespaces(job: &mut Job<'_>) -> Result<(), Error> {
     // SAFETY: this process has one thread, and holds no path that the mounts below would change.
     match unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWPID) } {
@@ -161,7 +166,8 @@ fn start(job: &Job<'_>, theirs: &str, results: &OwnedFd, words: &OwnedFd) -> Res
     command.args(SMALLER.iter().filter(|(name, _)| *name == theirs).flat_map(|(_, options)| options.iter()));
     let copy = || words.try_clone().map(Stdio::from).map_err(Error::refused("copy a descriptor"));
     command.stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
-    // SAFETY: between fork and exec the closure makes system calls only. Signals that we have blocked must reach the program.
+    // SAFETY: between fork and exec the closure makes system calls only. Signals that we have
+    // blocked must reach the program.
     unsafe {
         command.pre_exec(|| {
             die_with(0).map_err(|_| io::Error::last_os_error())?;

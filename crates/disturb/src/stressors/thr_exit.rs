@@ -1,7 +1,8 @@
 //! `thr_exit`: processes of 8 threads that exit while all threads are there.
 //!
-//! `exit_group` has to take every thread down (kernel/exit.c: `do_group_exit`, `zap_other_threads`): each is woken on its CPU to die,
-//! the last one tears the address space down, and stacks and task structures are freed after an RCU grace period.
+//! `exit_group` has to take every thread down (kernel/exit.c: `do_group_exit`,
+//! `zap_other_threads`): each is woken on its CPU to die, the last one tears the address space
+//! down, and stacks and task structures are freed after an RCU grace period.
 
 use crate::Error;
 use crate::account::Account;

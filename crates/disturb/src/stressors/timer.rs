@@ -1,9 +1,10 @@
 //! `timer`: 256 periodic timers of 1 to 10 ms, collected by one thread in epoll.
 //!
-//! Each expiry is an hrtimer interrupt, a wake-up, and the re-arming of the timer's CPU; a kernel may move the timers of an idle
-//! CPU to another one. Periods and phases lie on a grid of 250 µs, so that some 65,000 expiries a second cost at most 4,000
-//! interrupts. timerfd is used because its expirations are counted by the kernel and re-arm whether or not anyone reads
-//! (`timer_create` with SIGEV_NONE arms nothing).
+//! Each expiry is an hrtimer interrupt, a wake-up, and the re-arming of the timer's CPU; a kernel
+//! may move the timers of an idle CPU to another one. Periods and phases lie on a grid of 250 µs,
+//! so that some 65,000 expiries a second cost at most 4,000 interrupts. timerfd is used because its
+//! expirations are counted by the kernel and re-arm whether or not anyone reads (`timer_create`
+//! with SIGEV_NONE arms nothing).
 
 use crate::Error;
 use crate::account::Account;
@@ -81,7 +82,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let seen = witness::timer_interrupts(proc_dir())?.1.saturating_sub(before);
     let due: i64 = timers.iter().map(|(_, period_ns)| ran_ns / period_ns).sum();
     let witness = Witness { name: row.to_owned(), expected: moments / 2, seen };
-    // Expirations count whether or not anyone was awake, so that even a starved collector reads nearly all that were due.
+    // Expirations count whether or not anyone was awake, so that even a starved collector reads
+    // nearly all that were due.
     Ok(Account { tally, t0_ns: base_ns, t1_ns, witness, floor: (due as u64 / 2).max(1), wrong: None })
 }
 
@@ -89,7 +91,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 /// expirations per second.
 fn periods(rate: Option<f64>) -> Vec<i64> {
     let steps = LONGEST - SHORTEST;
-    // 97 is prime to 256: taking every 97th entry spreads any number of timers over the whole range.
+    // 97 is prime to 256: taking every 97th entry spreads any number of timers over the whole
+    // range.
     let period =
         |index: usize| (SHORTEST + steps * (index * 97 % TIMERS) as i64 / (TIMERS as i64 - 1)) * GRID_NS;
     let mut expirations = 0.0;

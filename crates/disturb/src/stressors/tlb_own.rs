@@ -1,7 +1,9 @@
-//! `tlb_own`: TLB shootdowns among the process's own CPUs: a page is protected while threads spin on the others.
+//! `tlb_own`: TLB shootdowns among the process's own CPUs: a page is protected while threads spin
+//! on the others.
 //!
-//! The counterpart of `tlb_span`. The flush goes to the CPUs that run the process (arch/x86/mm/tlb.c, `mm_cpumask`), and those are all
-//! its own: a measured CPU that sees these flushes runs something it should not. arm64 broadcasts the flush in hardware.
+//! The counterpart of `tlb_span`. The flush goes to the CPUs that run the process
+//! (arch/x86/mm/tlb.c, `mm_cpumask`), and those are all its own: a measured CPU that sees these
+//! flushes runs something it should not. arm64 broadcasts the flush in hardware.
 
 use super::tlb_span::Page;
 use crate::Error;

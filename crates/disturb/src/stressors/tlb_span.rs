@@ -1,8 +1,11 @@
-//! `tlb_span`: TLB shootdowns. A process that has a thread on each measured CPU changes the protection of a page elsewhere.
+//! `tlb_span`: TLB shootdowns. A process that has a thread on each measured CPU changes the
+//! protection of a page elsewhere.
 //!
-//! It is the mistake of a program that spreads its threads over isolated and other CPUs: whatever one thread unmaps or protects has
-//! to leave the translation caches of all CPUs that run the process (arch/x86/mm/tlb.c, `flush_tlb_mm_range`). It is seen on the measured
-//! CPU while the thread there is in user space, so it serves as a positive control. arm64 broadcasts the flush in hardware.
+//! It is the mistake of a program that spreads its threads over isolated and other CPUs: whatever
+//! one thread unmaps or protects has to leave the translation caches of all CPUs that run the
+//! process (arch/x86/mm/tlb.c, `flush_tlb_mm_range`). It is seen on the measured CPU while the
+//! thread there is in user space, so it serves as a positive control. arm64 broadcasts the flush in
+//! hardware.
 
 use crate::Error;
 use crate::account::Account;
@@ -38,7 +41,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         return Err(Error::absent("no CPU is measured"));
     }
     let page = Page::new().map_err(Error::refused("map a page"))?;
-    // A page that was never touched has no translation to flush: the first operation would be unlike the others.
+    // A page that was never touched has no translation to flush: the first operation would be
+    // unlike the others.
     page.flush().map_err(Error::refused("protect a page"))?;
     let measured = job.measured.clone();
     with_spinners(&measured, || {

@@ -1,8 +1,9 @@
 //! `trace_event`: a tracepoint switched on and off in a tracing instance of its own.
 //!
-//! A tracepoint is a static call behind a static key (kernel/tracepoint.c: `tracepoint_add_func`, `tracepoint_remove_func`); switching it
-//! patches kernel text, the key and the call's trampoline and site: on x86 nine broadcasts for on, and nine
-//! for off. What anybody traces elsewhere is not touched, and nothing of it is recorded here but the operation itself.
+//! A tracepoint is a static call behind a static key (kernel/tracepoint.c: `tracepoint_add_func`,
+//! `tracepoint_remove_func`); switching it patches kernel text, the key and the call's trampoline
+//! and site: on x86 nine broadcasts for on, and nine for off. What anybody traces elsewhere is not
+//! touched, and nothing of it is recorded here but the operation itself.
 
 use crate::Error;
 use crate::account::Account;

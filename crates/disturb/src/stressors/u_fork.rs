@@ -1,8 +1,10 @@
-//! `u_fork`: a fork storm. One process at a time is made, exits at once, and is waited for, in up to two workers.
+//! `u_fork`: a fork storm. One process at a time is made, exits at once, and is waited for, in up
+//! to two workers.
 //!
-//! Each worker is a small process with one thread, because the cost of fork and of the address-space teardown grows with what the
-//! process holds. Fork and exit reach other CPUs through scheduler wake-ups and balancing, RCU callbacks, and TLB flushes of the
-//! shared, write-protected pages. The workers are processes of the stressor's own group and die with it.
+//! Each worker is a small process with one thread, because the cost of fork and of the
+//! address-space teardown grows with what the process holds. Fork and exit reach other CPUs through
+//! scheduler wake-ups and balancing, RCU callbacks, and TLB flushes of the shared, write-protected
+//! pages. The workers are processes of the stressor's own group and die with it.
 
 use crate::Error;
 use crate::account::Account;
@@ -49,7 +51,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 
 /// One operation. A child that ends in any other way than it was made to is a failure.
 fn fork_and_wait() -> io::Result<()> {
-    // SAFETY: a worker has one thread, so no lock is held by a thread that the copy lacks; the copy does nothing but leave.
+    // SAFETY: a worker has one thread, so no lock is held by a thread that the copy lacks; the copy
+    // does nothing but leave.
     match unsafe { libc::fork() } {
         0 => exit_now(0),
         -1 => Err(io::Error::last_os_error()),

@@ -1,8 +1,10 @@
-//! `u_thread`: thread churn. Batches of 16 threads are made, each touches its stack, and all are joined.
+//! `u_thread`: thread churn. Batches of 16 threads are made, each touches its stack, and all are
+//! joined.
 //!
-//! The stacks of one batch (16 × 4 MiB of addresses, of which a few KiB are touched) exceed the 40 MiB that glibc keeps for reuse,
-//! so that each batch maps and unmaps fresh ones; musl, which the shipped program uses, never keeps any. Unmapping in a process
-//! whose threads run on several CPUs flushes their TLBs by IPI; joining is a futex wake-up across CPUs.
+//! The stacks of one batch (16 × 4 MiB of addresses, of which a few KiB are touched) exceed the 40
+//! MiB that glibc keeps for reuse, so that each batch maps and unmaps fresh ones; musl, which the
+//! shipped program uses, never keeps any. Unmapping in a process whose threads run on several CPUs
+//! flushes their TLBs by IPI; joining is a futex wake-up across CPUs.
 
 use crate::Error;
 use crate::account::Account;

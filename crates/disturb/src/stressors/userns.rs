@@ -1,8 +1,9 @@
-//! `userns`: what a container or a browser's sandbox starts with. A process enters new namespaces of every kind at once, and ends.
+//! `userns`: what a container or a browser's sandbox starts with. A process enters new namespaces
+//! of every kind at once, and ends.
 //!
-//! User, mount, pid, ipc, uts, cgroup and network namespace (`user_namespaces(7)`): an ordinary user may, where user namespaces are
-//! allowed at all. Copying the mounts, setting up and taking down the network is most of the work (kernel/nsproxy.c,
-//! `create_new_namespaces`; `cleanup_net`).
+//! User, mount, pid, ipc, uts, cgroup and network namespace (`user_namespaces(7)`): an ordinary
+//! user may, where user namespaces are allowed at all. Copying the mounts, setting up and taking
+//! down the network is most of the work (kernel/nsproxy.c, `create_new_namespaces`; `cleanup_net`).
 
 use crate::account::Account;
 use crate::job::Job;
@@ -55,8 +56,8 @@ fn sandbox() -> io::Result<()> {
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP
         | UnshareFlags::NEWNET;
-    // SAFETY: the stressor's process has one thread, so no lock is held by a thread that the copy lacks; the copy makes one call and
-    // leaves.
+    // SAFETY: the stressor's process has one thread, so no lock is held by a thread that the copy
+    // lacks; the copy makes one call and leaves.
     match unsafe { libc::fork() } {
         0 => exit_now(namespaces::unshare(all).map_or_else(Errno::raw_os_error, |()| 0)),
         -1 => Err(io::Error::last_os_error()),

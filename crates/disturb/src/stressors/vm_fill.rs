@@ -70,7 +70,8 @@ struct Share {
 impl Share {
     fn new(steps: usize) -> io::Result<Self> {
         let bytes = steps * STEP;
-        // SAFETY: a fresh private mapping overlaps nothing; the advice is for that range. It is never unmapped: the process ends.
+        // SAFETY: a fresh private mapping overlaps nothing; the advice is for that range. It is
+        // never unmapped: the process ends.
         let start = unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let start = mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE)?;
@@ -84,7 +85,8 @@ impl Share {
     /// Writes the next MiB; when all is full its last words are checked and all is freed.
     fn fill_next(&mut self) -> io::Result<()> {
         let value = self.full as u8 | 1;
-        // SAFETY: `full` is below `steps`, so that the MiB lies within the mapping, which nobody else uses.
+        // SAFETY: `full` is below `steps`, so that the MiB lies within the mapping, which nobody
+        // else uses.
         unsafe { self.start.add(self.full * STEP).write_bytes(value, STEP) };
         self.full += 1;
         if self.full < self.steps {

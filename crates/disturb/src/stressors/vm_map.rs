@@ -1,7 +1,8 @@
 //! `vm_map`: address space without memory. 4 MiB are mapped and unmapped, and no page is touched.
 //!
-//! What is left of a map when nothing faults: the lock of the address space, the tree of its areas (mm/mmap.c, mm/vma.c), accounting,
-//! and on unmap the walk of empty page tables. Nothing has to leave a translation cache, so that no other CPU should hear of it.
+//! What is left of a map when nothing faults: the lock of the address space, the tree of its areas
+//! (mm/mmap.c, mm/vma.c), accounting, and on unmap the walk of empty page tables. Nothing has to
+//! leave a translation cache, so that no other CPU should hear of it.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,9 +1,10 @@
 //! `vmap_churn`: kernel address space. A child requests descriptor 1,048,575 and exits: a table of
 //! 8 MiB is made and thrown away.
 //!
-//! A table as large as that comes from vmalloc (fs/file.c: `alloc_fdtable`). Freed kernel addresses are kept until there are 32 MiB of them
-//! for each doubling of the CPUs (mm/vmalloc.c: `lazy_max_pages`) and then purged at once, for which every CPU has to flush its
-//! translations: `flush_tlb_kernel_range`, `on_each_cpu`. Any user can do it to any core.
+//! A table as large as that comes from vmalloc (fs/file.c: `alloc_fdtable`). Freed kernel addresses
+//! are kept until there are 32 MiB of them for each doubling of the CPUs (mm/vmalloc.c:
+//! `lazy_max_pages`) and then purged at once, for which every CPU has to flush its translations:
+//! `flush_tlb_kernel_range`, `on_each_cpu`. Any user can do it to any core.
 
 use crate::Error;
 use crate::account::Account;
@@ -16,7 +17,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{fs, io};
 
-/// Descriptors of a table that is twice what the page allocator gives in one piece (4 MiB), so that vmalloc has to.
+/// Descriptors of a table that is twice what the page allocator gives in one piece (4 MiB), so that
+/// vmalloc has to.
 const FILES: u64 = 1 << 20;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {

@@ -1,10 +1,13 @@
 //! `watchdog_thresh`: the threshold of the lockup detectors changed.
 //!
-//! Each change stops and starts the detector on every CPU (kernel/watchdog.c: `lockup_detector_reconfigure`): a work item on each, and on
-//! kernels before 4.19 a thread. The item waits for the detector of the CPU that it finds itself on (`softlockup_stop_fn`). On 5.10 the end
-//! of a cpuset partition lets the kernel's bound workers run anywhere; then it waits on another CPU, for ever, and so does whoever writes or
-//! reads the threshold (seen in guests: the writer in `smp_call_on_cpu`, `kworker/1:0` in `softlockup_stop_fn` on CPU 0). Where workers are
-//! astray nothing is written. Dangerous all the same: without its work item the writer cannot be killed.
+//! Each change stops and starts the detector on every CPU (kernel/watchdog.c:
+//! `lockup_detector_reconfigure`): a work item on each, and on kernels before 4.19 a thread. The
+//! item waits for the detector of the CPU that it finds itself on (`softlockup_stop_fn`). On 5.10
+//! the end of a cpuset partition lets the kernel's bound workers run anywhere; then it waits on
+//! another CPU, for ever, and so does whoever writes or reads the threshold (seen in guests: the
+//! writer in `smp_call_on_cpu`, `kworker/1:0` in `softlockup_stop_fn` on CPU 0). Where workers are
+//! astray nothing is written. Dangerous all the same: without its work item the writer cannot be
+//! killed.
 
 use crate::Error;
 use crate::account::Account;
@@ -75,7 +78,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// A bound worker of the kernel that may run elsewhere. One that has just been made is bound a moment later: so it is looked at twice.
+/// A bound worker of the kernel that may run elsewhere. One that has just been made is bound a
+/// moment later: so it is looked at twice.
 fn astray() -> Option<String> {
     let first = unbound_workers();
     sleep_until(now_ns() + SECOND_LOOK_NS);

@@ -1,7 +1,8 @@
 //! `wq_loop`: loop devices bound to a file and unbound again, as mounting images does.
 //!
-//! A bound device has a workqueue of its own since Linux 5.14, before that a kernel thread (drivers/block/loop.c, `loop_configure`,
-//! `__loop_clr_fd`). Binding and unbinding freeze the device's queue, which waits for an RCU grace period.
+//! A bound device has a workqueue of its own since Linux 5.14, before that a kernel thread
+//! (drivers/block/loop.c, `loop_configure`, `__loop_clr_fd`). Binding and unbinding freeze the
+//! device's queue, which waits for an RCU grace period.
 
 use crate::account::Account;
 use crate::job::Job;

@@ -1,7 +1,8 @@
 //! `wq_mount_ext4`: an ext4 file system mounted and unmounted.
 //!
-//! Mounting allocates the workqueue `ext4-rsv-conversion` with its rescuer and starts the journal's thread (fs/ext4/super.c,
-//! `ext4_fill_super`; fs/jbd2/journal.c); unmounting writes all back, stops them, and waits for RCU callbacks.
+//! Mounting allocates the workqueue `ext4-rsv-conversion` with its rescuer and starts the journal's
+//! thread (fs/ext4/super.c, `ext4_fill_super`; fs/jbd2/journal.c); unmounting writes all back,
+//! stops them, and waits for RCU callbacks.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,7 +1,8 @@
 //! `wq_mount_xfs`: an XFS file system mounted and unmounted.
 //!
-//! XFS has four to six workqueues a mount, most of them per CPU and with a rescuer (fs/xfs/xfs_super.c, `xfs_init_mount_workqueues`;
-//! the log's in fs/xfs/xfs_log.c), and a thread that writes back its log: of what ordinary administration does, the most for workqueues.
+//! XFS has four to six workqueues a mount, most of them per CPU and with a rescuer
+//! (fs/xfs/xfs_super.c, `xfs_init_mount_workqueues`; the log's in fs/xfs/xfs_log.c), and a thread
+//! that writes back its log: of what ordinary administration does, the most for workqueues.
 
 use crate::Error;
 use crate::account::Account;

@@ -1,4 +1,5 @@
-//! The seeds of the fuzzers: small traces in every container, raw pages, and the texts of formats; all made here, from the fixture.
+//! The seeds of the fuzzers: small traces in every container, raw pages, and the texts of formats;
+//! all made here, from the fixture.
 
 use super::v7::{self, Codec};
 use super::{fixture, input};
@@ -27,7 +28,8 @@ pub(crate) fn containers() -> Corpus {
     Corpus { seeds, words: words(&one) }
 }
 
-/// Traces of which every event of `formats` can be decoded: texts by name of the system. Those of the fixture are added.
+/// Traces of which every event of `formats` can be decoded: texts by name of the system. Those of
+/// the fixture are added.
 pub(crate) fn decodable(formats: Vec<(String, Vec<u8>)>) -> Corpus {
     let dir = tempfile::tempdir().unwrap();
     let mut whole = cut(input("whole"), dir.path(), 1);

@@ -1,4 +1,5 @@
-//! One execution: damaged bytes through everything this crate has for them, with what must hold whatever the bytes.
+//! One execution: damaged bytes through everything this crate has for them, with what must hold
+//! whatever the bytes.
 
 use ftrace::{
     Constants, CpuStats, Endian, EventFormat, EventStream, Formats, Item, PageLayout, Symbols, TraceFile,
@@ -55,7 +56,8 @@ fn drain(stream: &mut EventStream, formats: &Formats) -> u64 {
     stream.damaged()
 }
 
-/// Raw pages of a little-endian kernel; read as those of a big-endian one as well, of which nothing but an end is expected.
+/// Raw pages of a little-endian kernel; read as those of a big-endian one as well, of which nothing
+/// but an end is expected.
 pub(crate) fn pages(bytes: &[u8]) -> Outcome {
     let mut outcome = Outcome::Whole;
     for page in bytes.chunks(4096) {

@@ -117,7 +117,8 @@ pub(crate) fn collect(stream: &mut EventStream) -> Vec<Owned> {
     items
 }
 
-/// What a fuzzer has found: bytes that once made a reader panic, hang or take too much, by name of the file.
+/// What a fuzzer has found: bytes that once made a reader panic, hang or take too much, by name of
+/// the file.
 pub(crate) fn regressions() -> Vec<(String, Vec<u8>)> {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ftrace/tests/regressions");
     let files =

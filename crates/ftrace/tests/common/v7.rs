@@ -1,5 +1,5 @@
-//! A small writer of version 7, for tests only: every section can be compressed, so that each codec of the reader is
-//! tried without a program that has it. The layout follows trace-cmd.dat.v7(5).
+//! A small writer of version 7, for tests only: every section can be compressed, so that each codec
+//! of the reader is tried without a program that has it. The layout follows trace-cmd.dat.v7(5).
 
 use ftrace::TraceInput;
 

@@ -1,4 +1,5 @@
-//! Our own recordings, through every container: the same events each time, and as many as the kernel says.
+//! Our own recordings, through every container: the same events each time, and as many as the
+//! kernel says.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +118,8 @@ fn fields_are_resolved_by_name() {
             let prev = number(switch, "prev_pid");
             assert_eq!(prev, i64::from(event.pid), "the task that is switched away from writes the event");
             if let Some(pid) = running.insert(event.cpu, number(switch, "next_pid")) {
-                // This kernel did not write the switches out of CPU 3's idle task (trace-cmd shows none either).
+                // This kernel did not write the switches out of CPU 3's idle task (trace-cmd shows
+                // none either).
                 assert!(pid == prev || pid == 0, "what was switched in is what is switched out");
             }
             let comm = text(switch, "next_comm");

@@ -1,4 +1,5 @@
-//! Event formats of several kernel generations: fields are found whatever their order, type and place.
+//! Event formats of several kernel generations: fields are found whatever their order, type and
+//! place.
 
 use ftrace::{Endian, EventFormat, FieldKind, Formats};
 use proptest::prelude::*;

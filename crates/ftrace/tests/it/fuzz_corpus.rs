@@ -1,5 +1,5 @@
-//! The fuzzer's corpus in short: every seed, some seconds of damage of each kind, and what was found before. Every cut is in
-//! `malformed.rs`; the campaign itself is `cargo xtask bench fuzz`.
+//! The fuzzer's corpus in short: every seed, some seconds of damage of each kind, and what was
+//! found before. Every cut is in `malformed.rs`; the campaign itself is `cargo xtask bench fuzz`.
 
 use std::time::{Duration, Instant};
 

@@ -136,7 +136,8 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        // Compressed data may hold more than its own size: at most what the reader allows a chunk, for each lane.
+        // Compressed data may hold more than its own size: at most what the reader allows a chunk,
+        // for each lane.
         let limit = if which < 2 { bytes.len() as u64 } else { 600 << 20 };
         if let Ok(file) = TraceFile::from_bytes("mutated", bytes) {
             for buffer in file.buffers() {

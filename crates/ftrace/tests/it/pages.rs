@@ -1,5 +1,6 @@
-//! Synthetic sub-buffers: what a recording of one machine does not contain (time extends, absolute stamps, discarded
-//! events, 32-bit and big-endian kernels, stored counts of lost events). Written from ring_buffer.h, read by the walker.
+//! Synthetic sub-buffers: what a recording of one machine does not contain (time extends, absolute
+//! stamps, discarded events, 32-bit and big-endian kernels, stored counts of lost events). Written
+//! from ring_buffer.h, read by the walker.
 
 use ftrace::{Endian, Missed, PageFault, PageLayout, Walker};
 use proptest::prelude::*;
@@ -114,7 +115,8 @@ fn walk(page: &[u8], layout: &PageLayout, endian: Endian) -> (Vec<(u64, Vec<u8>)
     }
 }
 
-/// The times by the rules of rb_read_data_buffer() and rb_fix_abs_ts() in kernel/trace/ring_buffer.c.
+/// The times by the rules of rb_read_data_buffer() and rb_fix_abs_ts() in
+/// kernel/trace/ring_buffer.c.
 fn expected(start: u64, entries: &[Entry]) -> Vec<(u64, Vec<u8>)> {
     let mut now = start;
     let mut records = Vec::new();

@@ -19,7 +19,8 @@ fn have_trace_cmd() -> bool {
     found
 }
 
-/// Counts the lines of `trace-cmd report`: "task-pid [cpu] time: name: fields", and the drops it prints.
+/// Counts the lines of `trace-cmd report`: "task-pid [cpu] time: name: fields", and the drops it
+/// prints.
 fn report(file: &Path) -> (PerCpu, BTreeMap<u32, u64>) {
     let out = Command::new("trace-cmd").args(["report", "-i"]).arg(file).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

@@ -1,4 +1,5 @@
-//! The measured side: `stillcore internal graph-latency ORDER`, with the descriptors of its ends from number 3 on.
+//! The measured side: `stillcore internal graph-latency ORDER`, with the descriptors of its ends
+//! from number 3 on.
 //!
 //! Everything that can fault, allocate or fail comes before the process reports ready. Between
 //! releases it only waits, sends and takes.

@@ -19,7 +19,8 @@ pub struct Account {
     pub left: u64,
     /// Messages in the hands of an end when it was killed, or dropped by the kernel on the way.
     pub vanished: u64,
-    /// Messages that were received, and whose sample was lost: the ring was full, or the receiver was killed before it stored it.
+    /// Messages that were received, and whose sample was lost: the ring was full, or the receiver
+    /// was killed before it stored it.
     pub unstored: u64,
 }
 

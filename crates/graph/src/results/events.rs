@@ -1,5 +1,5 @@
-//! `events.txt` of ros2-performance (`performance_metrics/src/events_logger.cpp`), written and read: what was late, too late or lost, in the
-//! order in which it was found.
+//! `events.txt` of ros2-performance (`performance_metrics/src/events_logger.cpp`), written and
+//! read: what was late, too late or lost, in the order in which it was found.
 
 use super::tracker::{Judged, Limits};
 use model::Error;

@@ -1,4 +1,5 @@
-//! `latency_all.txt` and `latency_total.txt` of ros2-performance (`performance_metrics/src/stat_logger.cpp`), written and read.
+//! `latency_all.txt` and `latency_total.txt` of ros2-performance
+//! (`performance_metrics/src/stat_logger.cpp`), written and read.
 
 use super::table::{self, Column, Generation, Header, Row, significant};
 use super::tracker::{Total, Tracker};
@@ -118,7 +119,8 @@ impl LatencyRow {
     }
 }
 
-/// The text of `latency_all.txt`. `seconds` is the length of the run, which the old generation has a column for.
+/// The text of `latency_all.txt`. `seconds` is the length of the run, which the old generation has
+/// a column for.
 pub fn write_all(rows: &[LatencyRow], generation: Generation, seconds: f64) -> String {
     // The old generation has no throughput, the new one no duration.
     let left_out = if generation == Generation::Brackets { 12 } else { 13 };

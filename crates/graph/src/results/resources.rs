@@ -1,4 +1,5 @@
-//! `resources.txt` of ros2-performance (`performance_metrics/src/resource_usage_logger.cpp`), written and read.
+//! `resources.txt` of ros2-performance (`performance_metrics/src/resource_usage_logger.cpp`),
+//! written and read.
 //!
 //! Its `cpu` is the process's CPU time of the last interval over all CPUs of the machine, its `rss`
 //! the largest so far. The three heap values are those of glibc's `mallinfo`; where they are not

@@ -1,5 +1,5 @@
-//! Tables of text as ros2-performance writes them: columns by spaces or commas, in two generations of headers, `late[%]` and
-//! `late_perc`.
+//! Tables of text as ros2-performance writes them: columns by spaces or commas, in two generations
+//! of headers, `late[%]` and `late_perc`.
 
 use model::Error;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Target files of ros2-performance (`performance_target/*.json`): what a run must not exceed, and whether it did.
+//! Target files of ros2-performance (`performance_target/*.json`): what a run must not exceed, and
+//! whether it did.
 
 use super::resources::Used;
 use super::tracker::Total;

@@ -1,4 +1,5 @@
-//! Late, too late and lost as ros2-performance defines them (`performance_metrics/src/tracker.cpp`, 2023-12), to the letter.
+//! Late, too late and lost as ros2-performance defines them (`performance_metrics/src/tracker.cpp`,
+//! 2023-12), to the letter.
 //!
 //! The latency is that of one hop, in whole microseconds: stamp just before `publish()` to the
 //! entry of the callback. A message is too late above the smaller of an absolute bound and a share
@@ -117,7 +118,8 @@ impl Tracker {
         (judged, lost)
     }
 
-    /// B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4, 1962.
+    /// B. P. Welford, "Note on a method for calculating corrected sums of squares and products",
+    /// Technometrics 4, 1962.
     fn add(&mut self, latency_us: u64) {
         self.min_us = if self.counted == 0 { latency_us } else { self.min_us.min(latency_us) };
         self.max_us = self.max_us.max(latency_us);
@@ -198,7 +200,8 @@ mod tests {
 
     #[test]
     fn bounds_are_the_smaller_of_share_and_absolute() {
-        // 100 Hz: 2 ms and 10 ms; 2 Hz: 5 ms and 50 ms; 15 Hz of iRobot's files (66666 us): 5 ms and 50 ms; 1 kHz: 200 us and 1 ms.
+        // 100 Hz: 2 ms and 10 ms; 2 Hz: 5 ms and 50 ms; 15 Hz of iRobot's files (66666 us): 5 ms
+        // and 50 ms; 1 kHz: 200 us and 1 ms.
         for (period_ns, late_us, too_late_us) in [
             (10_000_000, 2_000, 10_000),
             (500_000_000, 5_000, 50_000),

@@ -1,7 +1,8 @@
 //! The message of iRobot's ros2-performance: a header that its tracker reads, and bytes.
 //!
-//! Fields in the order of `irobot_interfaces_plugin/msg/StampedVector` and `PerformanceHeader`; CDR aligns each to its size from the
-//! beginning of the payload (OMG CORBA 3.4, 9.3), a sequence is its length and then its elements.
+//! Fields in the order of `irobot_interfaces_plugin/msg/StampedVector` and `PerformanceHeader`; CDR
+//! aligns each to its size from the beginning of the payload (OMG CORBA 3.4, 9.3), a sequence is
+//! its length and then its elements.
 
 use super::BadName;
 use super::names::type_on_wire;

@@ -22,7 +22,8 @@ pub fn topic_on_wire(topic: &str) -> Result<String, BadName> {
     Err(BadName { what: "topic", name: topic.to_owned(), expected })
 }
 
-/// The DDS type of a message such as `std_msgs/msg/String`, which may also be written `std_msgs/String`.
+/// The DDS type of a message such as `std_msgs/msg/String`, which may also be written
+/// `std_msgs/String`.
 pub fn type_on_wire(message: &str) -> Result<String, BadName> {
     let words: Vec<&str> = message.split('/').collect();
     match words[..] {

@@ -1,4 +1,5 @@
-//! The participant that all publishers and subscribers of a process share, and what they ask of each other.
+//! The participant that all publishers and subscribers of a process share, and what they ask of
+//! each other.
 
 use super::names::topic_on_wire;
 use super::threads::Threads;
@@ -63,7 +64,8 @@ pub(super) fn failed<E: std::fmt::Debug>(action: &'static str) -> impl Fn(E) -> 
     move |error| Error::Middleware { action, reason: format!("{error:?}") }
 }
 
-/// Participants of this process by domain. Each has threads and sockets of its own, and finds every other: one is enough.
+/// Participants of this process by domain. Each has threads and sockets of its own, and finds every
+/// other: one is enough.
 static PARTICIPANTS: Mutex<BTreeMap<u16, Weak<Participant>>> = Mutex::new(BTreeMap::new());
 
 /// What a process is in a domain.

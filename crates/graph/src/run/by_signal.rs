@@ -1,5 +1,5 @@
-//! An executor whose only work is a POSIX timer that sends a signal: the thread of cFS's time base, which takes a signal and gives a
-//! semaphore (NASA's OSAL, `osapi-timebase`).
+//! An executor whose only work is a POSIX timer that sends a signal: the thread of cFS's time base,
+//! which takes a signal and gives a semaphore (NASA's OSAL, `osapi-timebase`).
 //!
 //! The kernel sends no signal twice before it is taken, and counts the expiries in between as
 //! overruns. A signal therefore stands for one release or several. The last of them is served, as
@@ -35,7 +35,8 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
+/// How long messages are still served after the end, while their senders live, ns: a message that
+/// is on its way at the end is not lost.
 pub(super) const GRACE_NS: i64 = 250_000_000;
 
 /// The longest sleep, ns: within it an executor notices that its parent wants the end.

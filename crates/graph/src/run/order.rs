@@ -180,7 +180,8 @@ pub struct TimerReport {
     pub served: u64,
     /// Releases that passed unserved.
     pub missed: u64,
-    /// Of a timer by signal, the releases that passed while its signal waited to be taken, as the kernel counted them.
+    /// Of a timer by signal, the releases that passed while its signal waited to be taken, as the
+    /// kernel counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruns: Option<u64>,
 }

@@ -173,7 +173,8 @@ fn placed(graph: &Graph, options: &Options) -> Vec<Cpus> {
     executors.collect()
 }
 
-/// The period behind an edge: its own, or that of the first timer or edge whose action publishes it, at most `depth` reactions away.
+/// The period behind an edge: its own, or that of the first timer or edge whose action publishes
+/// it, at most `depth` reactions away.
 fn period_of(graph: &Graph, edges: &[Edge], at: usize, depth: usize) -> Option<u64> {
     let edge = &edges[at];
     if edge.period_ns.is_some() || depth == 0 || edge.kind != EdgeKind::Topic {

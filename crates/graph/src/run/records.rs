@@ -11,8 +11,9 @@ const SENT: u8 = 1;
 /// Third: stamp = received; value = bytes.
 const RECEIVED: u8 = 2;
 
-/// The columns of a graph's samples besides those that every sample has: the edge's number, bytes of payload, the message's number on
-/// the edge, when it was sent (CLOCK_MONOTONIC ns). It was received at `t_ns + value_ns`.
+/// The columns of a graph's samples besides those that every sample has: the edge's number, bytes
+/// of payload, the message's number on the edge, when it was sent (CLOCK_MONOTONIC ns). It was
+/// received at `t_ns + value_ns`.
 pub const COLUMNS: [&str; 4] = ["edge", "size", "number", "sent_ns"];
 
 /// Stores a message that was received.

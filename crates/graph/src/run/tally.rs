@@ -33,7 +33,8 @@ impl EdgeTally {
     /// Counts a message and reports its events; returns how many messages of the edge are missing
     /// just before it.
     pub(super) fn add(&mut self, arrival: &Arrival, start_ns: i64, mut report: impl FnMut(Event)) -> u64 {
-        // A client's latency is that of the round trip; what a response inherits is the release of its request.
+        // A client's latency is that of the round trip; what a response inherits is the release of
+        // its request.
         let since_ns = if self.round_trip { arrival.release_ns } else { arrival.sent_ns };
         let found = self.tracker.scan(self.limits, arrival.number, since_ns, arrival.received_ns);
         let latency_us = ((arrival.received_ns - since_ns) / 1_000) as u64;

@@ -1,10 +1,12 @@
-//! What the processes of a graph use while they run, from `/proc/PID/stat` and `/proc/PID/status` (`proc(5)`).
+//! What the processes of a graph use while they run, from `/proc/PID/stat` and `/proc/PID/status`
+//! (`proc(5)`).
 
 use crate::results::resources::Used;
 use machine::Root;
 use serde::{Deserialize, Serialize};
 
-/// Clock ticks of `/proc/PID/stat` a second: 100 on every architecture that Linux's user interface knows (`USER_HZ`).
+/// Clock ticks of `/proc/PID/stat` a second: 100 on every architecture that Linux's user interface
+/// knows (`USER_HZ`).
 const TICKS_HZ: f64 = 100.0;
 
 /// What a process used.

@@ -1,7 +1,8 @@
 //! Graphs in our own TOML, and any graph written as such.
 //!
-//! It says what the JSON of ros2-performance says, and besides: policies and CPUs of executors, what callbacks do (take, read, compute,
-//! compare, publish), transports of topics, chains. Unknown keys are errors, with their line.
+//! It says what the JSON of ros2-performance says, and besides: policies and CPUs of executors,
+//! what callbacks do (take, read, compute, compare, publish), transports of topics, chains. Unknown
+//! keys are errors, with their line.
 
 use super::check;
 use super::{

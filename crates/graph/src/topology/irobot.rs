@@ -1,4 +1,5 @@
-//! The JSON topology files of irobot-ros/ros2-performance, every key that its factory reads (`performance_test_factory`, 2023-12).
+//! The JSON topology files of irobot-ros/ros2-performance, every key that its factory reads
+//! (`performance_test_factory`, 2023-12).
 //!
 //! ros2-performance silently skips unknown keys and ends on missing ones. Here the first are
 //! warnings and the second errors, both with file, line and key. `freq_hz` wins over `period_ms`,

@@ -1,5 +1,6 @@
-//! The message types of irobot_interfaces_plugin and their payloads in bytes, as its `.msg` files declare them: the thousands of
-//! `stamped250kb` and `stamped500kb` are decimal, those of most others binary.
+//! The message types of irobot_interfaces_plugin and their payloads in bytes, as its `.msg` files
+//! declare them: the thousands of `stamped250kb` and `stamped500kb` are decimal, those of most
+//! others binary.
 
 /// Payloads; `stamped_vector` has that of `msg_size`.
 const SIZES: &[(&str, u64)] = &[

@@ -1,8 +1,10 @@
-//! What a graph declares, as plain data, whatever file it came from: processes, executors, nodes, what they publish and serve, chains.
+//! What a graph declares, as plain data, whatever file it came from: processes, executors, nodes,
+//! what they publish and serve, chains.
 //!
-//! The vocabulary is that of ROS 2 (REP 2007 and `rclcpp`): a process holds executors, an executor is one or more threads that serve the
-//! timers and messages of its nodes. `irobot` reads the JSON of irobot-ros/ros2-performance, `file` our own TOML, whose tables are the
-//! structs here; `edges` says who sends to whom.
+//! The vocabulary is that of ROS 2 (REP 2007 and `rclcpp`): a process holds executors, an executor
+//! is one or more threads that serve the timers and messages of its nodes. `irobot` reads the JSON
+//! of irobot-ros/ros2-performance, `file` our own TOML, whose tables are the structs here; `edges`
+//! says who sends to whom.
 
 pub mod builtin;
 mod check;
@@ -109,7 +111,8 @@ impl Node {
         }
     }
 
-    /// A topic or service name as the node means it: a relative one lies in its namespace (ROS 2 design, "Topic and Service names").
+    /// A topic or service name as the node means it: a relative one lies in its namespace (ROS 2
+    /// design, "Topic and Service names").
     pub fn resolve(&self, name: &str) -> String {
         match name.strip_prefix('/') {
             Some(absolute) => absolute.to_owned(),
@@ -288,7 +291,8 @@ pub struct Topic {
     pub transport: Option<String>,
 }
 
-/// A way through the graph: each of its topics is published by the action that serves the one before.
+/// A way through the graph: each of its topics is published by the action that serves the one
+/// before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {

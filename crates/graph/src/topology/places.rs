@@ -1,6 +1,7 @@
 //! JSON with the line of every value, so that errors in a topology file can name their place.
 //!
-//! `serde_json` judges the syntax and reads strings and numbers; here only lines are counted, on text that is known to be JSON.
+//! `serde_json` judges the syntax and reads strings and numbers; here only lines are counted, on
+//! text that is known to be JSON.
 
 use model::Error;
 use std::path::Path;

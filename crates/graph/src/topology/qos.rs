@@ -1,5 +1,6 @@
-//! Quality of service as iRobot's files spell it (`rmw_qos_profile_t`), and who may talk to whom under DDS's rule: what a subscriber
-//! requests must not exceed what a publisher offers (OMG DDS 1.4, §2.2.3).
+//! Quality of service as iRobot's files spell it (`rmw_qos_profile_t`), and who may talk to whom
+//! under DDS's rule: what a subscriber requests must not exceed what a publisher offers (OMG DDS
+//! 1.4, §2.2.3).
 
 use serde::{Deserialize, Serialize};
 

@@ -38,7 +38,8 @@ pub struct Balance {
     pub replaced: u64,
     /// Messages that were still in the link when both ends were gone.
     pub left: u64,
-    /// Messages in none of these places: in the hands of an end when it was killed, or dropped by the kernel (UDP).
+    /// Messages in none of these places: in the hands of an end when it was killed, or dropped by
+    /// the kernel (UDP).
     pub vanished: u64,
     /// Messages that the receiver itself found missing, by the numbers of those it got; it cannot
     /// know of trailing ones.

@@ -22,8 +22,8 @@ pub(super) type Numbers = Arc<Mutex<VecDeque<u32>>>;
 /// One end of a transport.
 #[derive(Debug)]
 pub(super) enum Carrier {
-    /// Numbers of slots under a lock. Without priority inheritance: between executors of different priority the lock is held for the
-    /// length of a push or a pop.
+    /// Numbers of slots under a lock. Without priority inheritance: between executors of different
+    /// priority the lock is held for the length of a push or a pop.
     Queue { slots: Slots, numbers: Numbers, depth: usize },
     /// Numbers of slots in a ring.
     Ring { slots: Slots, ring: Ring<Shared> },
@@ -229,7 +229,8 @@ fn full_or(error: io::Error) -> io::Result<Handed> {
 
 fn some_or_empty(taken: io::Result<usize>) -> io::Result<Option<usize>> {
     match taken {
-        // A pipe or a socket whose other end is gone: nothing can come any more, and the account says so.
+        // A pipe or a socket whose other end is gone: nothing can come any more, and the account
+        // says so.
         Ok(0) => Ok(None),
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),

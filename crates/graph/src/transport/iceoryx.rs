@@ -1,4 +1,5 @@
-//! Eclipse iceoryx2: a service of its own for each link, with a buffer of the link's depth for its subscriber.
+//! Eclipse iceoryx2: a service of its own for each link, with a buffer of the link's depth for its
+//! subscriber.
 //!
 //! The middleware makes, finds and removes its shared memory itself, by names; what a killed
 //! process leaves behind is removed by the next node made on the machine. A subscriber's buffer

@@ -159,7 +159,8 @@ fn run<W: Words + Send>(scene: Scene, plan: Vec<usize>, words_of: fn(Stopping) -
     Outcome { puts, taken, made }
 }
 
-/// Whether each message was taken, replaced or refused, once, and those that were taken came in order.
+/// Whether each message was taken, replaced or refused, once, and those that were taken came in
+/// order.
 fn accounted(scene: Scene, outcome: &Outcome) -> bool {
     let mut seen = outcome.taken.clone();
     seen.extend(outcome.puts.iter().zip(1..).filter_map(|(put, number)| match put {

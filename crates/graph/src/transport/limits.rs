@@ -19,7 +19,8 @@ pub struct Setting {
     pub want: u64,
 }
 
-/// The settings that are too small for these links, each with the largest value that one of them needs.
+/// The settings that are too small for these links, each with the largest value that one of them
+/// needs.
 pub fn too_small(specs: &[LinkSpec]) -> Vec<Setting> {
     let mut wanted: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, want) in specs.iter().flat_map(needs) {

@@ -1,4 +1,5 @@
-//! A link as its maker holds it: shared memory with the account, whatever the transport needs, and the bell of the executor it ends at.
+//! A link as its maker holds it: shared memory with the account, whatever the transport needs, and
+//! the bell of the executor it ends at.
 //!
 //! The maker keeps both ends open, so a killed peer loses nothing: the link's contents stay, and
 //! are read at the end.
@@ -122,7 +123,8 @@ impl Link {
         self.bell.ring();
     }
 
-    /// How the account stands; while an end is alive, a message may be on its way between two counters.
+    /// How the account stands; while an end is alive, a message may be on its way between two
+    /// counters.
     pub fn balance(&self) -> Balance {
         self.account.balance()
     }

@@ -17,8 +17,8 @@ use sys::datagram::{self, Side, UDP_MOST};
 use sys::mqueue::{self, MessageQueue};
 use sys::pipes;
 
-/// What the kernel keeps with each message of a socket, at most: its description, headers, and the rounding up of its memory to a power
-/// of two (`alloc_skb_with_frags`, `kmalloc`).
+/// What the kernel keeps with each message of a socket, at most: its description, headers, and the
+/// rounding up of its memory to a power of two (`alloc_skb_with_frags`, `kmalloc`).
 const SOCKET_OVERHEAD: usize = 4096;
 
 /// The descriptors of a link.

@@ -27,7 +27,8 @@
 //! let balance = link.settle()?;                         // sent = received + refused + replaced + left + vanished
 //! ```
 //!
-//! For threads of one process [`Link::pair`] gives both ends at once; [`Kind::Queue`] has no other way.
+//! For threads of one process [`Link::pair`] gives both ends at once; [`Kind::Queue`] has no other
+//! way.
 
 mod account;
 mod carrier;

@@ -1,11 +1,14 @@
 //! A ring of slot numbers in shared memory: one producer, one consumer, and a producer that may
 //! take out the oldest.
 //!
-//! Head and tail only grow. Both sides move the tail, each by an exchange from the value it saw: whoever succeeds owns the slot whose
-//! number stood there, so a message is taken once or replaced once, and neither side waits for the other. The producer needs one exchange
-//! at most (if it fails, the consumer has just made room); the consumer repeats only when the producer has replaced what it was about
-//! to take. Entries are written with release and read with acquire: a consumer that reads an entry of the next round also sees that the
-//! tail has moved, and its exchange fails. After Lamport, "Specifying Concurrent Program Modules" (1983), with a second owner of the tail.
+//! Head and tail only grow. Both sides move the tail, each by an exchange from the value it saw:
+//! whoever succeeds owns the slot whose number stood there, so a message is taken once or replaced
+//! once, and neither side waits for the other. The producer needs one exchange at most (if it
+//! fails, the consumer has just made room); the consumer repeats only when the producer has
+//! replaced what it was about to take. Entries are written with release and read with acquire: a
+//! consumer that reads an entry of the next round also sees that the tail has moved, and its
+//! exchange fails. After Lamport, "Specifying Concurrent Program Modules" (1983), with a second
+//! owner of the tail.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! DDS as ROS 2 uses it: a topic of its own for each link, reliable, keeping as many messages as the link is deep.
+//! DDS as ROS 2 uses it: a topic of its own for each link, reliable, keeping as many messages as
+//! the link is deep.
 //!
 //! Ends find each other by multicast, in the domain of ROS_DOMAIN_ID; a sender refuses until they
 //! have. Arrived messages lie with their receiver, and end with it. The kernel knows only of

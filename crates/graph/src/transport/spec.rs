@@ -16,7 +16,8 @@ pub const MOST_DEPTH: usize = 4096;
 pub enum Kind {
     /// A queue under a lock, between threads of one process, as rclcpp's intra-process buffers.
     Queue,
-    /// A pool of buffers and a POSIX message queue that carries which one: the software bus of NASA's cFS (`OS_QueuePut` of a pointer).
+    /// A pool of buffers and a POSIX message queue that carries which one: the software bus of
+    /// NASA's cFS (`OS_QueuePut` of a pointer).
     MqPointer,
     /// A pipe; messages of at most 4096 bytes with their header are packets (`O_DIRECT`).
     Pipe,
@@ -32,10 +33,12 @@ pub enum Kind {
     ShmEventfd,
     /// The same ring; the receiver never sleeps.
     ShmPoll,
-    /// Eclipse iceoryx2: shared memory of its own making, a service for each link; a receiver that sleeps does so on a futex.
+    /// Eclipse iceoryx2: shared memory of its own making, a service for each link; a receiver that
+    /// sleeps does so on a futex.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2,
-    /// DDS with the names and types of ROS 2, over UDP: a topic for each link; a thread listens and rings for its receiver.
+    /// DDS with the names and types of ROS 2, over UDP: a topic for each link; a thread listens and
+    /// rings for its receiver.
     #[cfg(feature = "ros2")]
     Ros2,
 }
@@ -120,7 +123,8 @@ impl Kind {
         }
     }
 
-    /// Whether a message that was sent is still on its way, and the ends have to find each other first.
+    /// Whether a message that was sent is still on its way, and the ends have to find each other
+    /// first.
     pub fn arrives_later(self) -> bool {
         match self {
             #[cfg(feature = "ros2")]
@@ -162,7 +166,8 @@ impl FromStr for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// It is refused; what is in the link stays (DDS: reliable, as far as a publisher that never waits can be).
+    /// It is refused; what is in the link stays (DDS: reliable, as far as a publisher that never
+    /// waits can be).
     #[default]
     Refuse,
     /// It replaces the oldest (DDS: keep-last). Transports whose sender cannot take out what it

@@ -1,4 +1,5 @@
-//! Links of every kind, between threads of one process; `tests/processes.rs` has them between processes.
+//! Links of every kind, between threads of one process; `tests/processes.rs` has them between
+//! processes.
 
 use super::*;
 use proptest::prelude::*;
@@ -213,7 +214,8 @@ proptest! {
         }
     }
 
-    /// Against a queue on paper: what is taken, replaced and refused, in which order, and what is left.
+    /// Against a queue on paper: what is taken, replaced and refused, in which order, and what is
+    /// left.
     #[test]
     fn a_link_is_a_queue_of_its_depth(
         kind in any_kind(),

@@ -1,4 +1,5 @@
-//! Plans that are refused, and the engine over files: applied, killed at any write, undone, whatever somebody else does meanwhile.
+//! Plans that are refused, and the engine over files: applied, killed at any write, undone,
+//! whatever somebody else does meanwhile.
 
 use crate::support::{plan_of, step};
 use audit::{Catalogue, Request, plan};
@@ -222,7 +223,8 @@ fn killed_at_each_write_of_apply_and_of_undo_everything_is_as_before() {
             break;
         }
     }
-    // Five of the six values differ: before and after each write of apply, and of what is to be undone then.
+    // Five of the six values differ: before and after each write of apply, and of what is to be
+    // undone then.
     assert!(points > 50, "{points} pairs of moments");
 }
 
@@ -235,7 +237,8 @@ fn settings() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Applied whole or killed anywhere, undone whole or killed anywhere and undone again: every value is as before.
+    /// Applied whole or killed anywhere, undone whole or killed anywhere and undone again: every
+    /// value is as before.
     #[test]
     fn undoing_is_the_inverse_of_applying((old, new) in settings(), apply_at in 0u64..14, undo_at in 0u64..14) {
         let place = Place::new(&old);

@@ -138,7 +138,8 @@ const UNTOUCHED: [(&str, &str); 4] = [
     ("/cg/ours/cpuset.cpus.partition", "member"),
 ];
 
-/// The kernel takes the word and reads back that it does not uphold it: that is a refusal, and nothing of the placement stays.
+/// The kernel takes the word and reads back that it does not uphold it: that is a refusal, and
+/// nothing of the placement stays.
 #[test]
 fn a_partition_that_reads_back_invalid_is_refused() {
     let state = tempfile::tempdir().unwrap();
@@ -308,7 +309,8 @@ fn swap_plan(catalogue: &Catalogue, listed: &str) -> Plan {
     Plan { steps: steps.into_iter().filter(|step| step.kind == StepKind::Swap).collect(), ..plan_with(&[]) }
 }
 
-/// Areas with priorities of their own, with the kernel's, some of them switched off again before: each has its own afterwards.
+/// Areas with priorities of their own, with the kernel's, some of them switched off again before:
+/// each has its own afterwards.
 #[test]
 fn every_swap_area_gets_its_priority_back() {
     let mut catalogue = Catalogue::embedded().unwrap();
@@ -333,7 +335,8 @@ fn every_swap_area_gets_its_priority_back() {
     });
 }
 
-/// An area that somebody switched on meanwhile has the kernel's highest priority; the others still come back.
+/// An area that somebody switched on meanwhile has the kernel's highest priority; the others still
+/// come back.
 #[test]
 fn another_area_meanwhile_is_no_failure() {
     let mut kernel = Kernel::default();
@@ -348,7 +351,8 @@ fn another_area_meanwhile_is_no_failure() {
     assert!(order("/dev/new") > order("/dev/a") && order("/dev/a") > order("/dev/b"));
 }
 
-/// Siblings go after everything else and come back before it; what is planned for the rest does not reckon with them.
+/// Siblings go after everything else and come back before it; what is planned for the rest does not
+/// reckon with them.
 #[test]
 fn smt_goes_last_and_comes_back_first() {
     let cpu = "sys/devices/system/cpu";

@@ -1,4 +1,5 @@
-//! Verifying on a machine of a few files: what was right when its CPUs were isolated and is no longer so, and what has come since.
+//! Verifying on a machine of a few files: what was right when its CPUs were isolated and is no
+//! longer so, and what has come since.
 
 use audit::{Catalogue, Purpose, Request, plan};
 use isolate::head::Head;
@@ -164,7 +165,8 @@ fn a_program_pinned_by_others_is_a_guest() {
     assert!(place.verify().guests.is_empty(), "put there by isolate run");
 }
 
-/// Put there by `stillcore isolate run`, or started by what was: neither a stray nor to be moved by a later call.
+/// Put there by `stillcore isolate run`, or started by what was: neither a stray nor to be moved by
+/// a later call.
 #[test]
 fn what_was_put_there_stays() {
     let tail = format!("{}90 {}2 0", "0 ".repeat(12), "0 ".repeat(16));

@@ -1,4 +1,5 @@
-//! A stillcore call that touches the machine: its journal, its guardian, and the changes it has made so far.
+//! A stillcore call that touches the machine: its journal, its guardian, and the changes it has
+//! made so far.
 
 pub mod changes;
 
@@ -15,7 +16,8 @@ use sys::{Error, tracefs};
 /// Where root keeps its state.
 const SYSTEM: &str = "/var/lib/stillcore";
 
-/// Where stillcore keeps its state when none is given: `/var/lib/stillcore` for root, else under the user's home.
+/// Where stillcore keeps its state when none is given: `/var/lib/stillcore` for root, else under
+/// the user's home.
 pub fn default_state(home: Option<&Path>) -> Option<PathBuf> {
     if is_root() { Some(PathBuf::from(SYSTEM)) } else { home.map(own_state) }
 }
@@ -78,7 +80,8 @@ impl Session {
         &self.state
     }
 
-    /// Makes a change with its intent on disk first. The change must have no effect when it returns an error.
+    /// Makes a change with its intent on disk first. The change must have no effect when it returns
+    /// an error.
     pub fn change<T>(
         &mut self,
         change: impl Change,
@@ -179,7 +182,8 @@ impl Session {
             let open: Vec<_> = journal.open().rev().map(|entry| (entry.seq, entry.change.clone())).collect();
             for (seq, change) in open {
                 match recover::undo(&*change, &mut live) {
-                    // A journal that cannot be written still says too much, never too little: the next call finds nothing to undo.
+                    // A journal that cannot be written still says too much, never too little: the
+                    // next call finds nothing to undo.
                     Ok(()) => drop(journal.undone(seq)),
                     Err(error) => failed.push(error.to_string()),
                 }

@@ -1,4 +1,5 @@
-//! One flag of a file that lists many: read as `NAME` or `NO_NAME` among the words, written as that one word.
+//! One flag of a file that lists many: read as `NAME` or `NO_NAME` among the words, written as that
+//! one word.
 //!
 //! Source: Linux `kernel/sched/debug.c` (sched_feat_show, sched_feat_write).
 

@@ -1,7 +1,8 @@
 //! Control groups: their directories, and the controllers that version 2 hands to the groups below.
 //!
-//! Taking a controller away from the groups below takes their settings with it, without a word (Linux
-//! `Documentation/admin-guide/cgroup-v2.rst`, "Enabling and Disabling"); only where one of them hands it on does the kernel refuse.
+//! Taking a controller away from the groups below takes their settings with it, without a word
+//! (Linux `Documentation/admin-guide/cgroup-v2.rst`, "Enabling and Disabling"); only where one of
+//! them hands it on does the kernel refuse.
 
 use machine::OURS;
 use rustix::io::Errno;
@@ -60,7 +61,8 @@ pub(super) fn write_controller(target: &str, value: &str) -> Result<(), Error> {
     fs::write(&file, format!("{sign}{controller}")).map_err(|error| Error::os("write", file, error))
 }
 
-/// A group below, not of our making, that has been given something by the controller, or hands it on.
+/// A group below, not of our making, that has been given something by the controller, or hands it
+/// on.
 pub(super) fn user(target: &str) -> Option<String> {
     let (directory, controller) = target.rsplit_once('#')?;
     let below = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());

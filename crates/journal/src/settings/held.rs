@@ -1,7 +1,9 @@
-//! Values that hold as long as a process keeps a file open, such as the latency limit of `/dev/cpu_dma_latency`.
+//! Values that hold as long as a process keeps a file open, such as the latency limit of
+//! `/dev/cpu_dma_latency`.
 //!
-//! Source: Linux `Documentation/power/pm_qos_interface.rst`. The keeper is this same program in a session of its own; it is found by
-//! its command line, so that a call that was killed right after starting it leaves nothing unknown.
+//! Source: Linux `Documentation/power/pm_qos_interface.rst`. The keeper is this same program in a
+//! session of its own; it is found by its command line, so that a call that was killed right after
+//! starting it leaves nothing unknown.
 
 use std::fs;
 use std::io::Write;
@@ -63,7 +65,8 @@ fn keepers(target: &str) -> Vec<Owner> {
     pids.filter(is_keeper).filter_map(Owner::of).filter(|owner| owner.alive()).collect()
 }
 
-/// What the keeper does: open the file, write the value, wait to be killed. The device takes a number as four bytes.
+/// What the keeper does: open the file, write the value, wait to be killed. The device takes a
+/// number as four bytes.
 pub fn hold(target: &str) -> Result<(), Error> {
     let Some((path, value)) = target.split_once('=') else {
         return Err(Error::failed("the keeper", format!("no = in {target}")));

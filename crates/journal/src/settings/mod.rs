@@ -1,5 +1,5 @@
-//! Settings of a machine as pairs of reading and writing, one file a kind: planning, applying, verifying and undoing are then the same
-//! few lines for all of them.
+//! Settings of a machine as pairs of reading and writing, one file a kind: planning, applying,
+//! verifying and undoing are then the same few lines for all of them.
 
 mod file;
 mod flag;
@@ -47,7 +47,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// `program` is this very binary, which keeps files open where a setting lasts only as long as that, and CPUs busy.
+    /// `program` is this very binary, which keeps files open where a setting lasts only as long as
+    /// that, and CPUs busy.
     pub fn new(program: &Path) -> Self {
         Self { program: program.to_owned(), tree: None }
     }

@@ -1,16 +1,19 @@
 //! CPUs kept busy: while they leave their scheduling domain, and once all is applied.
 //!
-//! **Leaving.** A CPU that is idle with its tick stopped at that moment stays in the kernel's mask of idle CPUs (`nohz.idle_cpus_mask`): only the
-//! tick of a busy CPU takes it out (`nohz_balancer_kick`), and a CPU without a domain never gets that far. Until it goes offline, the
-//! others then send it their idle load balancing: an IPI and a softirq each time. Known since 2023 (Zhang Rui, "sched/fair: Skip cpus
-//! with no sched domain attached during NOHZ idle balance"), and the order of the checks in `kernel/sched/fair.c` is the same today.
+//! **Leaving.** A CPU that is idle with its tick stopped at that moment stays in the kernel's mask
+//! of idle CPUs (`nohz.idle_cpus_mask`): only the tick of a busy CPU takes it out
+//! (`nohz_balancer_kick`), and a CPU without a domain never gets that far. Until it goes offline,
+//! the others then send it their idle load balancing: an IPI and a softirq each time. Known since
+//! 2023 (Zhang Rui, "sched/fair: Skip cpus with no sched domain attached during NOHZ idle
+//! balance"), and the order of the checks in `kernel/sched/fair.c` is the same today.
 //!
-//! **Settling.** Deferrable timers of an idle CPU wait for its next tick (`kernel/time/timer.c`, TIMER_DEFERRABLE), and the work that they
-//! queue with them, such as the update of memory statistics. Set before isolation, they would come minutes after it. Two busy
-//! threads are what keeps the tick on full-dynticks CPUs, so that all that is due comes at once.
+//! **Settling.** Deferrable timers of an idle CPU wait for its next tick (`kernel/time/timer.c`,
+//! TIMER_DEFERRABLE), and the work that they queue with them, such as the update of memory
+//! statistics. Set before isolation, they would come minutes after it. Two busy threads are what
+//! keeps the tick on full-dynticks CPUs, so that all that is due comes at once.
 //!
-//! The threads are a process of their own, which joins the group that becomes the partition: all others are moved away before the
-//! domains are rebuilt, and an instant of idleness is enough.
+//! The threads are a process of their own, which joins the group that becomes the partition: all
+//! others are moved away before the domains are rebuilt, and an instant of idleness is enough.
 
 use crate::enter;
 use model::Cpus;
@@ -34,8 +37,8 @@ const LIMIT_NS: i64 = 10 * clock::SECOND_NS;
 /// Busy threads a CPU.
 const THREADS: usize = 2;
 
-/// A process with busy threads on each CPU, until dropped; none where it could not be started, which costs no more than the disturbance
-/// it would have spared.
+/// A process with busy threads on each CPU, until dropped; none where it could not be started,
+/// which costs no more than the disturbance it would have spared.
 #[derive(Debug, Default)]
 pub struct Occupied {
     child: Option<Child>,
@@ -55,7 +58,8 @@ impl Occupied {
         Self { child }
     }
 
-    /// Moves the process into a control group. That the kernel refuses is no error of the change at hand.
+    /// Moves the process into a control group. That the kernel refuses is no error of the change at
+    /// hand.
     pub fn join(&self, group: &str) {
         if let Some(child) = &self.child {
             let _ = fs::write(format!("{group}/cgroup.procs"), child.id().to_string());

@@ -1,4 +1,5 @@
-//! systemd units, through systemctl(1): a stopped unit stays enabled, so that the next boot has it again.
+//! systemd units, through systemctl(1): a stopped unit stays enabled, so that the next boot has it
+//! again.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,10 @@
 //! When two texts are the same value, and what to write to have a value back.
 //!
-//! Kernels print values in other spellings than they take: masks padded with zeros, lists folded into ranges, a choice with the word in
-//! force in brackets, `default (cache_shard)` for what is written as `default`. A text does not say whether it is a list or a mask, but
-//! its shape does where that matters: a mask of several words has eight digits in each but the first (Linux `lib/bitmap-str.c`), which no
-//! CPU number has.
+//! Kernels print values in other spellings than they take: masks padded with zeros, lists folded
+//! into ranges, a choice with the word in force in brackets, `default (cache_shard)` for what is
+//! written as `default`. A text does not say whether it is a list or a mask, but its shape does
+//! where that matters: a mask of several words has eight digits in each but the first (Linux
+//! `lib/bitmap-str.c`), which no CPU number has.
 
 use machine::bracketed;
 use model::Cpus;
@@ -32,7 +33,8 @@ pub fn asked(text: &str) -> &str {
     text.split_once(INVALID).filter(|(_, why)| why.starts_with(" (")).map_or(text, |(kind, _)| kind)
 }
 
-/// Whether two texts of the same file are the same value: word by word, numbers and sets of CPUs in whatever spelling.
+/// Whether two texts of the same file are the same value: word by word, numbers and sets of CPUs in
+/// whatever spelling.
 pub fn same(one: &str, other: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (words(one), words(other));
@@ -43,7 +45,8 @@ fn same_word(one: &str, other: &str) -> bool {
     use Shape::{List, Mask, Plain};
     let parse: fn(&str) -> Option<Cpus> = match (shape(one), shape(other)) {
         (List, List | Plain) | (Plain, List) => |text| Cpus::parse_list(text).ok(),
-        // One number without commas: two of them are the same list just when they are the same mask.
+        // One number without commas: two of them are the same list just when they are the same
+        // mask.
         (Mask | Plain, Mask | Plain) => |text| Cpus::parse_hex(text).ok(),
         (List, Mask) | (Mask, List) => |_| None,
     };

@@ -1,8 +1,9 @@
-//! A private apt: own sources, lists, archives and (empty) status; the machine's mirrors, proxies and keys.
+//! A private apt: own sources, lists, archives and (empty) status; the machine's mirrors, proxies
+//! and keys.
 //!
-//! One directory per suite and architecture, so that no two can be confused. `apt-get` with `-c FILE` reads the
-//! machine's configuration first and ours last (apt.conf(5)); ours clears the machine's update hooks, which would run
-//! its clean-up jobs on directories that are not ours.
+//! One directory per suite and architecture, so that no two can be confused. `apt-get` with
+//! `-c FILE` reads the machine's configuration first and ours last (apt.conf(5)); ours clears the
+//! machine's update hooks, which would run its clean-up jobs on directories that are not ours.
 
 use super::sources;
 use crate::arch::Arch;
@@ -22,8 +23,8 @@ pub(crate) struct Apt {
 }
 
 impl Apt {
-    /// Writes the configuration below `cache`; fetches nothing. `etc_apt` is the machine's (`/etc/apt`); `stop` ends
-    /// whatever is running later on.
+    /// Writes the configuration below `cache`; fetches nothing. `etc_apt` is the machine's
+    /// (`/etc/apt`); `stop` ends whatever is running later on.
     pub(crate) fn prepare(
         cache: &Path,
         etc_apt: &Path,
@@ -76,8 +77,8 @@ impl Apt {
         Ok(versions)
     }
 
-    /// Downloads one package into the empty directory `into` and returns the file. apt checks it against the signed
-    /// lists.
+    /// Downloads one package into the empty directory `into` and returns the file. apt checks it
+    /// against the signed lists.
     pub(crate) fn download(&self, package: &str, version: &str, into: &Path) -> Result<PathBuf> {
         let mut command = self.command_get(["download", "-q", &format!("{package}={version}")]);
         APT_GET.run(command.current_dir(into), &self.stop)?;
@@ -88,7 +89,8 @@ impl Apt {
         })
     }
 
-    /// Downloads packages with everything they depend on, and returns the files. Reuses what was fetched before.
+    /// Downloads packages with everything they depend on, and returns the files. Reuses what was
+    /// fetched before.
     pub(crate) fn download_with_dependencies(&self, packages: &[String]) -> Result<Vec<PathBuf>> {
         let archives = self.dir.join("archives");
         for old in deb_files(&archives)? {
@@ -123,8 +125,9 @@ impl Apt {
     }
 }
 
-/// `Debug::NoLocking` because apt insists on the machine's dpkg lock, which a user may not take and we do not need: the
-/// caller holds the lab's own. The sandbox user could not enter a private cache directory.
+/// `Debug::NoLocking` because apt insists on the machine's dpkg lock, which a user may not take and
+/// we do not need: the caller holds the lab's own. The sandbox user could not enter a private cache
+/// directory.
 fn configuration(dir: &Path, arch: Arch) -> String {
     let dir = dir.display();
     let arch = arch.debian();

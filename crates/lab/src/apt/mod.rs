@@ -1,4 +1,5 @@
-//! Fetching packages of any Debian suite with a private apt configuration, beside the machine's own.
+//! Fetching packages of any Debian suite with a private apt configuration, beside the machine's
+//! own.
 //!
 //! - `sources`: reads the machine's sources and turns them to another suite;
 //! - `client`: lists, versions and downloads through `apt-get` and `apt-cache`.

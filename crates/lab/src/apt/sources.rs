@@ -1,7 +1,8 @@
-//! The machine's apt sources (sources.list(5), both styles), and the same mirrors for another Debian suite.
+//! The machine's apt sources (sources.list(5), both styles), and the same mirrors for another
+//! Debian suite.
 //!
-//! Mirror, keyring and every other option are taken over; only suite, component and package type are replaced. A
-//! source is recognised as Debian's own by its suite name and its `main` component.
+//! Mirror, keyring and every other option are taken over; only suite, component and package type
+//! are replaced. A source is recognised as Debian's own by its suite name and its `main` component.
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ pub(crate) struct Source {
     pub suites: Vec<String>,
     /// `Components`.
     pub components: Vec<String>,
-    /// Every other field that binds any suite of this mirror, `Signed-By` above all. A value may span lines.
+    /// Every other field that binds any suite of this mirror, `Signed-By` above all. A value may
+    /// span lines.
     pub options: Vec<(String, String)>,
 }
 
@@ -41,8 +43,8 @@ const CODENAMES: [&str; 14] = [
 /// Sub-suites that exist for each release and may hold newer kernels.
 const POCKETS: [&str; 3] = ["", "-updates", "-security"];
 
-/// Parses the deb822 style (`*.sources`): stanzas apart by blank lines, `Key: value`, continuation lines indented.
-/// Disabled stanzas and source-package stanzas are left out.
+/// Parses the deb822 style (`*.sources`): stanzas apart by blank lines, `Key: value`, continuation
+/// lines indented. Disabled stanzas and source-package stanzas are left out.
 pub(crate) fn parse_deb822(text: &str) -> Vec<Source> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     lines
@@ -110,7 +112,8 @@ fn one_line(line: &str) -> Option<Source> {
 }
 
 fn one_line_options(text: &str) -> Vec<(String, String)> {
-    // The names differ from those of deb822 only in case, but for these, all of which choose what is fetched.
+    // The names differ from those of deb822 only in case, but for these, all of which choose what
+    // is fetched.
     const CHOOSING: [&str; 4] = ["arch", "lang", "target", "pdiffs"];
     text.split_whitespace()
         .filter_map(|option| option.split_once('='))
@@ -125,7 +128,8 @@ fn title_case(key: &str) -> String {
     key.split('-').filter(|part| !part.is_empty() && part.is_ascii()).map(word).collect::<Vec<_>>().join("-")
 }
 
-/// All sources of an apt configuration directory (`/etc/apt`). Unreadable files count as empty: apt itself warns.
+/// All sources of an apt configuration directory (`/etc/apt`). Unreadable files count as empty: apt
+/// itself warns.
 pub(crate) fn read_machine(etc_apt: &Path) -> Vec<Source> {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let mut sources = parse_one_line(&read(&etc_apt.join("sources.list")));

@@ -1,7 +1,9 @@
-//! The way out for the results: a named virtio-serial port, or a second serial line where there is no such port.
+//! The way out for the results: a named virtio-serial port, or a second serial line where there is
+//! no such port.
 //!
-//! Port names: /sys/class/virtio-ports/*/name (drivers/char/virtio_console.c); the device node has the directory's
-//! name. A serial line is set raw, or the terminal layer would turn every 0x0a into two bytes.
+//! Port names: /sys/class/virtio-ports/*/name (drivers/char/virtio_console.c); the device node has
+//! the directory's name. A serial line is set raw, or the terminal layer would turn every 0x0a into
+//! two bytes.
 
 use super::problem;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};

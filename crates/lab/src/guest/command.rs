@@ -1,7 +1,9 @@
-//! Runs the guest's command as pid 1: reaps every orphan, keeps what the command prints, and leaves nothing running.
+//! Runs the guest's command as pid 1: reaps every orphan, keeps what the command prints, and leaves
+//! nothing running.
 //!
-//! stdout goes to a file only (it is the command's answer, read after the end); stderr goes to a file and to the
-//! console, where it can be followed. The console is a serial line whose interrupts fall on housekeeping CPUs.
+//! stdout goes to a file only (it is the command's answer, read after the end); stderr goes to a
+//! file and to the console, where it can be followed. The console is a serial line whose interrupts
+//! fall on housekeeping CPUs.
 
 use super::FirstProgram;
 use rustix::io::Errno;
@@ -118,7 +120,8 @@ fn reap_until(wanted: i32) -> i32 {
     }
 }
 
-/// SIGKILL to every process but this one: kill(2) with -1, which is what the group of pid 1 comes to.
+/// SIGKILL to every process but this one: kill(2) with -1, which is what the group of pid 1 comes
+/// to.
 fn kill_all() {
     // Fails only when there is nobody left.
     let _ = kill_process_group(Pid::INIT, Signal::KILL);

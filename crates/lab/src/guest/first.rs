@@ -1,6 +1,6 @@
-//! The right to do what only pid 1 of a throw-away machine may do: mount over /dev and /tmp, kill every process, power
-//! off. On the machine of a user who runs us as root each of these would be a disaster, so the functions ask for this
-//! token, and only pid 1 gets it.
+//! The right to do what only pid 1 of a throw-away machine may do: mount over /dev and /tmp, kill
+//! every process, power off. On the machine of a user who runs us as root each of these would be a
+//! disaster, so the functions ask for this token, and only pid 1 gets it.
 
 /// Proof that this process is pid 1.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! The command as the first program (pid 1) of a lab guest: start the machine, run what the host ordered, send back
-//! what it made, power off. The steps are `crate::guest`'s, the formats `lab`'s; here is only their order.
+//! The command as the first program (pid 1) of a lab guest: start the machine, run what the host
+//! ordered, send back what it made, power off. The steps are `crate::guest`'s, the formats `lab`'s;
+//! here is only their order.
 
 use super::FirstProgram;
 use crate::frame::SealWriter;
@@ -73,8 +74,8 @@ fn start(first: &FirstProgram, config: &GuestConfig) -> Vec<String> {
     problems
 }
 
-/// Two passes over the same listing: one for length and digest, one for the bytes. Results may be larger than memory
-/// would hold twice.
+/// Two passes over the same listing: one for length and digest, one for the bytes. Results may be
+/// larger than memory would hold twice.
 fn send(config: &GuestConfig, mut report: GuestReport) -> io::Result<()> {
     let mut listing = Listing::default();
     listing.add_tree(Path::new(&config.cwd), Path::new("root"));

@@ -9,8 +9,8 @@
 //! - `init`: all of these in their order, for a process that finds itself to be pid 1;
 //! - `bound`: the host's side: an emulator that dies with us.
 //!
-//! Nothing is undone, because the machine is thrown away. Steps that fail are reported, not fatal: a guest without a
-//! loopback interface is still worth its results.
+//! Nothing is undone, because the machine is thrown away. Steps that fail are reported, not fatal:
+//! a guest without a loopback interface is still worth its results.
 
 mod bound;
 mod channel;

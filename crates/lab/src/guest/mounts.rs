@@ -1,6 +1,7 @@
 //! The file systems that every program expects, mounted in a guest that has only its initial one.
 //!
-//! tracefs, debugfs and securityfs are left out on purpose: mounting them is the business of the tool under test.
+//! tracefs, debugfs and securityfs are left out on purpose: mounting them is the business of the
+//! tool under test.
 
 use super::{FirstProgram, problem};
 use rustix::mount::{MountFlags, mount};
@@ -27,8 +28,8 @@ pub fn mount_all(_: &FirstProgram) -> Vec<String> {
     failed
 }
 
-/// Hands the controllers that confine processes on to groups below the root, as service managers do at boot. A kernel built without
-/// one of them goes without.
+/// Hands the controllers that confine processes on to groups below the root, as service managers do
+/// at boot. A kernel built without one of them goes without.
 fn enable_controllers() {
     for controller in ["cpuset", "memory", "pids"] {
         let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", format!("+{controller}"));
@@ -36,7 +37,8 @@ fn enable_controllers() {
 }
 
 fn mount_one(kind: &str, target: &str, options: Option<&CStr>) -> Result<(), String> {
-    // Below /sys nothing can be made: there the directory exists, or the kernel lacks the file system.
+    // Below /sys nothing can be made: there the directory exists, or the kernel lacks the file
+    // system.
     let _ = fs::create_dir_all(target);
     mount(kind, target, kind, MountFlags::NOSUID | nodev(kind), options)
         .map_err(|error| problem(format_args!("mount {kind} on {target}"), error))

@@ -7,7 +7,8 @@ use crate::error::Result;
 use std::collections::BTreeMap;
 
 impl Kernel {
-    /// Options that are set, name (with `CONFIG_`) → `y`, `m` or value without quotes. `None` where no such file is beside the image.
+    /// Options that are set, name (with `CONFIG_`) → `y`, `m` or value without quotes. `None` where
+    /// no such file is beside the image.
     pub fn config(&self) -> Result<Option<BTreeMap<String, String>>> {
         let path = self.image.with_file_name(format!("config-{}", self.release));
         if !path.exists() {

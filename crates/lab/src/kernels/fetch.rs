@@ -1,7 +1,9 @@
-//! Name → package → unpacked, checked kernel. The network is used only where the cache has no answer.
+//! Name → package → unpacked, checked kernel. The network is used only where the cache has no
+//! answer.
 //!
-//! Mirrors drop a security version as soon as the next one is out, while lists (and their mirrors) lag behind; so a
-//! name that the lists still show may be gone from the pool, and then the next older one is taken.
+//! Mirrors drop a security version as soon as the next one is out, while lists (and their mirrors)
+//! lag behind; so a name that the lists still show may be gone from the pool, and then the next
+//! older one is taken.
 
 use super::names::{self, KernelName};
 use super::store::{self, Kernel, Manifest};
@@ -18,8 +20,8 @@ use std::path::Path;
 /// Receives what the user should know while waiting.
 pub type NoteSink<'a> = dyn FnMut(&str) + 'a;
 
-/// How many versions are tried before giving up. A list may lag several security releases behind the pool, and each
-/// release has two packages.
+/// How many versions are tried before giving up. A list may lag several security releases behind
+/// the pool, and each release has two packages.
 const MAX_TRIES: usize = 16;
 
 /// The newest kernel of this name: from the cache, else by package.
@@ -89,7 +91,8 @@ fn try_candidates(
     })
 }
 
-/// apt's words for a file that the lists name and the mirror lacks (HTTP status, or the `file:` method).
+/// apt's words for a file that the lists name and the mirror lacks (HTTP status, or the `file:`
+/// method).
 fn is_gone(message: &str) -> bool {
     message.contains("404") || message.contains("410") || message.contains("File not found")
 }

@@ -1,7 +1,8 @@
 //! A kernel image given by path, its release, and the modules that belong to it.
 //!
-//! The release of an x86 image stands in its setup header: the 16-bit field at 0x20e plus 0x200 is the offset of a
-//! string (Documentation/arch/x86/boot.rst, `kernel_version`). Other images only have their file name.
+//! The release of an x86 image stands in its setup header: the 16-bit field at 0x20e plus 0x200 is
+//! the offset of a string (Documentation/arch/x86/boot.rst, `kernel_version`). Other images only
+//! have their file name.
 
 use super::names::KernelName;
 use super::store::Kernel;

@@ -2,7 +2,8 @@
 //!
 //! - `names`: what a name like `6.1-rt` means in Debian, and which packages answer to it;
 //! - `store`: unpacked kernels in the cache, each with a manifest of SHA-256 sums;
-//! - `fetch`: name → package → store, falling back down the list where a version is gone from the mirrors;
+//! - `fetch`: name → package → store, falling back down the list where a version is gone from the
+//!   mirrors;
 //! - `given`: a kernel image given by path;
 //! - `config`: what it was built with.
 

@@ -1,8 +1,9 @@
 //! Kernel names the lab knows, and the order in which packages are tried for one.
 //!
 //! Debian names a kernel package after the kernel's release: `linux-image-6.1.0-50-rt-amd64`,
-//! `linux-image-6.12.117+deb13-amd64`, each with variants `-unsigned` (same contents), `-dbg` (symbols) and `cloud`
-//! (without most drivers). A release names one suite, because each stable suite carries one kernel series.
+//! `linux-image-6.12.117+deb13-amd64`, each with variants `-unsigned` (same contents), `-dbg`
+//! (symbols) and `cloud` (without most drivers). A release names one suite, because each stable
+//! suite carries one kernel series.
 
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -50,8 +51,8 @@ impl FromStr for KernelName {
     }
 }
 
-/// Of the given package names those that hold this kernel for this architecture, the newest first, the signed package
-/// before the unsigned of the same release.
+/// Of the given package names those that hold this kernel for this architecture, the newest first,
+/// the signed package before the unsigned of the same release.
 pub fn candidates(names: &[String], kernel: KernelName, arch: Arch) -> Vec<String> {
     let mut found: Vec<(&str, bool, &String)> = names
         .iter()

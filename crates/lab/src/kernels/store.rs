@@ -1,7 +1,9 @@
-//! Unpacked kernels in the cache: `kernels/<suite>-<release>/` with the image, its modules and `manifest.json`.
+//! Unpacked kernels in the cache: `kernels/<suite>-<release>/` with the image, its modules and
+//! `manifest.json`.
 //!
-//! A directory appears under its final name only when it is whole (unpacked elsewhere, then renamed). The manifest
-//! keeps size and SHA-256 of every file; each file is checked against it when it is read for a guest.
+//! A directory appears under its final name only when it is whole (unpacked elsewhere, then
+//! renamed). The manifest keeps size and SHA-256 of every file; each file is checked against it
+//! when it is read for a guest.
 
 use crate::arch::Arch;
 use crate::error::{Error, IoContext, Result};
@@ -80,7 +82,8 @@ fn check(dir: &Path, manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<(
     Err(Error::CacheDamaged { path: path.into(), dir: dir.into(), found, expected: expected.into() })
 }
 
-/// The newest stored kernel of this name, unless its image is damaged: then it is to be fetched again.
+/// The newest stored kernel of this name, unless its image is damaged: then it is to be fetched
+/// again.
 pub(super) fn find(cache: &Path, name: &str, arch: Arch) -> Option<Kernel> {
     let entries = fs::read_dir(cache.join("kernels")).ok()?;
     let mut found: Vec<(PathBuf, Manifest)> = entries
@@ -116,8 +119,8 @@ fn modules_dir(dir: &Path, release: &str) -> PathBuf {
     if merged.is_dir() { merged } else { dir.join("lib/modules").join(release) }
 }
 
-/// Seals a freshly unpacked package in `unpacked` and moves it to its place. Files that no guest needs (debug maps,
-/// documentation) are dropped first.
+/// Seals a freshly unpacked package in `unpacked` and moves it to its place. Files that no guest
+/// needs (debug maps, documentation) are dropped first.
 pub(super) fn install(cache: &Path, unpacked: &Path, mut manifest: Manifest) -> Result<Kernel> {
     manifest.schema = SCHEMA.into();
     manifest.release = release_of(unpacked)?;

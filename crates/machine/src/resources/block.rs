@@ -1,4 +1,5 @@
-//! Hardware queues of block devices: which CPUs submit through each, and where its completions interrupt.
+//! Hardware queues of block devices: which CPUs submit through each, and where its completions
+//! interrupt.
 //!
 //! Files: Linux `Documentation/ABI/stable/sysfs-block`, `block/blk-mq-sysfs.c` (`mq/N/cpu_list`).
 //! Queue N of `nvme0n1` has the interrupt `nvme0q(N+1)`, that of a virtio disk `virtioX-req.N`.
@@ -12,7 +13,8 @@ use model::resource::{Kind, Resource};
 
 const CLASS: &str = "sys/block";
 
-/// A row for each queue that this CPU uses or that interrupts it. Disks of no size, such as unused loop devices, are left out.
+/// A row for each queue that this CPU uses or that interrupts it. Disks of no size, such as unused
+/// loop devices, are left out.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let disks = scene.root.names(CLASS);
     let used =

@@ -1,8 +1,9 @@
 //! Control groups whose CPU set holds the CPU, in both versions, with the state of partitions.
 //!
-//! Files: Linux `Documentation/admin-guide/cgroup-v1/cpusets.rst`, `Documentation/admin-guide/cgroup-v2.rst`. In version 2 only groups with
-//! a set or a partition of their own get a row; those that inherit are counted. A partition is what it reads back: a write of
-//! `isolated` may succeed and leave `isolated invalid (reason)`.
+//! Files: Linux `Documentation/admin-guide/cgroup-v1/cpusets.rst`,
+//! `Documentation/admin-guide/cgroup-v2.rst`. In version 2 only groups with a set or a partition of
+//! their own get a row; those that inherit are counted. A partition is what it reads back: a write
+//! of `isolated` may succeed and leave `isolated invalid (reason)`.
 
 use super::groups::{GROUPS, members, walk};
 use super::id;

@@ -1,7 +1,7 @@
 //! The hardware timer that interrupts the CPU.
 //!
-//! Files: Linux `Documentation/ABI/testing/sysfs-bus-clockevents`. Where a broadcast device is in use, a CPU in deep idle loses its own
-//! timer and another CPU wakes it.
+//! Files: Linux `Documentation/ABI/testing/sysfs-bus-clockevents`. Where a broadcast device is in
+//! use, a CPU in deep idle loses its own timer and another CPU wakes it.
 
 use super::id;
 use super::scene::Scene;

@@ -1,7 +1,8 @@
 //! The clock, and the watchdog that visits every CPU to check it.
 //!
-//! Source: Linux `kernel/time/clocksource.c`, `arch/x86/kernel/tsc.c`: the watchdog checks the TSC unless it is taken for reliable, which
-//! the command line can say, and which kernels since 5.17 find themselves on many machines, without showing it.
+//! Source: Linux `kernel/time/clocksource.c`, `arch/x86/kernel/tsc.c`: the watchdog checks the TSC
+//! unless it is taken for reliable, which the command line can say, and which kernels since 5.17
+//! find themselves on many machines, without showing it.
 
 use super::id;
 use super::scene::Scene;

@@ -1,6 +1,7 @@
 //! The CPUs whose frequency is set together with this one's.
 //!
-//! Files: Linux `Documentation/admin-guide/pm/cpufreq.rst`. The current frequency is not read: that sends an IPI to the CPU on x86.
+//! Files: Linux `Documentation/admin-guide/pm/cpufreq.rst`. The current frequency is not read: that
+//! sends an IPI to the CPU on x86.
 
 use super::id;
 use super::scene::Scene;

@@ -1,7 +1,9 @@
-//! Numbered interrupts: where each may be handled, where it is routed, how often this CPU handled it.
+//! Numbered interrupts: where each may be handled, where it is routed, how often this CPU handled
+//! it.
 //!
-//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst`; the vector and the managed flag in debugfs `irq/irqs/N`
-//! (`kernel/irq/debugfs.c`, with CONFIG_GENERIC_IRQ_DEBUGFS). An interrupt of one CPU (arm64's timers) has no mask, only counts.
+//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst`; the vector and the managed flag in
+//! debugfs `irq/irqs/N` (`kernel/irq/debugfs.c`, with CONFIG_GENERIC_IRQ_DEBUGFS). An interrupt of
+//! one CPU (arm64's timers) has no mask, only counts.
 
 use super::id;
 use super::scene::Scene;

@@ -1,7 +1,8 @@
 //! Kernel threads that may run on the CPU, or last ran there.
 //!
-//! Some belong to the CPU and sleep unless it gives them work; of those with `PF_NO_SETAFFINITY` that may run anywhere, workqueue rescuers
-//! run only under memory pressure, and unbound kworkers follow the mask of their workqueue.
+//! Some belong to the CPU and sleep unless it gives them work; of those with `PF_NO_SETAFFINITY`
+//! that may run anywhere, workqueue rescuers run only under memory pressure, and unbound kworkers
+//! follow the mask of their workqueue.
 
 use super::id;
 use super::scene::{Scene, unknown};

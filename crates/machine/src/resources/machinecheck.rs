@@ -1,6 +1,7 @@
 //! The timer that polls the CPU's machine-check banks.
 //!
-//! Files: Linux `Documentation/ABI/testing/sysfs-mce`; how often it came is the row `MCP` of `/proc/interrupts`.
+//! Files: Linux `Documentation/ABI/testing/sysfs-mce`; how often it came is the row `MCP` of
+//! `/proc/interrupts`.
 
 use super::id;
 use super::scene::Scene;

@@ -1,8 +1,10 @@
-//! What may touch one CPU: every interrupt, thread, queue, timer, group and shared piece of hardware, a row each.
+//! What may touch one CPU: every interrupt, thread, queue, timer, group and shared piece of
+//! hardware, a row each.
 //!
-//! After the second lesson of the RTSS 2024 paper on an interference-free operating system, a clear indicator of a core. Each kind is
-//! a file, and each a function of the machine's files alone. Reading disturbs nobody: nothing is written, and files whose reading
-//! sends an IPI to the CPU (its current frequency, resctrl's monitors, raw trace pages) are left alone.
+//! After the second lesson of the RTSS 2024 paper on an interference-free operating system, a clear
+//! indicator of a core. Each kind is a file, and each a function of the machine's files alone.
+//! Reading disturbs nobody: nothing is written, and files whose reading sends an IPI to the CPU
+//! (its current frequency, resctrl's monitors, raw trace pages) are left alone.
 
 mod bandwidth;
 mod block;
@@ -45,9 +47,11 @@ use model::Error;
 use model::resource::{Kind, Resource};
 use scene::Scene;
 
-/// The rows of these kinds for one CPU, which must be online; in the order of the kinds, and within a kind in that of the kernel.
+/// The rows of these kinds for one CPU, which must be online; in the order of the kinds, and within
+/// a kind in that of the kernel.
 ///
-/// What this kernel lacks has no row; what this user may not read has one, with all answers unknown and the reason.
+/// What this kernel lacks has no row; what this user may not read has one, with all answers unknown
+/// and the reason.
 pub fn resources(root: &Root, cpu: u32, kinds: &[Kind]) -> Result<Vec<Resource>, Error> {
     check_cpu(root, cpu)?;
     let scene = Scene::new(root, cpu);

@@ -1,8 +1,9 @@
 //! Queues of network devices: the interrupt of each, and to which CPUs software steers packets.
 //!
-//! Files: Linux `Documentation/networking/scaling.rst` (RPS, XPS). Which interrupt serves which queue no file says: the device's
-//! message-signalled interrupts are matched by the driver's names (`virtio2-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`, `eth0-rx-1`).
-//! Devices without hardware have no interrupt; their packets are handled where they are sent, unless RPS says otherwise.
+//! Files: Linux `Documentation/networking/scaling.rst` (RPS, XPS). Which interrupt serves which
+//! queue no file says: the device's message-signalled interrupts are matched by the driver's names
+//! (`virtio2-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`, `eth0-rx-1`). Devices without hardware
+//! have no interrupt; their packets are handled where they are sent, unless RPS says otherwise.
 
 use super::id;
 use super::interrupts::messages;

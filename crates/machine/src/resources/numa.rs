@@ -1,4 +1,5 @@
-//! The CPU's memory node: its memory, the CPUs that use it first, and the devices that move data through it.
+//! The CPU's memory node: its memory, the CPUs that use it first, and the devices that move data
+//! through it.
 //!
 //! Files: Linux `Documentation/ABI/stable/sysfs-devices-node`.
 

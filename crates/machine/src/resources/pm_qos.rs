@@ -1,6 +1,7 @@
 //! The limit on the latency of leaving idle states, for this CPU.
 //!
-//! File: Linux `Documentation/admin-guide/pm/cpuidle.rst` (`power/pm_qos_resume_latency_us`): `0` is no limit, `n/a` the strictest one.
+//! File: Linux `Documentation/admin-guide/pm/cpuidle.rst` (`power/pm_qos_resume_latency_us`): `0`
+//! is no limit, `n/a` the strictest one.
 
 use super::id;
 use super::scene::Scene;

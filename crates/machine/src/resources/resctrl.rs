@@ -1,4 +1,5 @@
-//! Shares of cache and memory bandwidth: the group that holds the CPU, and the groups whose share overlaps with its own.
+//! Shares of cache and memory bandwidth: the group that holds the CPU, and the groups whose share
+//! overlaps with its own.
 
 use super::id;
 use super::scene::Scene;

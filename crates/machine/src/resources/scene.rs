@@ -47,7 +47,8 @@ impl<'a> Scene<'a> {
         self.root.text(file).map_err(|error| Refusal::of(self.root, error))
     }
 
-    /// A file that holds CPU numbers with blanks between them, commas or not, as cpufreq and block queues write them.
+    /// A file that holds CPU numbers with blanks between them, commas or not, as cpufreq and block
+    /// queues write them.
     pub(super) fn spaced(&self, file: &str) -> Option<Cpus> {
         let text = self.root.maybe(file)?;
         let words: Vec<_> = text.split([',', ' ']).filter(|word| !word.is_empty()).collect();

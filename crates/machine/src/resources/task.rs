@@ -110,7 +110,8 @@ fn lasts(threads: &[&UserThread]) -> model::Cpus {
     threads.iter().map(|thread| thread.last).collect()
 }
 
-/// The group whose CPU set holds the process: version 1's cpuset if there is one, else that of version 2.
+/// The group whose CPU set holds the process: version 1's cpuset if there is one, else that of
+/// version 2.
 fn group(scene: &Scene, pid: u32) -> Option<String> {
     let all = memberships(scene.root, pid)?;
     let cpuset = all.iter().find(|one| one.controllers.split(',').any(|name| name == "cpuset"));

@@ -112,7 +112,8 @@ fn a_capture_shows_what_the_machine_shows() {
     ] {
         assert_eq!(rows_of(&live, kind), rows_of(&captured, kind), "{kind}");
     }
-    // Where an interrupt is routed may change while this is read; which queues and interrupts there are does not.
+    // Where an interrupt is routed may change while this is read; which queues and interrupts there
+    // are does not.
     let named = |root: &Root, kind: Kind| {
         let rows = resources(root, cpu, &[kind]).unwrap();
         let irq =
@@ -214,7 +215,8 @@ fn a_capture_of_a_capture_shows_the_same() {
     let to = tempfile::tempdir().unwrap();
     capture(&root, to.path(), &Selection::default()).unwrap();
     let again = Root::open(to.path()).unwrap();
-    // The mount points of this tree are not the usual ones of resctrl, whose files a capture knows by their usual place.
+    // The mount points of this tree are not the usual ones of resctrl, whose files a capture knows
+    // by their usual place.
     let rows_of = |root: &Root| -> Vec<_> {
         let rows = resources(root, 1, Kind::ALL).unwrap().into_iter();
         rows.filter(|row| !matches!(row.kind, Kind::Resctrl | Kind::Task | Kind::Kthread | Kind::Bandwidth))

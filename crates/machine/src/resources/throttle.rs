@@ -1,7 +1,9 @@
-//! What the scheduler takes from real-time tasks on this CPU: throttling, the fair server, the server of BPF schedulers.
+//! What the scheduler takes from real-time tasks on this CPU: throttling, the fair server, the
+//! server of BPF schedulers.
 //!
-//! Sources: Linux `Documentation/scheduler/sched-rt-group.rst`; `kernel/sched/debug.c` (`fair_server` since 6.12, which replaces
-//! throttling for that purpose; `ext_server` later). The servers' files are in debugfs, which only root may read.
+//! Sources: Linux `Documentation/scheduler/sched-rt-group.rst`; `kernel/sched/debug.c`
+//! (`fair_server` since 6.12, which replaces throttling for that purpose; `ext_server` later). The
+//! servers' files are in debugfs, which only root may read.
 
 use super::id;
 use super::scene::Scene;

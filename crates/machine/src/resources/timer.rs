@@ -1,7 +1,8 @@
 //! Armed timers of the CPU, from `/proc/timer_list`.
 //!
-//! Format: Linux `kernel/time/timer_list.c`: per CPU and clock base a line `#n: <address>, function, S:state`, before 4.15 with the
-//! function and the task that armed it, then when it expires. It shows high-resolution timers alone; those of the timer wheel no file
+//! Format: Linux `kernel/time/timer_list.c`: per CPU and clock base a line
+//! `#n: <address>, function, S:state`, before 4.15 with the function and the task that armed it,
+//! then when it expires. It shows high-resolution timers alone; those of the timer wheel no file
 //! shows. Only root may read it.
 
 use super::id;
@@ -12,7 +13,8 @@ use std::collections::BTreeMap;
 const FILE: &str = "proc/timer_list";
 const HIGH_RESOLUTION: &str = "high-resolution timers";
 
-/// A row for each function (and task, where the kernel says so) with the number of its timers; then the wheel, which is not shown.
+/// A row for each function (and task, where the kernel says so) with the number of its timers; then
+/// the wheel, which is not shown.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let mut rows = match scene.look(FILE) {
         Ok(Some(text)) => shown(scene, &text),

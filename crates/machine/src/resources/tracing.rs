@@ -1,7 +1,8 @@
 //! Tracing and profiling that records on this CPU.
 //!
-//! Files: Linux `Documentation/trace/ftrace.rst` (`tracing_cpumask`, `tracing_on`, `current_tracer`, `set_event`, `per_cpu/cpuN/stats`).
-//! Which performance counters are open on a CPU no file shows. Nothing of the ring buffer is read: that would wake it.
+//! Files: Linux `Documentation/trace/ftrace.rst` (`tracing_cpumask`, `tracing_on`,
+//! `current_tracer`, `set_event`, `per_cpu/cpuN/stats`). Which performance counters are open on a
+//! CPU no file shows. Nothing of the ring buffer is read: that would wake it.
 
 use super::id;
 use super::scene::{Scene, unknown};

@@ -1,4 +1,5 @@
-//! The processor's own interrupts: timer, IPIs, NMIs, machine checks. No mask governs them; their causes do.
+//! The processor's own interrupts: timer, IPIs, NMIs, machine checks. No mask governs them; their
+//! causes do.
 //!
 //! Rows: Linux `arch/x86/kernel/irq.c` (`arch_show_interrupts`), `arch/arm64/kernel/smp.c` (`IPI0`
 //! and on, distinguished by their text).
@@ -81,8 +82,8 @@ fn cause(name: &str, text: &str) -> (Option<&'static str>, Option<bool>, &'stati
     }
 }
 
-/// The firmware's own interrupts, which stop every CPU and pass the kernel by. Its counter is a register of the CPU, and reading that
-/// interrupts the CPU.
+/// The firmware's own interrupts, which stop every CPU and pass the kernel by. Its counter is a
+/// register of the CPU, and reading that interrupts the CPU.
 fn firmware(rows: &[Row]) -> Option<Resource> {
     let x86 = rows.iter().any(|row| row.name == "LOC");
     x86.then(|| Resource {
@@ -93,7 +94,8 @@ fn firmware(rows: &[Row]) -> Option<Resource> {
     })
 }
 
-/// The vectors in use on this CPU, from the x86 allocator's table (debugfs `irq/domains/VECTOR`, `kernel/irq/matrix.c`).
+/// The vectors in use on this CPU, from the x86 allocator's table (debugfs `irq/domains/VECTOR`,
+/// `kernel/irq/matrix.c`).
 fn allocated(scene: &Scene) -> Option<Resource> {
     let debugfs = crate::debugfs(scene.root)?;
     let text = scene.root.maybe(&format!("{debugfs}/irq/domains/VECTOR"))?;

@@ -1,6 +1,7 @@
 //! Detectors of lockups that watch this CPU.
 //!
-//! Files: Linux `Documentation/admin-guide/lockup-watchdogs.rst`, `Documentation/admin-guide/sysctl/kernel.rst`.
+//! Files: Linux `Documentation/admin-guide/lockup-watchdogs.rst`,
+//! `Documentation/admin-guide/sysctl/kernel.rst`.
 
 use super::id;
 use super::scene::Scene;
@@ -12,7 +13,8 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let mask = scene.root.cpus("proc/sys/kernel/watchdog_cpumask");
     let all_on = scene.root.maybe("proc/sys/kernel/watchdog").is_none_or(|text| text != "0");
     let seconds = scene.root.number::<u64>("proc/sys/kernel/watchdog_thresh").unwrap_or(10);
-    // `soft_watchdog` is from 4.2; the timer comes five times in twice the threshold (`set_sample_period`).
+    // `soft_watchdog` is from 4.2; the timer comes five times in twice the threshold
+    // (`set_sample_period`).
     let soft = format!("a timer and a stopper thread every {} ms", seconds.saturating_mul(400));
     let hard = format!("an NMI every {seconds} s of busy time");
     let detectors = [

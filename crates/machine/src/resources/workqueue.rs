@@ -1,7 +1,9 @@
-//! Workqueues: unbound ones, which follow masks, and the pools of workers that belong to the CPU, which follow nothing.
+//! Workqueues: unbound ones, which follow masks, and the pools of workers that belong to the CPU,
+//! which follow nothing.
 //!
-//! Files: Linux `Documentation/core-api/workqueue.rst`. Each workqueue shown in sysfs has a mask of its own; in force is what it shares
-//! with the global mask, and the global mask where that is nothing. `cpumask_requested` and `cpumask_isolated` are new in 6.8.
+//! Files: Linux `Documentation/core-api/workqueue.rst`. Each workqueue shown in sysfs has a mask of
+//! its own; in force is what it shares with the global mask, and the global mask where that is
+//! nothing. `cpumask_requested` and `cpumask_isolated` are new in 6.8.
 
 use super::scene::{Scene, some_of};
 use super::{id, kthread};

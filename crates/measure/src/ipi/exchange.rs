@@ -1,7 +1,9 @@
-//! The loop that measures: one thread wakes another, which answers in the same way; all four moments are stamped.
+//! The loop that measures: one thread wakes another, which answers in the same way; all four
+//! moments are stamped.
 //!
-//! The sender pauses before each wake-up, so that the target and then the sender itself really sleep. Both keep their stamps in memory of
-//! their own, touched beforehand; nothing else happens between two stamps of one way.
+//! The sender pauses before each wake-up, so that the target and then the sender itself really
+//! sleep. Both keep their stamps in memory of their own, touched beforehand; nothing else happens
+//! between two stamps of one way.
 
 use super::method::Channel;
 use crate::offset::stamp;

@@ -1,6 +1,7 @@
 //! The ways one thread wakes another: each the fewest calls an application would make.
 //!
-//! futex(2), eventfd(2), pipe(2), tgkill(2) with sigwaitinfo(2), and as the floor a word in shared memory that the other spins on.
+//! futex(2), eventfd(2), pipe(2), tgkill(2) with sigwaitinfo(2), and as the floor a word in shared
+//! memory that the other spins on.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;

@@ -1,8 +1,10 @@
 //! The IPI probe: how long it takes one CPU to make a sleeping thread run on another.
 //!
-//! A timer that expires on the measured CPU itself, cyclictest's only event, never shows this (F. Cerqueira and B. Brandenburg, "A
-//! Comparison of Scheduling Latency in Linux, PREEMPT-RT, and LITMUS-RT", OSPERT 2013, §II). One process a target CPU: the measuring
-//! thread is the target; a second thread, pinned to each sending CPU in turn, wakes it. Pairs run one after the other, targets too.
+//! A timer that expires on the measured CPU itself, cyclictest's only event, never shows this (F.
+//! Cerqueira and B. Brandenburg, "A Comparison of Scheduling Latency in Linux, PREEMPT-RT, and
+//! LITMUS-RT", OSPERT 2013, §II). One process a target CPU: the measuring thread is the target; a
+//! second thread, pinned to each sending CPU in turn, wakes it. Pairs run one after the other,
+//! targets too.
 
 mod exchange;
 pub mod method;
@@ -26,7 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sys::counter::{self, Counter, Pair};
 use sys::{clock, sched};
 
-/// The columns of its samples, all i64. `how` is 0 where `value_ns` is the way `there_ns`, 1 where it is half of the round trip.
+/// The columns of its samples, all i64. `how` is 0 where `value_ns` is the way `there_ns`, 1 where
+/// it is half of the round trip.
 pub const COLUMNS: [&str; 9] =
     ["from", "to", "method", "how", "there_ns", "back_ns", "slept", "offset_ns", "bound_ns"];
 
@@ -176,7 +179,8 @@ fn enter(cpu: u32, policy: &Policy) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns the stamps of a method into samples. Wake-ups that were sent and not heard are counted as missed.
+/// Turns the stamps of a method into samples. Wake-ups that were sent and not heard are counted as
+/// missed.
 fn store(
     ring: &mut Ring,
     spec: &IpiSpec,
@@ -196,7 +200,8 @@ fn store(
     for (number, (trip, slept)) in trips.iter().zip(&heard.slept).enumerate() {
         let (there, back) = (trip.there(offset), trip.back(offset));
         let value = if half { trip.half() } else { there };
-        // The clock was paired with the counter of the target, which is ahead of the sender's by the offset.
+        // The clock was paired with the counter of the target, which is ahead of the sender's by
+        // the offset.
         let since = trip.sent.wrapping_add_signed(offset.ticks).wrapping_sub(begin.ticks) as i64;
         let flags = if number < spec.warm_up as usize { flag::WARM_UP } else { 0 };
         let own = [

@@ -1,15 +1,17 @@
 //! From the four stamps of an exchange to its two ways. Pure.
 //!
-//! With the offset of the two counters known well enough, each way is the difference of two stamps. Where the offset is too vague
-//! beside what it corrects, half of the round trip without the target's own time needs no offset, but takes both ways as equally long
-//! (the assumption of NTP, RFC 5905).
+//! With the offset of the two counters known well enough, each way is the difference of two stamps.
+//! Where the offset is too vague beside what it corrects, half of the round trip without the
+//! target's own time needs no offset, but takes both ways as equally long (the assumption of NTP,
+//! RFC 5905).
 
 use crate::offset::Offset;
 
 /// The share of the median that the offset's bound may be: a tenth.
 const BOUND_SHARE: u64 = 10;
 
-/// One exchange, in ticks of the counters: `sent` and `returned` of the sender's, `received` and `answered` of the target's.
+/// One exchange, in ticks of the counters: `sent` and `returned` of the sender's, `received` and
+/// `answered` of the target's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trip {
     /// Before the wake-up.

@@ -1,5 +1,5 @@
-//! The sum of an array: the ERTS 2022 paper's second computation (§VI-B), whose accesses are the same in every job, so that every further
-//! cache refill is somebody else's doing.
+//! The sum of an array: the ERTS 2022 paper's second computation (§VI-B), whose accesses are the
+//! same in every job, so that every further cache refill is somebody else's doing.
 
 use super::{Input, Output};
 use std::hint::black_box;

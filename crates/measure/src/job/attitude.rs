@@ -1,9 +1,12 @@
-//! An attitude-control step: what the AOCS of the ERTS 2022 paper does in kind, on textbook equations.
+//! An attitude-control step: what the AOCS of the ERTS 2022 paper does in kind, on textbook
+//! equations.
 //!
-//! A rigid body with wheels: propagate attitude and rates by Runge-Kutta (Wertz, "Spacecraft Attitude Determination and Control", 1978,
-//! §16.1: Euler's equations and quaternion kinematics), propagate a 6 × 6 error covariance, correct with the star tracker by a scalar
-//! update an axis (Lefferts, Markley & Shuster 1982, reduced form), then quaternion feedback with saturated wheels (Wie 1985). While the
-//! error is large a step integrates finer, so that steps differ in length as the paper's do.
+//! A rigid body with wheels: propagate attitude and rates by Runge-Kutta (Wertz, "Spacecraft
+//! Attitude Determination and Control", 1978, §16.1: Euler's equations and quaternion kinematics),
+//! propagate a 6 × 6 error covariance, correct with the star tracker by a scalar update an axis
+//! (Lefferts, Markley & Shuster 1982, reduced form), then quaternion feedback with saturated wheels
+//! (Wie 1985). While the error is large a step integrates finer, so that steps differ in length as
+//! the paper's do.
 
 use super::{Input, Output};
 

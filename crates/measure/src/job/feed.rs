@@ -1,5 +1,6 @@
-//! The processes around a job that reads from a pipe: a reader, which copies the input file into it, and a writer, which compares what
-//! comes out with the expected outputs (ERTS 2022, §II-A). Both begin the file anew at its end.
+//! The processes around a job that reads from a pipe: a reader, which copies the input file into
+//! it, and a writer, which compares what comes out with the expected outputs (ERTS 2022, §II-A).
+//! Both begin the file anew at its end.
 
 use super::files::Pair;
 use super::{INPUT_BYTES, Input, OUTPUT_BYTES, Output, bytes_of, words_of};

@@ -1,8 +1,9 @@
 //! The files of periodic jobs: inputs, expected outputs, and on request an executable per copy.
 //!
-//! "Own files" are inodes of their own (ERTS 2022, §VI-A): processes that share a file share its pages in the page cache, program text
-//! included; copies share nothing. All lie in one directory that goes when the value is dropped. A killed process cannot do that, so the
-//! directory is named after its owner: the guardian removes it, or whoever comes next.
+//! "Own files" are inodes of their own (ERTS 2022, §VI-A): processes that share a file share its
+//! pages in the page cache, program text included; copies share nothing. All lie in one directory
+//! that goes when the value is dropped. A killed process cannot do that, so the directory is named
+//! after its owner: the guardian removes it, or whoever comes next.
 
 use super::{INPUT_BYTES, Input, OUTPUT_BYTES, STEPS, Work, bytes_of, input};
 use journal::directories;
@@ -39,7 +40,8 @@ pub struct JobFiles {
 }
 
 impl JobFiles {
-    /// Makes them in a new directory under `place`: one set for all, or one each with an executable of its own.
+    /// Makes them in a new directory under `place`: one set for all, or one each with an executable
+    /// of its own.
     pub fn create(place: &Path, work: Work, copies: usize, own: Option<&Path>) -> Result<Self, Error> {
         let failed = |path: &Path, source| Error::os("create", path.display(), source);
         fs::create_dir_all(place).map_err(|source| failed(place, source))?;

@@ -1,7 +1,9 @@
-//! The computations that a periodic job does: a step with 64 bytes in and 32 bytes out, always the same for the same step.
+//! The computations that a periodic job does: a step with 64 bytes in and 32 bytes out, always the
+//! same for the same step.
 //!
-//! As in the ERTS 2022 paper (§II-A), a job consists of a fixed number of steps that differ from one another, and repeats exactly when it
-//! begins anew: so outputs can be compared with those expected, computed beforehand by the same code.
+//! As in the ERTS 2022 paper (§II-A), a job consists of a fixed number of steps that differ from
+//! one another, and repeats exactly when it begins anew: so outputs can be compared with those
+//! expected, computed beforehand by the same code.
 
 mod array;
 mod attitude;
@@ -136,7 +138,8 @@ fn passed_on(input: &Input) -> Output {
     [input[0], input[1], input[2], input[3]]
 }
 
-/// The input of a step: a star tracker's quaternion, a gyroscope's rates and the sun's elevation, as a slow tumble with noise.
+/// The input of a step: a star tracker's quaternion, a gyroscope's rates and the sun's elevation,
+/// as a slow tumble with noise.
 pub fn input(step: u64) -> Input {
     // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a value for every number, without state.
     let noise = |channel: u64| {

@@ -9,7 +9,8 @@ use model::run::ProbeRecord;
 use model::sample::{Sample, flag};
 use model::usage::Stretch;
 
-/// Noise records → samples. Gaps wait until their stretch is closed, because only then the counter's rate is known.
+/// Noise records → samples. Gaps wait until their stretch is closed, because only then the
+/// counter's rate is known.
 #[derive(Debug, Default)]
 pub(super) struct NoiseDrain {
     gaps: Vec<(u64, Packed)>,
@@ -32,7 +33,8 @@ struct Moment {
     error_ns: u64,
 }
 
-/// A stretch begins where its counter says, to the ns; so much of rounding does not make it one of the preheat.
+/// A stretch begins where its counter says, to the ns; so much of rounding does not make it one of
+/// the preheat.
 const ROUNDING_NS: i64 = 1_000;
 
 impl NoiseDrain {
@@ -61,7 +63,8 @@ impl NoiseDrain {
         Sample { t_ns, value_ns, seq, missed: 0, flags: gap | warm_up }
     }
 
-    /// Counts a stretch, or a part of one in which the loop should have run, if it is not of the preheat.
+    /// Counts a stretch, or a part of one in which the loop should have run, if it is not of the
+    /// preheat.
     fn ran(&mut self, t0_ns: i64, t1_ns: i64, out: &mut Drained) {
         if !self.preheats(t0_ns) {
             self.slices.push(Stretch { t0_ns, t1_ns });

@@ -1,8 +1,9 @@
 //! What a preemption or a migration costs by cold caches, for a working set of a given size.
 //!
-//! A walk writes a word of every cache line of the working set, once a line. Warm: the set was walked just before. After an intruder:
-//! another set of the same size was walked in between. After a migration: the set was walked just before, on another CPU. (A. Bastoni,
-//! B. Brandenburg and J. Anderson, "Cache-Related Preemption and Migration Delays: Empirical Approximation and Impact on
+//! A walk writes a word of every cache line of the working set, once a line. Warm: the set was
+//! walked just before. After an intruder: another set of the same size was walked in between. After
+//! a migration: the set was walked just before, on another CPU. (A. Bastoni, B. Brandenburg and J.
+//! Anderson, "Cache-Related Preemption and Migration Delays: Empirical Approximation and Impact on
 //! Schedulability", OSPERT 2010, the "synthetic" method.)
 
 use super::{Bench, Term};
@@ -14,7 +15,8 @@ use sys::sched;
 const LINE_BYTES: usize = 64;
 const WORDS: usize = LINE_BYTES / size_of::<u64>();
 
-/// Touches every line. The order goes through the set by a stride that a prefetcher does not follow for long, and meets each line once.
+/// Touches every line. The order goes through the set by a stride that a prefetcher does not follow
+/// for long, and meets each line once.
 #[inline(never)]
 fn walk(set: &mut [u64]) {
     let lines = set.len() / WORDS;
@@ -72,7 +74,8 @@ fn preempted(bench: &mut Bench<'_>, own: &mut [u64], intruder: &mut [u64]) {
     }
 }
 
-/// There and back: half of it is a migration. On the other side, the walk after it less a warm one there.
+/// There and back: half of it is a migration. On the other side, the walk after it less a warm one
+/// there.
 pub(super) fn migrate(bench: &mut Bench<'_>) -> io::Result<()> {
     let partner = bench.spec.partner.ok_or_else(|| io::Error::other("there is no other CPU"))?;
     let (home, away) = (bench.order.cpus.clone(), Cpus::one(partner));

@@ -16,7 +16,8 @@ const AHEAD_NS: i64 = 100_000;
 /// How long after its time an interrupt is still waited for.
 const PATIENCE_NS: i64 = 400_000;
 
-/// A timer that nobody waits for expires on this CPU: its interrupt is the first gap that reaches beyond its time.
+/// A timer that nobody waits for expires on this CPU: its interrupt is the first gap that reaches
+/// beyond its time.
 pub(super) fn release(bench: &mut Bench<'_>) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
     let (threshold, turn) = bench.turn();
@@ -66,7 +67,8 @@ fn note_unseen(bench: &mut Bench<'_>, what: &str, seen: usize) {
     }
 }
 
-/// `membarrier(2)`, `include/uapi/linux/membarrier.h`: interrupts every CPU on which a thread of this process runs.
+/// `membarrier(2)`, `include/uapi/linux/membarrier.h`: interrupts every CPU on which a thread of
+/// this process runs.
 const PRIVATE_EXPEDITED: i32 = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
@@ -79,8 +81,9 @@ fn membarrier(command: i32) -> io::Result<()> {
 /// Interval of interprocessor interrupts, ns.
 const APART_NS: i64 = 100_000;
 
-/// A thread on the partner orders an interrupt; the loop here stands still where it arrives. From before the order, less an empty system
-/// call, until the last turn before the gap, with the counters' offset known by ping-pong.
+/// A thread on the partner orders an interrupt; the loop here stands still where it arrives. From
+/// before the order, less an empty system call, until the last turn before the gap, with the
+/// counters' offset known by ping-pong.
 pub(super) fn ipi(bench: &mut Bench<'_>) -> io::Result<()> {
     let partner = bench.spec.partner.ok_or_else(|| io::Error::other("there is no other CPU"))?;
     membarrier(REGISTER_PRIVATE_EXPEDITED)?;
@@ -169,7 +172,8 @@ mod tests {
     fn an_order_belongs_to_the_first_gap_behind_it() {
         let gaps = [(90, 95), (1010, 1030), (2500, 2520), (3000, 3400)];
         let known = Offset { ticks: 0, bound: 2 };
-        // The first gap is over before any order; the last order falls into a gap of something else.
+        // The first gap is over before any order; the last order falls into a gap of something
+        // else.
         let found = arrivals(&[1000, 2000, 3100], &gaps, known, 5, 800);
         assert_eq!(found, [(1000, 10), (2000, 500)]);
         // Nothing arrived before the next order was due.

@@ -1,8 +1,9 @@
 //! The overheads probe: what the kernel's own work costs, each as a distribution, from user space.
 //!
-//! These are the terms that overhead-aware schedulability analysis adds to task parameters (B. Brandenburg, "Scheduling and Locking in
-//! Multiprocessor Real-Time Operating Systems", UNC 2011, ch. 3 and 4; in LITMUS-RT Feather-Trace measures them inside the kernel). One
-//! file a group of terms. The observer's own cost is measured first, subtracted, and stored beside each sample.
+//! These are the terms that overhead-aware schedulability analysis adds to task parameters (B.
+//! Brandenburg, "Scheduling and Locking in Multiprocessor Real-Time Operating Systems", UNC 2011,
+//! ch. 3 and 4; in LITMUS-RT Feather-Trace measures them inside the kernel). One file a group of
+//! terms. The observer's own cost is measured first, subtracted, and stored beside each sample.
 
 mod cache;
 mod gaps;
@@ -20,7 +21,8 @@ use std::io;
 use sys::clock;
 use sys::counter::{self, Counter, Pair};
 
-/// The columns of its samples, all i64: which term, the working set in bytes, and what was subtracted from the raw value, ns.
+/// The columns of its samples, all i64: which term, the working set in bytes, and what was
+/// subtracted from the raw value, ns.
 pub const COLUMNS: [&str; 3] = ["term", "bytes", "subtracted_ns"];
 
 /// What is measured. The order is that of the codes in samples files.
@@ -182,7 +184,8 @@ impl Bench<'_> {
         (ns as f64 / self.ns_per_tick) as u64
     }
 
-    /// Between two samples: sleeps for a tenth of the time, so that real-time throttling has no reason to step in.
+    /// Between two samples: sleeps for a tenth of the time, so that real-time throttling has no
+    /// reason to step in.
     fn rest(&mut self) {
         const RUN_NS: i64 = 18_000_000;
         const REST_NS: i64 = 2_000_000;
@@ -197,7 +200,8 @@ impl Bench<'_> {
         stamp(self.counter)
     }
 
-    /// Stores the samples of a term: when each began and how long it took, in ticks of this CPU; `own_ticks` is subtracted from each.
+    /// Stores the samples of a term: when each began and how long it took, in ticks of this CPU;
+    /// `own_ticks` is subtracted from each.
     fn store(&mut self, term: Term, bytes: u64, own_ticks: u64, samples: &[(u64, i64)]) {
         let own = [term.code(), bytes as i64, self.ns(own_ticks as i64)];
         for (number, &(at, took)) in samples.iter().enumerate() {
@@ -223,7 +227,8 @@ impl Bench<'_> {
         turns[TURNS / 2]
     }
 
-    /// The gap threshold of the busy loops here, and the median turn, in ticks: no ordinary turn is as long.
+    /// The gap threshold of the busy loops here, and the median turn, in ticks: no ordinary turn is
+    /// as long.
     fn turn(&self) -> (u64, u64) {
         const LEAST_NS: i64 = 500;
         let turn = self.median(|| {});

@@ -1,4 +1,5 @@
-//! The scheduler's own cost: a call that changes nothing, and a hand-over between two threads of one CPU.
+//! The scheduler's own cost: a call that changes nothing, and a hand-over between two threads of
+//! one CPU.
 
 use super::{Bench, Term};
 use crate::offset::stamp;
@@ -8,7 +9,8 @@ use sys::sched;
 
 /// `sched_yield(2)` of a thread that nobody can replace, beyond an empty system call.
 ///
-/// Under a real-time policy the thread is alone at its priority; under SCHED_OTHER somebody may run, and that is in the tail.
+/// Under a real-time policy the thread is alone at its priority; under SCHED_OTHER somebody may
+/// run, and that is in the tail.
 pub(super) fn sched(bench: &mut Bench<'_>) {
     let own = bench.median(empty_call);
     let samples: Vec<(u64, i64)> = (0..bench.spec.count)
@@ -28,8 +30,9 @@ pub(super) fn empty_call() {
     unsafe { libc::syscall(libc::SYS_getppid) };
 }
 
-/// Two threads hand one turn to and fro by futex: from before the wake-up in the one until the other runs. Both are on the same CPU and
-/// read the same counter. Subtracted is what the same two calls cost where they find nobody to wake and no reason to wait.
+/// Two threads hand one turn to and fro by futex: from before the wake-up in the one until the
+/// other runs. Both are on the same CPU and read the same counter. Subtracted is what the same two
+/// calls cost where they find nobody to wake and no reason to wait.
 pub(super) fn switch(bench: &mut Bench<'_>) -> io::Result<()> {
     let alone = AtomicU32::new(0);
     let own = bench.median(|| {

@@ -1,8 +1,10 @@
-//! The periodic probe: a job every T that computes, with clocks and event counters read around each (ERTS 2022, Fig. 2).
+//! The periodic probe: a job every T that computes, with clocks and event counters read around each
+//! (ERTS 2022, Fig. 2).
 //!
-//! Stamps in the paper's order: clock at the wake-up; the input is read; then clock, counters, CPU time; the step; counters, CPU time,
-//! clock. What is stored is copied out of the measured section only after the last stamp. Response time counts from the intended release,
-//! and a release that passes while a job is still running is missed, counted and charged as in the wake-up probe.
+//! Stamps in the paper's order: clock at the wake-up; the input is read; then clock, counters, CPU
+//! time; the step; counters, CPU time, clock. What is stored is copied out of the measured section
+//! only after the last stamp. Response time counts from the intended release, and a release that
+//! passes while a job is still running is missed, counted and charged as in the wake-up probe.
 //!
 //! Releases are set in CLOCK_MONOTONIC by a timer, or under SCHED_DEADLINE by the scheduler:
 //! `sched_yield(2)` ends the job, and the next begins when the scheduler's own clock says so
@@ -33,8 +35,8 @@ use sys::{clock, sched};
 const SERVED: u8 = 0;
 /// The same, while warming up.
 const WARM_UP: u8 = 1;
-/// The job's further records in their order: wake-up and CPU number, start and CPU time, end and [`Placed`], then one a counter (value 1:
-/// refused).
+/// The job's further records in their order: wake-up and CPU number, start and CPU time, end and
+/// [`Placed`], then one a counter (value 1: refused).
 const MORE: u8 = 2;
 /// Records of a job besides those of its counters.
 const STAMPS: usize = 4;
@@ -326,8 +328,9 @@ fn wait(release: i64) -> i64 {
     clock::now_ns()
 }
 
-/// The scheduler has put the thread to sleep at its yield; gives the date at which it runs again. A yield that returned well before the
-/// release (a job that outran its budget is replenished in between) is repeated.
+/// The scheduler has put the thread to sleep at its yield; gives the date at which it runs again. A
+/// yield that returned well before the release (a job that outran its budget is replenished in
+/// between) is repeated.
 #[inline(always)]
 fn wait_for_scheduler(ring: &Ring, release: i64, period_ns: i64) -> i64 {
     loop {
@@ -341,11 +344,13 @@ fn wait_for_scheduler(ring: &Ring, release: i64, period_ns: i64) -> i64 {
 
 /// The release that a wake-up by the scheduler serves, its number moved on over those that passed.
 ///
-/// Its grid has the period of the scheduler's clock, which is not quite ours: an early wake-up shows that the grid lies earlier, a late
-/// one moves it by a 1024th of a period at most, more than two clocks of one machine ever differ by (NTP slews by a 2000th).
+/// Its grid has the period of the scheduler's clock, which is not quite ours: an early wake-up
+/// shows that the grid lies earlier, a late one moves it by a 1024th of a period at most, more than
+/// two clocks of one machine ever differ by (NTP slews by a 2000th).
 #[inline(always)]
 fn follow(number: &mut u64, release: i64, wake_ns: i64, period_ns: i64) -> i64 {
-    // The grid is known as well as the wake-ups behind it were on time: what comes shortly before a release is that release.
+    // The grid is known as well as the wake-ups behind it were on time: what comes shortly before a
+    // release is that release.
     let passed = (wake_ns - release + period_ns / 4).max(0) / period_ns;
     *number += passed as u64;
     let on_grid = release + passed * period_ns;
@@ -390,7 +395,8 @@ mod tests {
     #[test]
     fn the_grid_follows_the_scheduler_s_clock() {
         const PERIOD: i64 = 1_000_000;
-        // A clock that is 200 ppm slow, then one that is 200 ppm fast: no release is taken for missed.
+        // A clock that is 200 ppm slow, then one that is 200 ppm fast: no release is taken for
+        // missed.
         for rate in [1.0002, 0.9998] {
             let (mut number, mut release) = (0u64, 0i64);
             for k in 0..20_000i64 {

@@ -1,8 +1,8 @@
 //! The wake-up probe under SCHED_DEADLINE, whose releases are the kernel's, not the task's
 //! ([`crate::releases`]): its loop, and its records as samples.
 //!
-//! Where the deadline cannot be read, releases are taken to lie a period apart in CLOCK_MONOTONIC, through the earliest wake-ups of the
-//! warm-up: lateness is then against their lower envelope.
+//! Where the deadline cannot be read, releases are taken to lie a period apart in CLOCK_MONOTONIC,
+//! through the earliest wake-ups of the warm-up: lateness is then against their lower envelope.
 
 use super::drain::WakeupDrain;
 use super::{SERVED, WARM_UP, WakeupSpec};
@@ -12,13 +12,15 @@ use crate::releases::{Count, Releases};
 use crate::ring::{Packed, Record};
 use sys::{clock, sched};
 
-/// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far it may be off, ns. The record that
-/// follows has the CLOCK_MONOTONIC time at which the task ran, and the number of the release.
+/// Precedes [`SERVED`] and [`WARM_UP`]: stamp = the release in CLOCK_MONOTONIC, ns; value = how far
+/// it may be off, ns. The record that follows has the CLOCK_MONOTONIC time at which the task ran,
+/// and the number of the release.
 const RELEASE: u8 = 4;
-/// As [`RELEASE`], of a job that ran out of its reserved runtime before its deadline could be read: the kernel had postponed the deadline by
-/// then, by whole periods, which are taken off again.
+/// As [`RELEASE`], of a job that ran out of its reserved runtime before its deadline could be read:
+/// the kernel had postponed the deadline by then, by whole periods, which are taken off again.
 const POSTPONED: u8 = 6;
-/// Precedes them all where no deadline can be read: what follows has no [`RELEASE`]; stamp = first wake-up, CLOCK_MONOTONIC ns.
+/// Precedes them all where no deadline can be read: what follows has no [`RELEASE`]; stamp = first
+/// wake-up, CLOCK_MONOTONIC ns.
 const ENVELOPE: u8 = 5;
 
 /// Serves the releases of a window until its end or until asked to stop.
@@ -54,8 +56,8 @@ pub(super) fn run(spec: &WakeupSpec, releases: &Releases, window: Window<'_>) ->
     LoopResult { t1_ns: clock::now_ns(), released: count.released, ..LoopResult::default() }
 }
 
-/// Records of the wake-up probe under SCHED_DEADLINE → samples. A probe to which the kernel refused that policy gives those of the
-/// ordinary loop.
+/// Records of the wake-up probe under SCHED_DEADLINE → samples. A probe to which the kernel refused
+/// that policy gives those of the ordinary loop.
 #[derive(Debug)]
 pub(super) struct DeadlineDrain {
     plain: WakeupDrain,

@@ -17,7 +17,8 @@ pub(super) struct WakeupDrain {
     ahead_ns: Option<i64>,
 }
 
-/// Two clocks that both follow NTP drift apart by less than this between two reads; what is more is a step.
+/// Two clocks that both follow NTP drift apart by less than this between two reads; what is more is
+/// a step.
 const STEP_NS: i64 = 20_000;
 
 impl WakeupDrain {
@@ -39,7 +40,8 @@ impl Drain for WakeupDrain {
             return;
         }
         let (moment, lost_before) = self.moment.take().unzip();
-        // Of a pair whose first half was lost nothing can be placed; records in pairs are lost in pairs or by halves.
+        // Of a pair whose first half was lost nothing can be placed; records in pairs are lost in
+        // pairs or by halves.
         let lost = u64::from(lost) + u64::from(lost_before.unwrap_or(0));
         let lost = if moment.is_some() { lost.div_ceil(2) } else { lost };
         let release_ns = self.first_ns + number as i64 * self.period_ns;

@@ -38,7 +38,8 @@ impl Chunk {
     }
 }
 
-/// Rows that a row group has at the most: what other writers make by default. Memory is bounded by it.
+/// Rows that a row group has at the most: what other writers make by default. Memory is bounded by
+/// it.
 pub(crate) const LARGEST_GROUP: usize = 1 << 20;
 
 /// Where a piece of a column lies, and its sum.

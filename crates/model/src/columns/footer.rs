@@ -1,6 +1,8 @@
-//! What a Parquet file says of itself at its end: names and types of its columns, where the pieces of each lie, texts by key.
+//! What a Parquet file says of itself at its end: names and types of its columns, where the pieces
+//! of each lie, texts by key.
 //!
-//! Source: `parquet.thrift` and "File format" of Apache Parquet. The numbers in the matches are those of the fields there.
+//! Source: `parquet.thrift` and "File format" of Apache Parquet. The numbers in the matches are
+//! those of the fields there.
 
 use super::thrift::Cursor;
 use super::{Damage, damage};

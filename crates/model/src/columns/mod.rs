@@ -60,7 +60,8 @@ pub(crate) struct CutOff {
 }
 
 impl Table {
-    /// Opens a file and reads its footer. `expected` says what it should be: "a whole samples file".
+    /// Opens a file and reads its footer. `expected` says what it should be: "a whole samples
+    /// file".
     pub(crate) fn open(path: &Path, expected: &'static str) -> Result<Self, Error> {
         let failed = |source| Error::io("read", path, source);
         let file = File::open(path).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! The pages of one column in one row group: a dictionary perhaps, then values.
 //!
-//! Source: "Data Pages" and `PageHeader` of Apache Parquet. Pages of the first version, compressed with snappy or not: what this program writes.
+//! Source: "Data Pages" and `PageHeader` of Apache Parquet. Pages of the first version, compressed
+//! with snappy or not: what this program writes.
 
 use super::thrift::Cursor;
 use super::values::{Value, by_number, levels, plain};
@@ -31,7 +32,8 @@ struct Header {
     encoding: i64,
 }
 
-/// All values of a column in a row group of `rows` rows, at the end of `values`; where they may be missing, `present` says which are there.
+/// All values of a column in a row group of `rows` rows, at the end of `values`; where they may be
+/// missing, `present` says which are there.
 pub(super) fn read<T: Value>(
     bytes: &[u8],
     chunk: &Chunk,

@@ -1,7 +1,9 @@
-//! Thrift's compact protocol, as far as Parquet's footers and page headers need it: read from bytes that may be damaged.
+//! Thrift's compact protocol, as far as Parquet's footers and page headers need it: read from bytes
+//! that may be damaged.
 //!
-//! Source: `thrift-compact-protocol.md` of Apache Thrift. Structures are walked field by field; what a reader does not ask for is skipped by
-//! its type. Nothing here allocates by a length that the bytes claim.
+//! Source: `thrift-compact-protocol.md` of Apache Thrift. Structures are walked field by field;
+//! what a reader does not ask for is skipped by its type. Nothing here allocates by a length that
+//! the bytes claim.
 
 use super::{Damage, damage};
 

@@ -1,6 +1,8 @@
-//! Values of a page: one behind the other, or as numbers into a dictionary, packed into as few bits as they need.
+//! Values of a page: one behind the other, or as numbers into a dictionary, packed into as few bits
+//! as they need.
 //!
-//! Source: "Encodings" of Apache Parquet: PLAIN, RLE_DICTIONARY, and the hybrid of run lengths and packed bits of definition levels.
+//! Source: "Encodings" of Apache Parquet: PLAIN, RLE_DICTIONARY, and the hybrid of run lengths and
+//! packed bits of definition levels.
 
 use super::{Damage, damage};
 use crate::columns::chunk::Kind;
@@ -93,7 +95,8 @@ enum Run<'n> {
 /// Numbers unpacked at once: a multiple of 8, the unit in which they are packed.
 const AT_ONCE: usize = 256;
 
-/// Runs of one number, and stretches of numbers packed into `width` bits each, until there were `count` of them.
+/// Runs of one number, and stretches of numbers packed into `width` bits each, until there were
+/// `count` of them.
 fn hybrid(
     bytes: &[u8],
     width: u32,
@@ -120,7 +123,8 @@ fn hybrid(
             left -= count;
             continue;
         }
-        // Each unit of eight takes as many bytes as a number has bits. The last of all may be cut short where nothing is missing.
+        // Each unit of eight takes as many bytes as a number has bits. The last of all may be cut
+        // short where nothing is missing.
         let packed = length.saturating_mul(width as usize).min(at.rest().len());
         let packed = at.take(packed)?;
         let mut stretch = length.saturating_mul(8).min(left);

@@ -172,8 +172,8 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
     Ok(all)
 }
 
-/// Why a certificate does not prove what it says; `None` where it does. With a question, whether it is about the
-/// tasks of its set `at`.
+/// Why a certificate does not prove what it says; `None` where it does. With a question, whether it
+/// is about the tasks of its set `at`.
 #[pyfunction]
 pub(crate) fn check_certificate(
     certificate: &str,

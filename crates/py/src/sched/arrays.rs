@@ -1,10 +1,12 @@
-//! What is known of the tasks of many sets as one matrix: a row a set, a column a task in the order of the question. Where a set has
-//! fewer tasks, or a value is not known, there is -1: no time, index or factor is negative.
+//! What is known of the tasks of many sets as one matrix: a row a set, a column a task in the order
+//! of the question. Where a set has fewer tasks, or a value is not known, there is -1: no time,
+//! index or factor is negative.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// The matrix of rows of different lengths. Every value is below 2^63: times are, and factors are cut there.
+/// The matrix of rows of different lengths. Every value is below 2^63: times are, and factors are
+/// cut there.
 pub(super) fn matrix(
     py: Python<'_>,
     rows: usize,

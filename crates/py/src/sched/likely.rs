@@ -28,7 +28,8 @@ fn measured(run: &Path) -> Answer<(Releases, u64)> {
     Ok((releases, n))
 }
 
-/// Of every set what is known of each task, and of the run how many wake-ups it has, the latest of them.
+/// Of every set what is known of each task, and of the run how many wake-ups it has, the latest of
+/// them.
 #[pyfunction]
 pub(crate) fn probabilistic<'py>(
     py: Python<'py>,

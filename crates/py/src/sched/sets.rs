@@ -1,4 +1,5 @@
-//! Many task sets as one object: checked once, kept as the analysis takes them, seen from Python as matrices or as JSON.
+//! Many task sets as one object: checked once, kept as the analysis takes them, seen from Python as
+//! matrices or as JSON.
 
 use super::arrays::matrix;
 use crate::error::{Answer, Wrong};

@@ -1,5 +1,6 @@
-//! A declared study in pieces: the verdicts of every curve on some sets of one point are the unit of work, a pure function of the
-//! declaration, the seed and the numbers of the sets; the conclusions are drawn from all of them at once.
+//! A declared study in pieces: the verdicts of every curve on some sets of one point are the unit
+//! of work, a pure function of the declaration, the seed and the numbers of the sets; the
+//! conclusions are drawn from all of them at once.
 
 use crate::error::{Answer, Wrong};
 use crate::parallel;
@@ -13,7 +14,8 @@ use sched::generate::Generator;
 /// Sets that one thread takes at a time.
 const PART: u64 = 256;
 
-/// Reads a declaration, TOML or JSON, checks it and gives it as JSON with everything that it leaves open.
+/// Reads a declaration, TOML or JSON, checks it and gives it as JSON with everything that it leaves
+/// open.
 #[pyfunction]
 pub(crate) fn read_declaration(text: &str, is_toml: bool, place: &str) -> PyResult<String> {
     let expected = format!("a study, {}", sched::curves::declared::SCHEMA);
@@ -49,7 +51,8 @@ pub(super) fn length(lo: u64, hi: u64) -> Answer<usize> {
     n.ok_or_else(|| Wrong::new("hi", hi, format!("{lo}, which lo is, or more")))
 }
 
-/// The verdicts of all curves on the sets `lo` to `hi - 1` at one point of the axis: `[curve, set]`.
+/// The verdicts of all curves on the sets `lo` to `hi - 1` at one point of the axis:
+/// `[curve, set]`.
 #[pyfunction]
 pub(crate) fn analyse_batch<'py>(
     py: Python<'py>,

@@ -1,8 +1,10 @@
 //! Sleeps on an idle CPU: wake-ups whose timers may expire elsewhere.
 //!
-//! On a kernel with `kernel.timer_migration` a timer that is armed on a `nohz_full` CPU is queued on a CPU that is busy anyway
-//! (`get_nohz_timer_target`, kernel/sched/core.c; Documentation/admin-guide/sysctl/kernel.rst). A high-resolution timer goes there
-//! only if something expires there before it (`hrtimer_check_target`, kernel/time/hrtimer.c), which a CPU with a tick grants.
+//! On a kernel with `kernel.timer_migration` a timer that is armed on a `nohz_full` CPU is queued
+//! on a CPU that is busy anyway (`get_nohz_timer_target`, kernel/sched/core.c;
+//! Documentation/admin-guide/sysctl/kernel.rst). A high-resolution timer goes there only if
+//! something expires there before it (`hrtimer_check_target`, kernel/time/hrtimer.c), which a CPU
+//! with a tick grants.
 
 use super::{APART_NS, Kind, Provoked, Slept, os, start};
 use model::sample::Policy;
@@ -19,7 +21,8 @@ const PRIORITY: u32 = 50;
 /// One sleep, with what was measured of it where it was until a time.
 pub(super) type Sleep = (Provoked, Option<Slept>);
 
-/// Has a thread sleep on the measured CPU, and keeps this one busy meanwhile: an idle CPU is no place to move a timer to.
+/// Has a thread sleep on the measured CPU, and keeps this one busy meanwhile: an idle CPU is no
+/// place to move a timer to.
 pub(super) fn provoke(cpu: u32, times: u32) -> Result<(i32, Vec<Sleep>), Error> {
     let done = Arc::new(AtomicBool::new(false));
     let (tid, thread) = start(cpu, "sleeper", Arc::clone(&done), move |done| {
@@ -35,7 +38,8 @@ pub(super) fn provoke(cpu: u32, times: u32) -> Result<(i32, Vec<Sleep>), Error> 
 }
 
 fn in_turn(times: u32) -> Result<Vec<Sleep>, Error> {
-    // As the probes are: an ordinary task's timers expire later than asked, and on PREEMPT_RT in a softirq.
+    // As the probes are: an ordinary task's timers expire later than asked, and on PREEMPT_RT in a
+    // softirq.
     let policy = Policy { name: "SCHED_FIFO".to_owned(), priority: PRIORITY, reservation: None };
     sys::policy::set_policy(&policy).map_err(os("schedule", "the sleeper"))?;
     let (mut quiet, _nobody) = UnixStream::pair().map_err(os("make", "a socket"))?;
@@ -56,7 +60,8 @@ fn in_turn(times: u32) -> Result<Vec<Sleep>, Error> {
     Ok(sleeps)
 }
 
-/// Waits for what nobody writes: SO_RCVTIMEO counts jiffies, by a timer of the wheel (`unix_stream_data_wait`, net/unix/af_unix.c).
+/// Waits for what nobody writes: SO_RCVTIMEO counts jiffies, by a timer of the wheel
+/// (`unix_stream_data_wait`, net/unix/af_unix.c).
 fn give_up(quiet: &mut UnixStream) -> Result<(), Error> {
     match quiet.read(&mut [0u8]) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),

@@ -38,7 +38,8 @@ fn rank(advice: &Advice) -> (u8, f64, f64) {
     advice.cost.as_ref().map_or((0, 0.0, 0.0), |cost| (tier(cost), figures(cost).0, figures(cost).1))
 }
 
-/// The phase in which it took most; `figures`: of a phase the events and the ns per second, and the longest, ns.
+/// The phase in which it took most; `figures`: of a phase the events and the ns per second, and the
+/// longest, ns.
 fn dearest(facts: &Facts, figures: impl Fn(&str) -> (f64, f64, u64)) -> Option<Dearest> {
     let phases = facts.run.phases.iter().map(|phase| {
         let (per_s, net_ns_per_s, max_ns) = figures(&phase.name);
@@ -75,8 +76,9 @@ fn sum(facts: &Facts, probe: ProbeKind, class: EventClass, disturbed: bool) -> O
     parts.reduce(merge)
 }
 
-/// From the noise windows where the class came there, else from the wake-up windows; a class that came in the idle controls
-/// alone is reported as well, since a core that is not still at rest is not still.
+/// From the noise windows where the class came there, else from the wake-up windows; a class that
+/// came in the idle controls alone is reported as well, since a core that is not still at rest is
+/// not still.
 fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
     let came = |probe, disturbed| sum(facts, probe, class, disturbed).filter(|pool| pool.count > 0);
     let probes = [ProbeKind::Noise, ProbeKind::Wakeup];
@@ -122,7 +124,8 @@ fn unseen(pool: Option<&Pooled>) -> bool {
     pool.is_none_or(|pool| pool.count == 0 && !pool.observable)
 }
 
-/// The overlap of the class with disturbed wake-ups, on the CPU where it touches most of the largest.
+/// The overlap of the class with disturbed wake-ups, on the CPU where it touches most of the
+/// largest.
 fn overlap<'a>(facts: &'a Facts, class: EventClass) -> Option<&'a Overlap> {
     let disturbed = phases(facts, true);
     let overlaps = facts.analysis.overlaps.iter();

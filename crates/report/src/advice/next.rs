@@ -113,7 +113,8 @@ mod tests {
     use super::*;
     use crate::{Document, fixture};
 
-    /// The next step when only these mechanisms of the fixture are fixable, `(id, risky, caveat)`, and none needs a boot.
+    /// The next step when only these mechanisms of the fixture are fixable, `(id, risky, caveat)`,
+    /// and none needs a boot.
     fn next_of(open: &[(&str, bool, Option<&str>)], boot: bool) -> NextStep {
         let mut d = fixture::document();
         for finding in &mut d.findings {

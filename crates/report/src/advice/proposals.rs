@@ -1,4 +1,5 @@
-//! What would remove what a run has seen: each mechanism once, with what is set now, what to type, and what it is against.
+//! What would remove what a run has seen: each mechanism once, with what is set now, what to type,
+//! and what it is against.
 //!
 //! Two things are looked up in the catalogue. The first is what ran on the measured CPUs, by class,
 //! label and the function that asked for it. The second is the steps of wake-ups that waited for
@@ -54,7 +55,8 @@ pub struct Seen {
     pub count: u64,
     /// Time of the CPU taken, or of wake-ups waited, ns.
     pub ns: u64,
-    /// The part of all the latency of that CPU's wake-ups, for a step; of all time taken there by events, for what ran.
+    /// The part of all the latency of that CPU's wake-ups, for a step; of all time taken there by
+    /// events, for what ran.
     pub share: f64,
 }
 

@@ -1,8 +1,10 @@
-//! Which mechanisms would remove what ran: chosen by what ran where the catalogue knows it, else by its class.
+//! Which mechanisms would remove what ran: chosen by what ran where the catalogue knows it, else by
+//! its class.
 //!
-//! A class is a way into the kernel; what comes that way has many causes. A softirq that ran RCU callbacks is not helped by moving
-//! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
-//! entry, and only where they make up most of the cost.
+//! A class is a way into the kernel; what comes that way has many causes. A softirq that ran RCU
+//! callbacks is not helped by moving interrupts, so each label brings its own remedies, the
+//! costliest label first. The class's list speaks for labels without an entry, and only where they
+//! make up most of the cost.
 
 use attribution::attribute::section::SourceText;
 use model::events::{EventCatalogue, Remedy};
@@ -59,7 +61,8 @@ pub struct Against {
     pub why_none: Option<String>,
 }
 
-/// Mechanisms against one thing that ran, by its label where the catalogue knows that, else by its class.
+/// Mechanisms against one thing that ran, by its label where the catalogue knows that, else by its
+/// class.
 pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventClass, label: &str) -> Against {
     let Some(entry) = catalogue.classes.get(&class) else { return Against::default() };
     let ids = entry.for_label(label).unwrap_or(&entry.remedies);
@@ -117,8 +120,8 @@ mod tests {
     use crate::{Document, fixture};
     use analysis::events::LabelCount;
 
-    /// Softirqs that ran these, `(label, events, ns)`, in every window, judged with the shipped catalogue; every mechanism that
-    /// the audit found is fixable.
+    /// Softirqs that ran these, `(label, events, ns)`, in every window, judged with the shipped
+    /// catalogue; every mechanism that the audit found is fixable.
     fn softirq(ran: &[(&str, u64, u64)]) -> crate::Advice {
         let mut d = fixture::document();
         let rows = d.analysis.events.iter_mut().flat_map(|window| &mut window.classes);

@@ -1,7 +1,8 @@
 //! Chrome trace events: JSON that chrome://tracing, Perfetto and Speedscope open.
 //!
-//! "Trace Event Format" (Duffy and others, 2016): complete events (`X`), instants (`i`), counters (`C`) and names of tracks (`M`).
-//! Times are microseconds with three decimals, so no nanosecond is lost.
+//! "Trace Event Format" (Duffy and others, 2016): complete events (`X`), instants (`i`), counters
+//! (`C`) and names of tracks (`M`). Times are microseconds with three decimals, so no nanosecond is
+//! lost.
 
 use super::tracks::{Place, Track, Tracks};
 use super::{Exporter, Origin, Taken, name, sources};

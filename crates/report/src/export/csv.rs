@@ -1,7 +1,8 @@
 //! Values as CSV (RFC 4180): a header, one line per value, lines end in CR LF. A field with a
 //! comma, quote or line end is quoted.
 //!
-//! A text that a spreadsheet would take for a formula is given an apostrophe (OWASP, "CSV injection"): names of phases are the user's.
+//! A text that a spreadsheet would take for a formula is given an apostrophe (OWASP, "CSV
+//! injection"): names of phases are the user's.
 
 use super::figures::figures;
 use crate::Document;

@@ -15,7 +15,8 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// The lane for a span, and whether it is used for the first time; `None` where all are taken. Starts ascend.
+    /// The lane for a span, and whether it is used for the first time; `None` where all are taken.
+    /// Starts ascend.
     pub(super) fn place(&mut self, t0_ns: i64, t1_ns: i64) -> Option<(usize, bool)> {
         for (number, lane) in self.open.iter_mut().enumerate() {
             while lane.last().is_some_and(|end| *end <= t0_ns) {

@@ -1,7 +1,9 @@
-//! Figures for a paper: pgfplots tables, one file a curve, and a document that draws them, ready for `pdflatex`.
+//! Figures for a paper: pgfplots tables, one file a curve, and a document that draws them, ready
+//! for `pdflatex`.
 //!
-//! The data are plain columns with a header, as `\addplot table` reads them (pgfplots manual, section 4.3.2), so that another figure of the
-//! same data needs no stillcore. The document is of class `standalone`: its PDF is cut to the figure and goes into a paper as it is.
+//! The data are plain columns with a header, as `\addplot table` reads them (pgfplots manual,
+//! section 4.3.2), so that another figure of the same data needs no stillcore. The document is of
+//! class `standalone`: its PDF is cut to the figure and goes into a paper as it is.
 
 use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
@@ -52,7 +54,8 @@ fn drawn(document: &Document) -> Vec<&Distribution> {
 /// A curve with what its files are called: `wakeup-cpu3-disturbed`.
 type Named<'a> = (String, &'a Distribution);
 
-/// Of a phase's name only what every file system and TeX take, and a number where two phases differ in the rest alone.
+/// Of a phase's name only what every file system and TeX take, and a number where two phases differ
+/// in the rest alone.
 fn named(drawn: Vec<&Distribution>) -> Vec<Named<'_>> {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let mut named: Vec<Named<'_>> = Vec::with_capacity(drawn.len());
@@ -124,7 +127,8 @@ fn figure(document: &Document, drawn: &[Named<'_>]) -> String {
     text
 }
 
-/// Ticks at 1, 2 and 5 of each decade: of fewer than three decades pgfplots would make fractions of a power. Of more it makes good ones.
+/// Ticks at 1, 2 and 5 of each decade: of fewer than three decades pgfplots would make fractions of
+/// a power. Of more it makes good ones.
 fn ticks(drawn: &[Named<'_>]) -> String {
     let of = |one: &Distribution| {
         let least = one.histogram.iter().find(|bucket| bucket.low_ns > 0 && bucket.count > 0);

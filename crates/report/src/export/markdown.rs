@@ -31,7 +31,8 @@ pub fn markdown(document: &Document) -> String {
     text
 }
 
-/// A table: the first column to the left, all others as `rule` says: `--:` numbers to the right, `---` words to the left.
+/// A table: the first column to the left, all others as `rule` says: `--:` numbers to the right,
+/// `---` words to the left.
 fn table(text: &mut String, title: &str, rule: &str, head: &[String], rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;

@@ -11,7 +11,8 @@ use std::collections::BinaryHeap;
 /// Spans held back: some MiB with their names.
 const HELD: usize = 16 * 1024;
 
-/// Earliest start first, of those the longest, of those what came last: the outer one of two alike ends last.
+/// Earliest start first, of those the longest, of those what came last: the outer one of two alike
+/// ends last.
 #[derive(Debug)]
 struct Entry {
     event: Attributed,

@@ -1,6 +1,7 @@
 //! Events as a table: Parquet, one row an event, for pandas, Polars, DuckDB or R.
 //!
-//! Of an event that served several senders the columns hold the first; the others are in one text, so that every event stays one row.
+//! Of an event that served several senders the columns hold the first; the others are in one text,
+//! so that every event stays one row.
 
 use super::{Exporter, Origin, Taken};
 use crate::Error;

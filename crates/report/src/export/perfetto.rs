@@ -1,8 +1,9 @@
 //! Perfetto's native trace: a stream of `TracePacket`s with `TrackDescriptor`s and `TrackEvent`s.
 //!
-//! Numbers of fields: `protos/perfetto/trace/trace_packet.proto`, `clock_snapshot.proto` and `track_event/*.proto` of the Perfetto
-//! project; how they make a timeline: <https://perfetto.dev/docs/reference/synthetic-track-event>. The reader sorts packets by
-//! time and keeps the order of those at the same time, so begin and end of a span are written together.
+//! Numbers of fields: `protos/perfetto/trace/trace_packet.proto`, `clock_snapshot.proto` and
+//! `track_event/*.proto` of the Perfetto project; how they make a timeline:
+//! <https://perfetto.dev/docs/reference/synthetic-track-event>. The reader sorts packets by time
+//! and keeps the order of those at the same time, so begin and end of a span are written together.
 
 use super::protobuf::Message;
 use super::tracks::{Place, Track, Tracks};
@@ -56,7 +57,8 @@ impl<W: Write> Perfetto<W> {
         let mut perfetto = Self { out, tracks: Tracks::default(), counters: BTreeSet::new(), monotonic };
         let mut first = Message::default().number(SEQUENCE_FLAGS, CLEARED);
         if monotonic {
-            // Without a snapshot the reader would take it for CLOCK_BOOTTIME, and could not be joined with other traces.
+            // Without a snapshot the reader would take it for CLOCK_BOOTTIME, and could not be
+            // joined with other traces.
             let clock = Message::default().number(1, MONOTONIC).number(2, 0);
             first =
                 first.message(CLOCK_SNAPSHOT, &Message::default().message(1, &clock).number(2, MONOTONIC));
@@ -87,7 +89,8 @@ impl<W: Write> Perfetto<W> {
         self.packet(Message::default().message(TRACK_DESCRIPTOR, &track))
     }
 
-    /// One span, or an instant where it has no length; `about` holds its name, category and annotations.
+    /// One span, or an instant where it has no length; `about` holds its name, category and
+    /// annotations.
     fn span(&mut self, track: Track, [t0_ns, t1_ns]: [i64; 2], about: Message) -> Result<(), Error> {
         let Place { number, first, end_ns } = self.tracks.place(track, t0_ns, t1_ns);
         if first {

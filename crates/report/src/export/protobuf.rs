@@ -1,4 +1,5 @@
-//! The wire format of protocol buffers, as much of it as writing needs: varints and length-delimited fields.
+//! The wire format of protocol buffers, as much of it as writing needs: varints and
+//! length-delimited fields.
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>: a field is its key (`number << 3 | wire type`) and its value.
 

@@ -1,4 +1,5 @@
-//! Any small table as Parquet: columns by name, each of one type, cells that may be missing. For pandas, Polars, DuckDB or R.
+//! Any small table as Parquet: columns by name, each of one type, cells that may be missing. For
+//! pandas, Polars, DuckDB or R.
 
 use super::parquet::{begin, optional, refused};
 use crate::Error;
@@ -49,8 +50,8 @@ impl Values {
     }
 }
 
-/// The whole file. Key `stillcore` of its metadata: what it is, as JSON. Columns are to be of one length, and their names of letters, digits
-/// and `_`.
+/// The whole file. Key `stillcore` of its metadata: what it is, as JSON. Columns are to be of one
+/// length, and their names of letters, digits and `_`.
 pub fn table_parquet(columns: &[Column], about: &serde_json::Value) -> Result<Vec<u8>, Error> {
     let column = |column: &Column| {
         format!("optional {} {}{};", column.values.kind(), column.name, column.values.annotation())

@@ -1,4 +1,5 @@
-//! The tracks of a timeline: one for the events of each CPU, one for the samples of each probe on it, each with its lanes.
+//! The tracks of a timeline: one for the events of each CPU, one for the samples of each probe on
+//! it, each with its lanes.
 
 use super::lanes::Lanes;
 use model::sample::ProbeKind;

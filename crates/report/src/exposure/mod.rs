@@ -1,4 +1,5 @@
-//! The exposure of a machine's measured CPUs to a set of stressors, as text, JSON and one HTML page.
+//! The exposure of a machine's measured CPUs to a set of stressors, as text, JSON and one HTML
+//! page.
 //!
 //! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: three
 //! significant digits, bounds rounded up, and never "none" for what was not seen.

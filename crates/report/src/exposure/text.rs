@@ -1,4 +1,5 @@
-//! The exposure table for a terminal: what was seen, with interval and sources; what was not, with its bound; what says nothing, and why.
+//! The exposure table for a terminal: what was seen, with interval and sources; what was not, with
+//! its bound; what says nothing, and why.
 
 use super::{ExposureStudy, at_most, figure, interval, source, weak};
 use crate::format;

@@ -1,4 +1,5 @@
-//! Interference events: rates and cost by class and phase, what ran, and the kernel's own counters beside them.
+//! Interference events: rates and cost by class and phase, what ran, and the kernel's own counters
+//! beside them.
 
 use analysis::events::WindowEvents;
 use minijinja::{Value, context};

@@ -1,4 +1,5 @@
-//! The page of an exposure study: a heat-map of stressor by class that is a table, so that it reads aloud, in print and without colour.
+//! The page of an exposure study: a heat-map of stressor by class that is a table, so that it reads
+//! aloud, in print and without colour.
 
 use super::{environment, render};
 use crate::Error;

@@ -1,4 +1,5 @@
-//! How templates write numbers: the formats of [`crate::format`] with typographic units, and a dash where there is no value.
+//! How templates write numbers: the formats of [`crate::format`] with typographic units, and a dash
+//! where there is no value.
 
 use minijinja::{Environment, Value};
 

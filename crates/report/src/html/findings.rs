@@ -17,7 +17,8 @@ const STATES: [FindingState; 6] = [
     FindingState::Unknown,
 ];
 
-/// The findings that differ from what isolation wants, those that can be set now first, and all others.
+/// The findings that differ from what isolation wants, those that can be set now first, and all
+/// others.
 pub(super) fn figures(document: &Document) -> Value {
     let (mut deltas, rest): (Vec<&Finding>, Vec<&Finding>) =
         document.findings.iter().partition(|finding| is_settable(finding));

@@ -1,4 +1,5 @@
-//! The edges of a graph: their latencies under each other, and a row an edge with where everything went.
+//! The edges of a graph: their latencies under each other, and a row an edge with where everything
+//! went.
 
 use analysis::graph::{EdgeSpread, GraphEdge, GraphSection};
 use minijinja::{Value, context};

@@ -1,4 +1,5 @@
-//! The page of a matrix: a heat-map of stressor by kernel for each way of isolating, what changed, and in what the kernels differ.
+//! The page of a matrix: a heat-map of stressor by kernel for each way of isolating, what changed,
+//! and in what the kernels differ.
 
 use super::exposure::STEPS;
 use super::{environment, render};

@@ -1,5 +1,6 @@
-//! A run as a fragment of HTML for notebooks: the answer, its conditions and a line a window. Everything is escaped, and nothing needs a
-//! style sheet or a script: notebooks strip both from what they do not trust.
+//! A run as a fragment of HTML for notebooks: the answer, its conditions and a line a window.
+//! Everything is escaped, and nothing needs a style sheet or a script: notebooks strip both from
+//! what they do not trust.
 
 use super::{environment, render, value};
 use crate::distribution::{maximum, quantile};

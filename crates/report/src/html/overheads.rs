@@ -1,4 +1,5 @@
-//! What the kernel's own work costs: a chart and a table of the terms, and the object that schedulability analysis takes.
+//! What the kernel's own work costs: a chart and a table of the terms, and the object that
+//! schedulability analysis takes.
 
 use analysis::lengths::{TERMS, TracedTerm};
 use analysis::overheads::{Accounting, Overhead, Overheads, Take, accounting};

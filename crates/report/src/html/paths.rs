@@ -1,4 +1,5 @@
-//! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it passed.
+//! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it
+//! passed.
 
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, PathSection, SamplePath, SamplePiece};
@@ -175,7 +176,8 @@ fn by_source(document: &Document) -> Value {
     }
 }
 
-/// What took the time of a part: what ran, with its class and who asked for it; else the step itself.
+/// What took the time of a part: what ran, with its class and who asked for it; else the step
+/// itself.
 fn taker(part: &PathBox) -> String {
     let by = part.source.as_ref().map(|source| format!(", by {}", source.who)).unwrap_or_default();
     part.what().map_or_else(|| step_name(part.step).to_owned(), |what| format!("{what}{by}"))

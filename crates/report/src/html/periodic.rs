@@ -1,4 +1,5 @@
-//! Periodic jobs: per process what a job took, over time, and what its wake-ups did (ERTS 2022, Figs. 3, 8, 10 to 12).
+//! Periodic jobs: per process what a job took, over time, and what its wake-ups did (ERTS 2022,
+//! Figs. 3, 8, 10 to 12).
 
 use analysis::periodic::{OverTime, Process};
 use minijinja::{Value, context};

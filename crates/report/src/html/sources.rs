@@ -1,4 +1,5 @@
-//! Who did it: each source with what it caused, what is known against it, and what this kernel can show of sources at all.
+//! Who did it: each source with what it caused, what is known against it, and what this kernel can
+//! show of sources at all.
 
 use attribution::attribute::Confidence;
 use attribution::attribute::section::{Attribution, SourceText};

@@ -1,4 +1,5 @@
-//! Estimates of tails: each in a box with its verdict, the levels, both diagnostic charts, and every check.
+//! Estimates of tails: each in a box with its verdict, the levels, both diagnostic charts, and
+//! every check.
 
 use analysis::tail::{Check, Tail};
 use minijinja::{Value, context};

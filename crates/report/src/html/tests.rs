@@ -17,7 +17,8 @@ struct Tag<'a> {
     empty: bool,
 }
 
-/// The tags of a page, text and the content of `style` and `script` skipped. Panics on a tag that does not end.
+/// The tags of a page, text and the content of `style` and `script` skipped. Panics on a tag that
+/// does not end.
 fn tags(page: &str) -> Vec<Tag<'_>> {
     let mut tags = Vec::new();
     let mut rest = page;
@@ -365,7 +366,8 @@ fn it_is_small_however_large_the_machine() {
     }
 }
 
-/// Ten minutes of four cores: every list as long as an analysis makes it, and no two neighbours alike.
+/// Ten minutes of four cores: every list as long as an analysis makes it, and no two neighbours
+/// alike.
 #[test]
 fn ten_minutes_of_four_cores_fit_the_budget() {
     let mut document = fixture::wide(&[2, 3, 4, 5]);
@@ -445,8 +447,9 @@ fn no_value_is_printed_as_a_placeholder() {
 fn charts_are_drawn_where_there_are_samples_and_left_out_where_not() {
     let pages = pages();
     let charts = |page: &str| page.matches("<svg").count();
-    // Two a CPU over time, two for wake-up, two for noise; the latency plot, two for events, three for where
-    // latencies went, one a unit of what was compared; parts of a window and two profiles.
+    // Two a CPU over time, two for wake-up, two for noise; the latency plot, two for events, three
+    // for where latencies went, one a unit of what was compared; parts of a window and two
+    // profiles.
     assert_eq!(charts(&pages[0]), 2 * 2 + 2 * 2 + 2 * 2 + 1 + 2 + 3 + 3 + 3);
     assert_eq!(charts(&pages[2]), 2 + 2 + 2 + 1 + 2 + 3 + 3 + 3);
     assert_eq!(charts(&pages[3]), 0);

@@ -1,4 +1,5 @@
-//! The run over time: maxima of the samples, and under them what the kernel ran, by class, on the same axis.
+//! The run over time: maxima of the samples, and under them what the kernel ran, by class, on the
+//! same axis.
 
 use analysis::distribution::Distribution;
 use analysis::events::WindowEvents;

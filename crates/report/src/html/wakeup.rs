@@ -85,7 +85,8 @@ fn plot(document: &Document, windows: &[&Distribution]) -> Value {
     }
 }
 
-/// Exceedances of the thresholds at which something happens: from the last that nearly all samples reach to the first that none does.
+/// Exceedances of the thresholds at which something happens: from the last that nearly all samples
+/// reach to the first that none does.
 #[derive(Debug, Serialize)]
 struct TailTable<'a> {
     thresholds_ns: Vec<i64>,

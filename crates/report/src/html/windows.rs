@@ -12,7 +12,8 @@ use crate::svg::Curve;
 pub(super) const CHARTS: usize = 4;
 /// Of these, CPUs that get a histogram beside the exceedance curve, which says more in less room.
 pub(super) const HISTOGRAMS: usize = 2;
-/// CPUs that tables list: again those with the largest maxima. Keeps the page small on machines with many CPUs.
+/// CPUs that tables list: again those with the largest maxima. Keeps the page small on machines
+/// with many CPUs.
 pub(super) const LISTED: usize = 32;
 
 /// Threads of one CPU that get a curve: as many as there are styles.

@@ -1,4 +1,5 @@
-//! The matrix as Markdown, to be kept with a project and linked to: a heading a stressor, and under it what each kernel showed.
+//! The matrix as Markdown, to be kept with a project and linked to: a heading a stressor, and under
+//! it what each kernel showed.
 
 use super::{KINDS, Matrix, by_class, change, idle, warning};
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! A matrix of exposure studies, kernels by ways of isolating: text, JSON, Markdown and one HTML page.
+//! A matrix of exposure studies, kernels by ways of isolating: text, JSON, Markdown and one HTML
+//! page.
 //!
 //! `analysis::exposure::changes` finds what changed from kernel to kernel. The reader decides what
 //! of it is configuration; the options that differ are listed beside it.
@@ -54,7 +55,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// One object. Of a row only classes with events are written: what else the kernel records has 3/operations as its bound.
+    /// One object. Of a row only classes with events are written: what else the kernel records has
+    /// 3/operations as its bound.
     pub fn json(&self) -> Value {
         let conditions: serde_json::Map<String, Value> =
             self.conditions.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -89,7 +91,8 @@ impl Matrix {
         self.columns.iter().filter(move |column| column.profile == profile)
     }
 
-    /// What is said of a stressor beside its table: each thing once, with the columns it is said of.
+    /// What is said of a stressor beside its table: each thing once, with the columns it is said
+    /// of.
     pub(crate) fn remarks(&self, stressor: &str) -> Vec<String> {
         let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
         for column in &self.columns {
@@ -169,7 +172,8 @@ fn of_row(row: &Row) -> Field {
         .map(|one| one.coefficient.per_operation)
         .collect();
     if seen.is_empty() {
-        // A background that happened to be lower meanwhile makes no smaller bound than nothing counted would.
+        // A background that happened to be lower meanwhile makes no smaller bound than nothing
+        // counted would.
         Field::Unseen(all.high.max(3.0 / row.operations.max(1) as f64))
     } else {
         Field::Seen(seen.iter().sum())

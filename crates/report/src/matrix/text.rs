@@ -1,4 +1,5 @@
-//! The matrix for a terminal: a table a way of isolating, stressors by kernels; what changed; in what the kernels differ.
+//! The matrix for a terminal: a table a way of isolating, stressors by kernels; what changed; in
+//! what the kernels differ.
 
 use super::{KINDS, Matrix, change, field, idle, warning};
 use crate::text::TextOptions;

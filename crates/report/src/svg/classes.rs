@@ -1,8 +1,8 @@
 //! Interference over time on one CPU: a row a class, as high as events came in each slot.
 //!
-//! After Fig. 5 of the RTSS 2024 paper on isolation ("interference captured on an idle isolated core"), with counts in slots instead of one
-//! mark an event, so that ten minutes read as well as one second. Each row has its own scale,
-//! printed at its end; phases as bands.
+//! After Fig. 5 of the RTSS 2024 paper on isolation ("interference captured on an idle isolated
+//! core"), with counts in slots instead of one mark an event, so that ten minutes read as well as
+//! one second. Each row has its own scale, printed at its end; phases as bands.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};
@@ -90,14 +90,16 @@ fn most_per_s(row: &ClassRow<'_>) -> f64 {
     all.fold(0.0, f64::max)
 }
 
-/// The outline, in whole units upwards; slots of the same height are one stroke, and what is empty is not drawn.
+/// The outline, in whole units upwards; slots of the same height are one stroke, and what is empty
+/// is not drawn.
 fn area(counts: &[u32], slot_ns: u64, most: f64, floor: f64, at: &dyn Fn(usize) -> f64) -> String {
     let (together, rates) = joined(counts, slot_ns);
     let height = |rate: f64| if rate > 0.0 { (rate / most * RISE).round().max(1.0) } else { 0.0 };
     let heights: Vec<f64> = rates.into_iter().map(height).collect();
     let mut path = String::new();
     let mut from = 0;
-    // Strokes are relative, to be short; places are rounded before they are subtracted, so that no error adds up.
+    // Strokes are relative, to be short; places are rounded before they are subtracted, so that no
+    // error adds up.
     let round = |value: f64| (value * 10.0).round() / 10.0;
     let mut height = 0.0;
     for run in heights.chunk_by(|a, b| a.total_cmp(b).is_eq()) {

@@ -1,5 +1,5 @@
-//! Values over time, one mark a slot from its least to its most: a single value is a dot. A trend, a step and what comes back with a
-//! period show here and in no histogram.
+//! Values over time, one mark a slot from its least to its most: a single value is a dot. A trend,
+//! a step and what comes back with a period show here and in no histogram.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};

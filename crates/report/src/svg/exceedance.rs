@@ -1,9 +1,11 @@
-//! The exceedance curve (complementary distribution): which share of samples, or how many gaps per second, reach x.
+//! The exceedance curve (complementary distribution): which share of samples, or how many gaps per
+//! second, reach x.
 //!
-//! Log-log: a bound "x in at most one of a million" is read off directly. Each curve ends in a dot at its observed maximum, one
-//! sample high; beyond it the run says nothing, and nothing is drawn. The band about the tail is the 95 % interval of the count at each
-//! place, were the samples independent (Garwood, Biometrika 28 (1936)); of dependent ones it is wider. Percentiles stand at the right, by
-//! the number of their nines, as HdrHistogram plots have them.
+//! Log-log: a bound "x in at most one of a million" is read off directly. Each curve ends in a dot
+//! at its observed maximum, one sample high; beyond it the run says nothing, and nothing is drawn.
+//! The band about the tail is the 95 % interval of the count at each place, were the samples
+//! independent (Garwood, Biometrika 28 (1936)); of dependent ones it is wider. Percentiles stand at
+//! the right, by the number of their nines, as HdrHistogram plots have them.
 
 use stats::bounds::{poisson_lower, poisson_upper};
 use std::fmt::Write;
@@ -154,7 +156,8 @@ fn band(curve: &Curve, x: &Axis, y: &Axis) -> String {
     there + "z"
 }
 
-/// At a bucket's lower edge all samples from this bucket on count; inside a bucket the curve is not known and drawn level.
+/// At a bucket's lower edge all samples from this bucket on count; inside a bucket the curve is not
+/// known and drawn level.
 fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
     let mut steps = Steps::default();
     for (from, left) in corners(curve) {

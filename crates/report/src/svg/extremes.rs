@@ -1,4 +1,5 @@
-//! Diagnostics of a law of extremes: levels against how rarely they are reached, and quantiles against those of the law.
+//! Diagnostics of a law of extremes: levels against how rarely they are reached, and quantiles
+//! against those of the law.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};
@@ -43,8 +44,8 @@ pub fn return_levels(id: &str, title: &str, curve: &[CurvePoint], observed: &[[f
     Some(chart.finish())
 }
 
-/// Quantiles `[x, y]`, ns, with the line on which both are equal and, where given, that of a regression: slope and intercept, ns. `None`
-/// without points.
+/// Quantiles `[x, y]`, ns, with the line on which both are equal and, where given, that of a
+/// regression: slope and intercept, ns. `None` without points.
 pub fn qq(
     id: &str,
     title: &str,

@@ -1,9 +1,9 @@
 //! Differences with their intervals, a forest plot. An interval clear of zero differs, one inside
 //! its margin does not matter, and one that covers both is undecided.
 //!
-//! The axis is linear about zero and logarithmic far from it (the inverse hyperbolic sine), since a median differs by hundreds of
-//! nanoseconds where a maximum differs by milliseconds. To the left is better: lower is better in
-//! every statistic here.
+//! The axis is linear about zero and logarithmic far from it (the inverse hyperbolic sine), since a
+//! median differs by hundreds of nanoseconds where a maximum differs by milliseconds. To the left
+//! is better: lower is better in every statistic here.
 
 use super::escape;
 use super::frame::{Chart, FULL, px};

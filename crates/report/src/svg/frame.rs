@@ -1,11 +1,13 @@
-//! The frame of a chart: title for readers who do not see it, grid, ticks, axis names, and labels that keep clear of each other.
+//! The frame of a chart: title for readers who do not see it, grid, ticks, axis names, and labels
+//! that keep clear of each other.
 
 use std::fmt::Write;
 
 use super::axis::{Axis, Kind, Unit};
 use super::escape;
 
-/// Width of a chart that shares a row with another, in its own units; the page scales it by about one.
+/// Width of a chart that shares a row with another, in its own units; the page scales it by about
+/// one.
 pub(super) const HALF: f64 = 560.0;
 /// Width of a chart that has a row of its own.
 pub(super) const FULL: f64 = 1120.0;
@@ -104,7 +106,8 @@ impl Chart {
         self.text(f64::midpoint(left, right), bottom + 35.0, "n c", name);
     }
 
-    /// A text at a point; classes: `t` tick, `n` name, `l` label, `c` centred, `e` ends at the point.
+    /// A text at a point; classes: `t` tick, `n` name, `l` label, `c` centred, `e` ends at the
+    /// point.
     pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let _ = write!(
             self.body,

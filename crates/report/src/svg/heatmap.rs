@@ -1,8 +1,8 @@
 //! A heat-map of pairs of CPUs: who is near whom.
 //!
-//! Seven steps of one hue on a logarithmic scale, lighter to darker with the value (darker to lighter on a dark page), so that it reads
-//! in print and to readers who cannot distinguish hues; every cell says its numbers. The scale
-//! spans a factor of two at least: less is no structure.
+//! Seven steps of one hue on a logarithmic scale, lighter to darker with the value (darker to
+//! lighter on a dark page), so that it reads in print and to readers who cannot distinguish hues;
+//! every cell says its numbers. The scale spans a factor of two at least: less is no structure.
 
 use super::frame::{Chart, FULL, HALF, px};
 use super::micro;
@@ -13,7 +13,8 @@ use std::fmt::Write;
 const STEPS: usize = 7;
 /// The least span of the scale, as a ratio.
 const LEAST_SPAN: f64 = 2.0;
-/// CPUs a side that leave room for three numbers a cell, in half the width of the page and in all of it.
+/// CPUs a side that leave room for three numbers a cell, in half the width of the page and in all
+/// of it.
 const ROOMY: [usize; 2] = [6, 12];
 /// Left of the cells, and above them.
 const LEFT: f64 = 62.0;

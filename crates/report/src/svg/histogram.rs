@@ -1,7 +1,9 @@
-//! The latency plot: how many samples fell into each bucket, both axes logarithmic, one step line a phase.
+//! The latency plot: how many samples fell into each bucket, both axes logarithmic, one step line a
+//! phase.
 //!
-//! The community's picture (cyclictest and OSADL draw it with a linear x axis); logarithmic buckets keep the body and a tail three
-//! decades away in one plot, and an empty bucket shows as a fall to the axis.
+//! The community's picture (cyclictest and OSADL draw it with a linear x axis); logarithmic buckets
+//! keep the body and a tail three decades away in one plot, and an empty bucket shows as a fall to
+//! the axis.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, Steps};

@@ -1,6 +1,8 @@
-//! What ran when, a lane a CPU or task: spans on one clock, coloured by what they are. A Gantt chart.
+//! What ran when, a lane a CPU or task: spans on one clock, coloured by what they are. A Gantt
+//! chart.
 //!
-//! A span too short to be seen is drawn half a pixel wide: a sequence is read by its order as much as by its lengths.
+//! A span too short to be seen is drawn half a pixel wide: a sequence is read by its order as much
+//! as by its lengths.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};

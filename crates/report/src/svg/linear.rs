@@ -1,8 +1,9 @@
-//! The latency plot that cyclictest and OSADL made the community's picture: microseconds on a linear axis, samples of each on a
-//! logarithmic one, a step line a CPU, the observed maximum of each in the key.
+//! The latency plot that cyclictest and OSADL made the community's picture: microseconds on a
+//! linear axis, samples of each on a logarithmic one, a step line a CPU, the observed maximum of
+//! each in the key.
 //!
-//! OSADL QA Farm, "Latency plots" (cyclictest -h 400): bins of one microsecond, empty ones fall to the axis. What lies beyond the last bin
-//! is counted in the key, not drawn.
+//! OSADL QA Farm, "Latency plots" (cyclictest -h 400): bins of one microsecond, empty ones fall to
+//! the axis. What lies beyond the last bin is counted in the key, not drawn.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, Steps};

@@ -1,4 +1,5 @@
-//! Values over the levels of a factor, as lines or bars: each with what its repetitions span, and published numbers as crosses beside.
+//! Values over the levels of a factor, as lines or bars: each with what its repetitions span, and
+//! published numbers as crosses beside.
 //!
 //! Places are evenly apart, since levels are names as often as numbers. The caller asks for a
 //! logarithmic axis where values lie decades apart; values not above 0 then stand on the axis.

@@ -1,7 +1,7 @@
 //! How often each class came, by phase: a dot a phase on a logarithmic axis.
 //!
-//! Dots, not bars: a logarithmic axis has no zero for a bar to stand on. Nothing seen is drawn as an open triangle at the 95 % upper
-//! bound of the rate, pointing to where the rate may be.
+//! Dots, not bars: a logarithmic axis has no zero for a bar to stand on. Nothing seen is drawn as
+//! an open triangle at the 95 % upper bound of the rate, pointing to where the rate may be.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};
@@ -15,7 +15,8 @@ const ROW: f64 = 24.0;
 pub struct RateRow {
     /// Name of the class.
     pub label: String,
-    /// One entry a phase, in order: rate per second, and the upper bound where nothing was seen. `None`: not observable.
+    /// One entry a phase, in order: rate per second, and the upper bound where nothing was seen.
+    /// `None`: not observable.
     pub rates: Vec<Option<(f64, Option<f64>)>>,
 }
 

@@ -1,7 +1,9 @@
-//! The shift function: by how much two groups differ at each level of their distributions, with the interval of each.
+//! The shift function: by how much two groups differ at each level of their distributions, with the
+//! interval of each.
 //!
-//! Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample case", Annals of Statistics 2
-//! (1974). Levels stand side by side as they are given, since the tail is what is looked at; above zero the other group is later.
+//! Doksum, "Empirical probability plots and statistical inference for nonlinear models in the
+//! two-sample case", Annals of Statistics 2 (1974). Levels stand side by side as they are given,
+//! since the tail is what is looked at; above zero the other group is later.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};

@@ -33,7 +33,8 @@ pub struct Spread {
     pub deadline_ns: Option<i64>,
 }
 
-/// Draws the rows in the order given; `None` where nothing is above 0, which a logarithmic axis needs.
+/// Draws the rows in the order given; `None` where nothing is above 0, which a logarithmic axis
+/// needs.
 pub fn spread(id: &str, title: &str, what: &str, rows: &[Spread]) -> Option<String> {
     let all = |row: &Spread| {
         let marks = [row.calculated_ns, row.deadline_ns, row.p99_ns];

@@ -1,4 +1,5 @@
-//! A chart as a file of its own: with a name space, and the colours that a page would give it by its style sheet.
+//! A chart as a file of its own: with a name space, and the colours that a page would give it by
+//! its style sheet.
 
 /// Colours of the light page, and the eight hues.
 const STYLE: &str = "<style>.chart{background:#fff;--s0:#0b6bcb;--s1:#c2410c;--s2:#15803d;--s3:#7e22ce;--s4:#a16207;--s5:#0f172a}\

@@ -1,4 +1,5 @@
-//! Where latencies went: a bar a window, as long as its mean latency, cut at the steps of the wake-up; or a bar a sample, cut by source.
+//! Where latencies went: a bar a window, as long as its mean latency, cut at the steps of the
+//! wake-up; or a bar a sample, cut by source.
 //!
 //! The steps in the order in which they pass; last, what else ran meanwhile on the CPU that a step
 //! waits for. Means, not sums, so that windows of different length compare.

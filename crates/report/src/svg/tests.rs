@@ -1,4 +1,5 @@
-//! What must hold for every chart: it is one well-formed element, says its content in words, and stays in its frame.
+//! What must hold for every chart: it is one well-formed element, says its content in words, and
+//! stays in its frame.
 
 use super::*;
 use analysis::distribution::Maximum;

@@ -1,9 +1,10 @@
-//! One late wake-up as it passed: a lane for each CPU that took part, what ran there, and the marks of its way.
+//! One late wake-up as it passed: a lane for each CPU that took part, what ran there, and the marks
+//! of its way.
 //!
-//! After the timelines of interference on a core in the RTSS 2024 paper on isolation (Fig. 5), for one sample: the timer expires,
-//! perhaps on another CPU; the wake-up is requested; an IPI goes to the task's CPU; the scheduler
-//! switches; the task returns. Most of a large latency is often one step, with all other marks in
-//! its last hundredth, so the end is drawn once more, enlarged.
+//! After the timelines of interference on a core in the RTSS 2024 paper on isolation (Fig. 5), for
+//! one sample: the timer expires, perhaps on another CPU; the wake-up is requested; an IPI goes to
+//! the task's CPU; the scheduler switches; the task returns. Most of a large latency is often one
+//! step, with all other marks in its last hundredth, so the end is drawn once more, enlarged.
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, px};
@@ -14,7 +15,8 @@ use crate::format;
 const LANE: f64 = 46.0;
 const AXIS: f64 = 46.0;
 const TOP: f64 = 26.0;
-/// The end is enlarged where what is behind the longest time without a mark is no more than this part.
+/// The end is enlarged where what is behind the longest time without a mark is no more than this
+/// part.
 const CROWDED: f64 = 0.12;
 /// Numbers of marks are no nearer to each other than this.
 const APART: f64 = 16.0;
@@ -45,7 +47,8 @@ pub struct Piece {
     pub ran: Option<String>,
 }
 
-/// Draws the sample of `cpu` that was `value_ns` late; marks are numbered in their order. `None` where there is nothing to show.
+/// Draws the sample of `cpu` that was `value_ns` late; marks are numbered in their order. `None`
+/// where there is nothing to show.
 pub fn wake(
     id: &str,
     title: &str,
@@ -79,7 +82,8 @@ pub fn wake(
     Some(chart.finish())
 }
 
-/// The whole, and where marks crowd at its end, that once more: what lies behind the longest time without a mark.
+/// The whole, and where marks crowd at its end, that once more: what lies behind the longest time
+/// without a mark.
 fn panels(value_ns: u64, marks: &[Mark]) -> Vec<[f64; 2]> {
     let whole = [0.0, value_ns as f64];
     let before = |at: usize| at.checked_sub(1).map_or(0, |before| marks[before].at_ns);
@@ -127,7 +131,8 @@ fn panel(chart: &mut Chart, [low, high]: [f64; 2], lanes: &[u32], pieces: &[Piec
     draw_marks(chart, &x, low, marks, &middle);
 }
 
-/// The step itself is a thin bar; what else ran stands out of it, with its name where there is room.
+/// The step itself is a thin bar; what else ran stands out of it, with its name where there is
+/// room.
 fn draw_piece(chart: &mut Chart, piece: &Piece, left: f64, right: f64, y: f64) {
     let half = if piece.ran.is_some() { 11.0 } else { 5.0 };
     let width = (right - left).max(0.6);

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use super::TextOptions;
 use model::foreign::in_a_line;
 
-/// Columns separated by space, one rule under the header: what can be read in a terminal and pasted into a mail.
+/// Columns separated by space, one rule under the header: what can be read in a terminal and pasted
+/// into a mail.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('-').junction(' '))

@@ -1,4 +1,5 @@
-//! The sentences around the tables: head, advice, comparisons, guarantee, losses, cost of the observer, files.
+//! The sentences around the tables: head, advice, comparisons, guarantee, losses, cost of the
+//! observer, files.
 
 use analysis::compare::Verdict;
 use std::collections::BTreeSet;
@@ -46,7 +47,8 @@ pub(super) fn head(page: &mut Page, document: &Document) {
     }
 }
 
-/// The worst wake-up and the longest gap: what, its cause, what is against it, where to look closer.
+/// The worst wake-up and the longest gap: what, its cause, what is against it, where to look
+/// closer.
 pub(super) fn verdicts(page: &mut Page, document: &Document) {
     for one in verdict::verdicts(document) {
         page.heading(&one.what.to_uppercase());

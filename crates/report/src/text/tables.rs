@@ -89,7 +89,8 @@ fn named(document: &Document) -> (&'static str, fn(&Distribution) -> String) {
     }
 }
 
-/// How long the loop ran in each window: `idle-before 9.98 s, …`, or the shortest and longest where CPUs differ.
+/// How long the loop ran in each window: `idle-before 9.98 s, …`, or the shortest and longest where
+/// CPUs differ.
 fn loop_time(document: &Document, windows: &[&Distribution]) -> String {
     let phase = |name: &str| {
         let times = || windows.iter().filter(|d| d.phase == name).map(|d| d.duration_ns);

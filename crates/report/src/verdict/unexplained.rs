@@ -1,5 +1,6 @@
-//! The sentence for time that no recorded event took: what the step waited for, what could have held
-//! it up unseen, and what the machine's counters show. Never the task that happened to be current.
+//! The sentence for time that no recorded event took: what the step waited for, what could have
+//! held it up unseen, and what the machine's counters show. Never the task that happened to be
+//! current.
 
 use super::Known;
 use analysis::distribution::Distribution;
@@ -99,8 +100,8 @@ fn suspects(document: &Document, step: Step) -> String {
     format!("{} or something without an event", all.join(", "))
 }
 
-/// The steal time of the window, and how much of `ns` it can be at most. It counts the time in which
-/// the hypervisor ran another guest or task; no counter has its work for this guest.
+/// The steal time of the window, and how much of `ns` it can be at most. It counts the time in
+/// which the hypervisor ran another guest or task; no counter has its work for this guest.
 pub(super) fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
     if document.machine.machine.hypervisor.is_none() {
         return String::new();

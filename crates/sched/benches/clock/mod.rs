@@ -1,4 +1,5 @@
-//! What a thread has used and waited: CPU time by its clock, voluntary switches by /proc/thread-self/status.
+//! What a thread has used and waited: CPU time by its clock, voluntary switches by
+//! /proc/thread-self/status.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;

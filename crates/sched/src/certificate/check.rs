@@ -101,7 +101,8 @@ fn check_core(core: &CoreProof, test: &str) -> Result<(), Broken> {
     }
 }
 
-/// Work of the last task's jobs up to `job` and of all above that can be released within a window, with blocking.
+/// Work of the last task's jobs up to `job` and of all above that can be released within a window,
+/// with blocking.
 fn work(tasks: &[Task], job: u128, window: u128) -> u128 {
     let Some((own, above)) = tasks.split_last() else { return 0 };
     let base = (job + 1).saturating_mul(own.cost_ns.into()).saturating_add(own.blocking_ns.into());
@@ -111,7 +112,8 @@ fn work(tasks: &[Task], job: u128, window: u128) -> u128 {
     })
 }
 
-/// Every job's window holds its work, no job is late, and after the last one the next finds the core free, or the same again.
+/// Every job's window holds its work, no job is late, and after the last one the next finds the
+/// core free, or the same again.
 fn fp_in_time(tasks: &[Task], windows: &[u64]) -> bool {
     let (Some(own), Some(last)) = (tasks.last(), windows.last()) else { return false };
     let (period, jitter) = (u128::from(own.period_ns), u128::from(own.jitter_ns));
@@ -124,7 +126,8 @@ fn fp_in_time(tasks: &[Task], windows: &[u64]) -> bool {
     windows.iter().enumerate().all(in_time) && (ends || repeats(tasks, length))
 }
 
-/// The last task's windows repeat with this length: whole periods of all, and no more work in it than fits.
+/// The last task's windows repeat with this length: whole periods of all, and no more work in it
+/// than fits.
 fn repeats(tasks: &[Task], length: u128) -> bool {
     let asked = |task: &Task| (length / u128::from(task.period_ns)).saturating_mul(task.cost_ns.into());
     tasks.iter().all(|task| length.is_multiple_of(task.period_ns.into()))

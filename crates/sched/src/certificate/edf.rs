@@ -1,8 +1,10 @@
-//! Certificates under EDF: a busy window and the intervals that quick processor-demand analysis visits in it, or one that is overfull.
+//! Certificates under EDF: a busy window and the intervals that quick processor-demand analysis
+//! visits in it, or one that is overfull.
 //!
-//! If B and the work released in L fit into L, then for t > L the demand is at most that work and the demand in t - L: where t is
-//! overfull, so is a shorter interval. Below L, demand h in t proves all of [h + B, t], as demand does not fall with the interval (Zhang
-//! and Burns, IEEE Transactions on Computers 58(9), 2009).
+//! If B and the work released in L fit into L, then for t > L the demand is at most that work and
+//! the demand in t - L: where t is overfull, so is a shorter interval. Below L, demand h in t
+//! proves all of [h + B, t], as demand does not fall with the interval (Zhang and Burns, IEEE
+//! Transactions on Computers 58(9), 2009).
 
 use super::{Proof, overloads};
 use crate::edf_qpa::repetition;

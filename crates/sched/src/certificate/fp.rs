@@ -1,7 +1,8 @@
 //! Certificates under fixed priorities: windows that suffice, or iterates that never do.
 //!
-//! The least solution of the busy-window equation is at least every iterate from 0 (Knaster-Tarski, as in `window`), so that iterates beyond
-//! the deadline prove that a job is late; any solution within it proves the contrary.
+//! The least solution of the busy-window equation is at least every iterate from 0 (Knaster-Tarski,
+//! as in `window`), so that iterates beyond the deadline prove that a job is late; any solution
+//! within it proves the contrary.
 
 use super::{Proof, overloads};
 use crate::task::Task;

@@ -9,8 +9,9 @@
 //! | EDF, late | an interval | its demand exceeds it |
 //! | either, late | a task | the tasks down to it need more than a core |
 //!
-//! The idea of results that carry proofs for a small checker: McConnell, Mehlhorn, Näher and Schweitzer, "Certifying algorithms", Computer
-//! Science Review 5(2), 2011. The arguments are those of `fp_rta` and `edf_qpa`; the checker is [`check()`], in a file of its own.
+//! The idea of results that carry proofs for a small checker: McConnell, Mehlhorn, Näher and
+//! Schweitzer, "Certifying algorithms", Computer Science Review 5(2), 2011. The arguments are those
+//! of `fp_rta` and `edf_qpa`; the checker is [`check()`], in a file of its own.
 
 mod about;
 mod check;

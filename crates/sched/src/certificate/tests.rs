@@ -30,7 +30,8 @@ fn truth(certificate: &Certificate) -> Option<bool> {
     Some(all)
 }
 
-/// Every certificate that differs in one number, one truth value or one missing or doubled element, as JSON.
+/// Every certificate that differs in one number, one truth value or one missing or doubled element,
+/// as JSON.
 fn alterations(value: &Value) -> Vec<Value> {
     match value {
         Value::Number(number) => {

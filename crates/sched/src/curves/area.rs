@@ -1,5 +1,6 @@
-//! A curve as one number: its area (SUA, schedulable utilization area: Chisholm, Ward, Kim and Anderson, RTSS 2015), and weighted
-//! schedulability, sum U S(U) / sum U (Bastoni, Brandenburg and Anderson, OSPERT 2010).
+//! A curve as one number: its area (SUA, schedulable utilization area: Chisholm, Ward, Kim and
+//! Anderson, RTSS 2015), and weighted schedulability, sum U S(U) / sum U (Bastoni, Brandenburg and
+//! Anderson, OSPERT 2010).
 //!
 //! The same sets run along the whole axis, so each set has an area of its own, and a curve's is
 //! their mean. Its interval is that of a mean, and makes no assumption on how neighbouring points
@@ -10,7 +11,8 @@ use super::Z95;
 /// A number with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Area {
-    /// Area under the curve by trapezoids, divided by the length of the axis: 1 where everything is accepted.
+    /// Area under the curve by trapezoids, divided by the length of the axis: 1 where everything is
+    /// accepted.
     pub area: f64,
     /// Its interval.
     pub area_interval: [f64; 2],

@@ -1,4 +1,5 @@
-//! Schedulability curves: the share of random sets that a test accepts, over utilization or cores, and what such a sample can support.
+//! Schedulability curves: the share of random sets that a test accepts, over utilization or cores,
+//! and what such a sample can support.
 //!
 //! All curves of a study are evaluated on the same sets (common random numbers), so that they are
 //! compared set by set.
@@ -102,7 +103,8 @@ pub enum CurveError {
     },
 }
 
-/// The verdicts of every curve on the sets `range`: `[curve][set]`. A pure function of its arguments: the unit in which studies are split.
+/// The verdicts of every curve on the sets `range`: `[curve][set]`. A pure function of its
+/// arguments: the unit in which studies are split.
 pub fn verdicts(
     generator: &Generator,
     curves: &[Curve],

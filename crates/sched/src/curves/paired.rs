@@ -1,8 +1,9 @@
 //! Compares two curves on the same sets: only sets on which they disagree distinguish them.
 //!
-//! McNemar's test, exact (McNemar, Psychometrika 12, 1947): under equal shares each disagreement falls either way like a fair coin. The
-//! interval of the difference: Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on paired
-//! data", Journal of Educational and Behavioral Statistics 37, 2012.
+//! McNemar's test, exact (McNemar, Psychometrika 12, 1947): under equal shares each disagreement
+//! falls either way like a fair coin. The interval of the difference: Bonett and Price, "Adjusted
+//! Wald confidence interval for a difference of binomial proportions based on paired data", Journal
+//! of Educational and Behavioral Statistics 37, 2012.
 
 use super::Z95;
 use statrs::function::gamma::ln_gamma;
@@ -109,7 +110,8 @@ mod tests {
         assert!(pairs.interval[0] < 0.012 && pairs.interval[1] > 0.012);
     }
 
-    /// Coverage of the interval with a fixed seed: 2000 samples of 500 pairs, 10 % and 5 % disagreements.
+    /// Coverage of the interval with a fixed seed: 2000 samples of 500 pairs, 10 % and 5 %
+    /// disagreements.
     #[test]
     fn the_interval_covers() {
         let mut uniform = crate::curves::testing::uniform();

@@ -1,8 +1,8 @@
 //! A share of accepted sets: Wilson's interval, the difference of two unrelated samples, and the
 //! number of sets that would show it.
 //!
-//! Wilson 1927; its coverage is close to nominal for all shares, the ends included (Brown, Cai and DasGupta, "Interval estimation for a
-//! binomial proportion", Statistical Science 16, 2001).
+//! Wilson 1927; its coverage is close to nominal for all shares, the ends included (Brown, Cai and
+//! DasGupta, "Interval estimation for a binomial proportion", Statistical Science 16, 2001).
 
 use super::Z95;
 use statrs::function::erf::erfc;
@@ -52,8 +52,9 @@ pub fn unrelated(first: f64, second: f64, n: u64) -> Unrelated {
     Unrelated { difference, z, p: erfc(z.abs() / std::f64::consts::SQRT_2) }
 }
 
-/// Sets a sample needs for unrelated samples to show this difference at 5 % with a chance of 80 % (Fleiss, "Statistical Methods for Rates and
-/// Proportions", ch. 4, without continuity correction); none for equal shares.
+/// Sets a sample needs for unrelated samples to show this difference at 5 % with a chance of 80 %
+/// (Fleiss, "Statistical Methods for Rates and Proportions", ch. 4, without continuity correction);
+/// none for equal shares.
 pub fn sets_to_distinguish(first: f64, second: f64) -> Option<u64> {
     const Z80: f64 = 0.841_621_233_572_914_2;
     let difference = first - second;

@@ -1,8 +1,9 @@
 //! The ratio of the sets that the second and the first of two curves accept, on the same sets.
 //!
-//! The logarithm of the ratio of two shares of the same sets has variance (b + c) / ((a + b) (a + c)), a, b, c sets accepted by both, by
-//! the first alone, by the second alone (the delta method; Nam and Blackwelder, "Analysis of the ratio of marginal probabilities in a
-//! matched-pair setting", Statistics in Medicine 21, 2002, whose score interval it approximates).
+//! The logarithm of the ratio of two shares of the same sets has variance (b + c) / ((a + b) (a +
+//! c)), a, b, c sets accepted by both, by the first alone, by the second alone (the delta method;
+//! Nam and Blackwelder, "Analysis of the ratio of marginal probabilities in a matched-pair
+//! setting", Statistics in Medicine 21, 2002, whose score interval it approximates).
 
 use super::Z95;
 
@@ -50,7 +51,8 @@ mod tests {
         assert_eq!(ratio(&[], &[]), None);
     }
 
-    /// Coverage with a fixed seed: 2000 samples of 500 sets, 20 % and 30 % of them accepted, 5 % by the first alone.
+    /// Coverage with a fixed seed: 2000 samples of 500 sets, 20 % and 30 % of them accepted, 5 % by
+    /// the first alone.
     #[test]
     fn the_interval_covers() {
         let mut uniform = crate::curves::testing::uniform();

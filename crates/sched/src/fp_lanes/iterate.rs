@@ -136,10 +136,11 @@ impl<const L: usize> State<L> {
     }
 }
 
-/// Adds ceil((w + J_k) / T_k) C_k of these levels, with `CUT` only where they are above the lane's own.
+/// Adds ceil((w + J_k) / T_k) C_k of these levels, with `CUT` only where they are above the lane's
+/// own.
 ///
-/// The nearest integer q to (w + J) / T, computed from the inverse, is the ceiling or, if q T < w + J, one below it: the error of the
-/// quotient is far below one half, and q T is exact.
+/// The nearest integer q to (w + J) / T, computed from the inverse, is the ceiling or, if q T < w +
+/// J, one below it: the error of the quotient is far below one half, and q T is exact.
 #[inline(always)]
 fn add_demand<const L: usize, const SAME: bool, const CUT: bool>(
     lanes: &Lanes<L>,

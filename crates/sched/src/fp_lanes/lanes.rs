@@ -1,7 +1,8 @@
 //! Sets side by side, a set a lane: the data, and the bounds that need no iteration.
 //!
-//! Times are whole numbers of ns in floating point. Up to [`LARGEST`] their sums, and products with a count of jobs that matter, stay below
-//! 2^53 and are exact, so that a comparison here is a comparison of integers.
+//! Times are whole numbers of ns in floating point. Up to [`LARGEST`] their sums, and products with
+//! a count of jobs that matter, stay below 2^53 and are exact, so that a comparison here is a
+//! comparison of integers.
 
 #![expect(
     clippy::needless_bitwise_bool,
@@ -121,8 +122,8 @@ impl<const L: usize> Lanes<L> {
         self.limit[level][lane] = f64::MAX;
     }
 
-    /// The bounds of Bini and Baruah (RTNS 2007) on every level, as in `window`, without a division: their denominators are positive where
-    /// they are compared.
+    /// The bounds of Bini and Baruah (RTNS 2007) on every level, as in `window`, without a
+    /// division: their denominators are positive where they are compared.
     #[inline(always)]
     pub(super) fn bounds(&mut self) -> Bounds<L> {
         let (mut load, mut late, mut carry) = ([0.0; L], [0.0; L], [0.0; L]);

@@ -1,10 +1,12 @@
-//! Utilizations and periods of several sets side by side, a set a lane, so that a vector unit draws all of them at once.
+//! Utilizations and periods of several sets side by side, a set a lane, so that a vector unit draws
+//! all of them at once.
 //!
-//! Every lane does the same arithmetic in the same order whatever their number, so a set drawn alone and one drawn among sixteen have the
-//! same bits.
+//! Every lane does the same arithmetic in the same order whatever their number, so a set drawn
+//! alone and one drawn among sixteen have the same bits.
 //!
-//! Utilizations uniform over the simplex, the law of UUniFast (Bini and Buttazzo, "Measuring the performance of schedulability tests",
-//! Real-Time Systems 30, 2005), as exponential numbers divided by their sum (Devroye 1986, ch. V.2): no powers, no chain from one to the next.
+//! Utilizations uniform over the simplex, the law of UUniFast (Bini and Buttazzo, "Measuring the
+//! performance of schedulability tests", Real-Time Systems 30, 2005), as exponential numbers
+//! divided by their sum (Devroye 1986, ch. V.2): no powers, no chain from one to the next.
 
 use super::periods::{Law, greatest_of};
 use super::portable::{ln, nearest};
@@ -22,7 +24,8 @@ impl<const L: usize> Columns<L> {
         Self { periods: vec![[0.0; L]; tasks], costs: vec![[0.0; L]; tasks] }
     }
 
-    /// Puts shares of `total` into the costs, uniform over the simplex. Words 0 to n - 1 of each stream.
+    /// Puts shares of `total` into the costs, uniform over the simplex. Words 0 to n - 1 of each
+    /// stream.
     #[inline(always)]
     pub(super) fn draw_shares(&mut self, keys: &[u64; L], total: f64) {
         let mut sum = [0.0; L];
@@ -43,7 +46,8 @@ impl<const L: usize> Columns<L> {
         }
     }
 
-    /// Draws periods. Words n to 2n of each stream: the gaps between n uniform numbers and the ends.
+    /// Draws periods. Words n to 2n of each stream: the gaps between n uniform numbers and the
+    /// ends.
     #[inline(always)]
     pub(super) fn draw_periods(&mut self, keys: &[u64; L], law: &Law) {
         let tasks = self.periods.len() as u64;

@@ -1,8 +1,9 @@
 //! Utilizations with a given sum, each from 0 to 1, uniform over all such vectors: RandFixedSum.
 //!
-//! The polytope is cut into simplices of known volume; a walk through a table of their shares picks one, then a point in it (Stafford,
-//! "Random vectors with fixed sum", 2006; Emberson, Stafford and Davis, WATERS 2010). The table depends on the number of tasks and the sum
-//! alone and is made once.
+//! The polytope is cut into simplices of known volume; a walk through a table of their shares picks
+//! one, then a point in it (Stafford, "Random vectors with fixed sum", 2006; Emberson, Stafford and
+//! Davis, WATERS 2010). The table depends on the number of tasks and the sum alone and is made
+//! once.
 
 use super::portable::{exp, ln};
 use super::stream::Stream;

@@ -11,8 +11,8 @@
 //! | `sharing` | requests for resources |
 //! | `text` | laws and times as users write them |
 //!
-//! Numbers that do not depend on the utilization are the same for every utilization, and jitter is not drawn at all: studies that vary
-//! either compare the same sets (common random numbers).
+//! Numbers that do not depend on the utilization are the same for every utilization, and jitter is
+//! not drawn at all: studies that vary either compare the same sets (common random numbers).
 
 pub(crate) mod columns;
 mod fixed_sum;
@@ -44,7 +44,8 @@ const ATTEMPTS: u32 = 10_000;
 /// above 1, and identical for sums of at most 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Utilizations {
-    /// On the simplex; vectors with an element above 1 are discarded (UUniFast-Discard: Davis and Burns, RTSS 2009).
+    /// On the simplex; vectors with an element above 1 are discarded (UUniFast-Discard: Davis and
+    /// Burns, RTSS 2009).
     #[default]
     UUniFast,
     /// RandFixedSum, without discarding.
@@ -56,7 +57,8 @@ pub enum Utilizations {
 pub struct Spec {
     /// Tasks of a set; of each core with [`Spec::per_core`].
     pub tasks: usize,
-    /// Sum of C/T; of each core with [`Spec::per_core`]. Costs are whole ns, so sums differ from it by n/2T_min at most.
+    /// Sum of C/T; of each core with [`Spec::per_core`]. Costs are whole ns, so sums differ from it
+    /// by n/2T_min at most.
     pub utilization: f64,
     /// Its division.
     pub utilizations: Utilizations,
@@ -83,7 +85,8 @@ impl Spec {
 }
 
 impl Default for Spec {
-    /// The setting of the papers: 40 tasks, periods uniform from 10 to 100 ms, implicit deadlines, one core.
+    /// The setting of the papers: 40 tasks, periods uniform from 10 to 100 ms, implicit deadlines,
+    /// one core.
     fn default() -> Self {
         Self {
             tasks: 40,
@@ -157,7 +160,8 @@ impl Generator {
         &self.spec
     }
 
-    /// Set `set` as a system, in deadline-monotonic order, which is rate-monotonic for implicit deadlines.
+    /// Set `set` as a system, in deadline-monotonic order, which is rate-monotonic for implicit
+    /// deadlines.
     pub fn system(&self, set: u64) -> Result<System, GenerateError> {
         let cores = if self.spec.per_core { self.spec.cores } else { 1 };
         let mut drawn = Vec::with_capacity(self.spec.tasks * cores as usize);
@@ -181,7 +185,8 @@ impl Generator {
         TaskSet::new(tasks).map_err(|source| GenerateError::Task { set, source })
     }
 
-    /// Whether sixteen sets can be drawn side by side: nothing is discarded, nothing needs a walk or a sort.
+    /// Whether sixteen sets can be drawn side by side: nothing is discarded, nothing needs a walk
+    /// or a sort.
     pub(crate) fn in_lanes(&self) -> bool {
         self.table.is_none() && self.spec.utilization <= 1.0 && self.spec.implicit()
     }

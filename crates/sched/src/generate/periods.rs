@@ -1,10 +1,13 @@
-//! Periods as quantile functions: a law is a map from (0, 1) that does not fall, applied to uniform numbers.
+//! Periods as quantile functions: a law is a map from (0, 1) that does not fall, applied to uniform
+//! numbers.
 //!
-//! Uniform numbers are drawn in ascending order, as partial sums of exponential gaps (Devroye, "Non-Uniform Random Variate Generation", 1986,
-//! ch. V.3); periods then come out shortest first, which is rate-monotonic order. Nothing is sorted, and the law is that of independent
-//! periods that are sorted.
+//! Uniform numbers are drawn in ascending order, as partial sums of exponential gaps (Devroye,
+//! "Non-Uniform Random Variate Generation", 1986, ch. V.3); periods then come out shortest first,
+//! which is rate-monotonic order. Nothing is sorted, and the law is that of independent periods
+//! that are sorted.
 //!
-//! Log-uniform periods with a granularity: Emberson, Stafford and Davis, "Techniques for the synthesis of multiprocessor tasksets", WATERS 2010.
+//! Log-uniform periods with a granularity: Emberson, Stafford and Davis, "Techniques for the
+//! synthesis of multiprocessor tasksets", WATERS 2010.
 
 use super::portable::{exp, floor};
 

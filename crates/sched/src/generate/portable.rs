@@ -1,9 +1,11 @@
 //! Logarithm, exponential and rounding by additions, multiplications and divisions alone.
 //!
-//! IEEE 754 defines those to the last bit, and not the functions of a system's mathematical library: with these, a set is the same on every
-//! machine. They have no branches, so that a compiler turns loops over them into vector instructions. Within 2 units in the last place.
+//! IEEE 754 defines those to the last bit, and not the functions of a system's mathematical
+//! library: with these, a set is the same on every machine. They have no branches, so that a
+//! compiler turns loops over them into vector instructions. Within 2 units in the last place.
 //!
-//! Reduction and series: Muller, "Elementary Functions: Algorithms and Implementation", 3rd ed. 2016, ch. 11.
+//! Reduction and series: Muller, "Elementary Functions: Algorithms and Implementation", 3rd ed.
+//! 2016, ch. 11.
 
 /// ln 2 in two parts: the first has 32 trailing zero bits, so that a multiple of it is exact.
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -27,7 +29,8 @@ pub(crate) fn floor(x: f64) -> f64 {
 
 /// The natural logarithm of a positive normal number.
 ///
-/// x = 2^e m with m from √½ to √2; ln m = 2 artanh((m - 1) / (m + 1)), whose argument is at most 0.172: ten terms reach 2^-55.
+/// x = 2^e m with m from √½ to √2; ln m = 2 artanh((m - 1) / (m + 1)), whose argument is at most
+/// 0.172: ten terms reach 2^-55.
 #[inline(always)]
 #[expect(clippy::many_single_char_names, reason = "the names of the literature")]
 pub(super) fn ln(x: f64) -> f64 {

@@ -1,5 +1,6 @@
-//! Requests for shared resources, drawn task by task: the model of Brandenburg's thesis (2011, ch. 5.4): a task accesses a resource with a
-//! probability; then a number of requests a job, with critical sections of bounded length.
+//! Requests for shared resources, drawn task by task: the model of Brandenburg's thesis (2011, ch.
+//! 5.4): a task accesses a resource with a probability; then a number of requests a job, with
+//! critical sections of bounded length.
 
 use super::stream::Stream;
 use crate::system::{Access, Request};
@@ -16,7 +17,8 @@ pub struct Sharing {
     pub probability: f64,
     /// Most requests of one job for one resource; 1 to this are equally likely.
     pub requests: u64,
-    /// Shortest and longest critical section, ns; equally likely in between. Cut at the cost of the task.
+    /// Shortest and longest critical section, ns; equally likely in between. Cut at the cost of the
+    /// task.
     pub length_ns: [u64; 2],
     /// Share of tasks that only read.
     pub readers: f64,

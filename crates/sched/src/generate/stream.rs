@@ -1,8 +1,10 @@
-//! A stream of random words for every set, by counting instead of by state: word k of set i is a function of (seed, i, k) alone, so that set
-//! i is the same on every machine, in every order and in every shard.
+//! A stream of random words for every set, by counting instead of by state: word k of set i is a
+//! function of (seed, i, k) alone, so that set i is the same on every machine, in every order and
+//! in every shard.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a counter with an odd step, and a mixer
-//! that is a bijection of 64 bits. The beginning of each stream is a hash of what it is for; a million streams of a hundred words meet with a
+//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! 2014): a counter with an odd step, and a mixer that is a bijection of 64 bits. The beginning of
+//! each stream is a hash of what it is for; a million streams of a hundred words meet with a
 //! probability of about 10^-5. Words need no state, so several streams are drawn side by side.
 
 /// The step of the counter: 2^64 divided by the golden ratio, odd.
@@ -46,7 +48,8 @@ pub(super) fn word(key: u64, k: u64) -> u64 {
     mix(key.wrapping_add(STEP.wrapping_mul(k.wrapping_add(1))))
 }
 
-/// A word as a multiple of 2^-52 in (0, 1]: its logarithm is finite. By bits, which every vector unit can do.
+/// A word as a multiple of 2^-52 in (0, 1]: its logarithm is finite. By bits, which every vector
+/// unit can do.
 #[inline(always)]
 pub(super) fn unit(word: u64) -> f64 {
     2.0 - f64::from_bits(0x3ff0_0000_0000_0000 | (word >> 12))

@@ -25,7 +25,8 @@ pub fn read_time(text: &str) -> Result<u64, GenerateError> {
     whole_ns.and_then(|whole| whole.checked_add(part_ns)).ok_or_else(bad)
 }
 
-/// A law: `uniform:LOW:HIGH[:GRANULARITY]`, `log-uniform:LOW:HIGH[:GRANULARITY]`, `harmonic:LOW:HIGH[:FACTOR]` or `list:T,T,…`.
+/// A law: `uniform:LOW:HIGH[:GRANULARITY]`, `log-uniform:LOW:HIGH[:GRANULARITY]`,
+/// `harmonic:LOW:HIGH[:FACTOR]` or `list:T,T,…`.
 pub fn read_periods(text: &str) -> Result<Periods, GenerateError> {
     let bad = || {
         let expected = "uniform:LOW:HIGH[:GRANULARITY], log-uniform:LOW:HIGH[:GRANULARITY], harmonic:LOW:HIGH[:FACTOR] or list:T,T,…";

@@ -1,8 +1,9 @@
 //! Global EDF by the load of a window that ends with a missed deadline.
 //!
-//! Baker, "An analysis of EDF schedulability on a multiprocessor", IEEE Transactions on Parallel and Distributed Systems 16(8), 2005. A task k
-//! of density l = C_k/D_k meets its deadlines if sum min(b_i, 1) <= m (1 - l) + l, where
-//! b_i = u_i (1 + (T_i - D_i) / D_k), and (C_i - l T_i) / D_k more if u_i > l.
+//! Baker, "An analysis of EDF schedulability on a multiprocessor", IEEE Transactions on Parallel
+//! and Distributed Systems 16(8), 2005. A task k of density l = C_k/D_k meets its deadlines if sum
+//! min(b_i, 1) <= m (1 - l) + l, where b_i = u_i (1 + (T_i - D_i) / D_k), and (C_i - l T_i) / D_k
+//! more if u_i > l.
 //!
 //! Here everything is multiplied by D_k.
 

@@ -22,7 +22,8 @@ const LAYING_OUT: u32 = 4;
 /// Binary digits of the fixed-point utilization, rounded up.
 const DIGITS: u32 = 50;
 
-/// Whether every task passes; undecided where the utilization is all of the cores, as A is not bounded then.
+/// Whether every task passes; undecided where the utilization is all of the cores, as A is not
+/// bounded then.
 pub(super) fn schedulable(case: Case<'_>, effort: &mut Effort) -> Result<bool, Open> {
     let bound = Bound::of(case);
     for task in case.tasks {
@@ -166,7 +167,8 @@ fn demand(task: &Task, window: u128) -> u128 {
     }
 }
 
-/// The same with a job from before the window, whose deadlines end with it. Never below [`demand`] for deadlines up to periods.
+/// The same with a job from before the window, whose deadlines end with it. Never below [`demand`]
+/// for deadlines up to periods.
 fn carrying(task: &Task, window: u128) -> u128 {
     let (period, cost) = (u128::from(task.period_ns), u128::from(task.cost_ns));
     window / period * cost + cost.min(window % period)

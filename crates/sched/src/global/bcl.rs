@@ -1,8 +1,9 @@
 //! Global EDF by how much each task can interfere in the window of one job.
 //!
-//! Bertogna, Cirinei and Lipari, "Improved schedulability analysis of EDF on multiprocessor platforms", ECRTS 2005, theorem 7: in
-//! [r, r + D_k] task i executes at most W_i = N C_i + min(C_i, max(0, D_k - N T_i)), N = floor((D_k - D_i) / T_i) + 1. Task k meets its
-//! deadlines if sum min(W_i, D_k - C_k) is below m (D_k - C_k), or equal to it while some 0 < W_i <= D_k - C_k.
+//! Bertogna, Cirinei and Lipari, "Improved schedulability analysis of EDF on multiprocessor
+//! platforms", ECRTS 2005, theorem 7: in [r, r + D_k] task i executes at most W_i = N C_i +
+//! min(C_i, max(0, D_k - N T_i)), N = floor((D_k - D_i) / T_i) + 1. Task k meets its deadlines if
+//! sum min(W_i, D_k - C_k) is below m (D_k - C_k), or equal to it while some 0 < W_i <= D_k - C_k.
 
 use super::{Case, Effort};
 use crate::fractions::Open;

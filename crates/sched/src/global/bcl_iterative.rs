@@ -1,9 +1,10 @@
 //! Global EDF by interference, slack by slack.
 //!
-//! Bertogna, Cirinei and Lipari, "Schedulability analysis of global scheduling algorithms on multiprocessor platforms", IEEE Transactions
-//! on Parallel and Distributed Systems 20(4), 2009: a task that is known to end s before its deadline carries less into the windows of others.
-//! Slacks only grow, round after round, until all tasks pass or nothing changes. Times are integers: a job is late only if others keep all
-//! cores busy for D - C + 1.
+//! Bertogna, Cirinei and Lipari, "Schedulability analysis of global scheduling algorithms on
+//! multiprocessor platforms", IEEE Transactions on Parallel and Distributed Systems 20(4), 2009: a
+//! task that is known to end s before its deadline carries less into the windows of others. Slacks
+//! only grow, round after round, until all tasks pass or nothing changes. Times are integers: a job
+//! is late only if others keep all cores busy for D - C + 1.
 
 use super::{Case, Effort};
 use crate::fractions::Open;

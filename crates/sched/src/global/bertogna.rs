@@ -35,7 +35,8 @@ fn response(case: Case<'_>, index: usize, above: &[u64], effort: &mut Effort) ->
     Ok(None)
 }
 
-/// What a task executes at most in a window of this length if no job responds later than `response`.
+/// What a task executes at most in a window of this length if no job responds later than
+/// `response`.
 fn workload(task: &Task, response: u64, window: u64) -> u128 {
     let length = u128::from(window) + u128::from(response - task.cost_ns);
     let (period, cost) = (u128::from(task.period_ns), u128::from(task.cost_ns));

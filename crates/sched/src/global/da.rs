@@ -1,15 +1,18 @@
-//! Global EDF, soft: by how much jobs of tasks with D = T can be late, on any number of cores that are not overloaded.
+//! Global EDF, soft: by how much jobs of tasks with D = T can be late, on any number of cores that
+//! are not overloaded.
 //!
-//! Devi and Anderson, "Tardiness bounds under global EDF scheduling on a multiprocessor", RTSS 2005, with the refinement of Devi's
-//! thesis (University of North Carolina 2006), corollary 4.11: no job ends later than x + C after its deadline, with
-//! x = (the L largest costs - the smallest) / (m - the L - 1 largest utilizations), L = ceil(U) - 1.
+//! Devi and Anderson, "Tardiness bounds under global EDF scheduling on a multiprocessor", RTSS
+//! 2005, with the refinement of Devi's thesis (University of North Carolina 2006), corollary 4.11:
+//! no job ends later than x + C after its deadline, with x = (the L largest costs - the smallest) /
+//! (m - the L - 1 largest utilizations), L = ceil(U) - 1.
 
 use super::Case;
 use crate::fractions::{Fraction, Open, sign};
 use crate::task::Task;
 use std::cmp::Ordering;
 
-/// Bounds of the response times, D + C + x, or nothing where tardiness is not bounded. Utilization is known to be at most the cores.
+/// Bounds of the response times, D + C + x, or nothing where tardiness is not bounded. Utilization
+/// is known to be at most the cores.
 pub(super) fn responses(case: Case<'_>) -> Result<Vec<Option<u64>>, Open> {
     let Some(late) = lateness(case)? else { return Ok(vec![None; case.tasks.len()]) };
     let response = |task: &Task| task.deadline_ns.checked_add(task.cost_ns)?.checked_add(late);

@@ -1,12 +1,14 @@
 //! Global EDF by forced-forward demand.
 //!
-//! Baruah, Bonifaci, Marchetti-Spaccamela and Stiller, "Improved multiprocessor global schedulability analysis", Real-Time Systems 46,
-//! 2010, theorem 3: a set with D <= T is schedulable if for some s, not below any density, the demand of every interval t is at
-//! most (m - (m - 1) s) t, where a job due after the interval counts with what it cannot do there at speed s. As in section 4 of the paper
-//! s goes upwards in steps of 1/50 from the largest density to (m - U) / (m - 1) - 1/10, and t up to 10 sum C.
+//! Baruah, Bonifaci, Marchetti-Spaccamela and Stiller, "Improved multiprocessor global
+//! schedulability analysis", Real-Time Systems 46, 2010, theorem 3: a set with D <= T is
+//! schedulable if for some s, not below any density, the demand of every interval t is at most (m -
+//! (m - 1) s) t, where a job due after the interval counts with what it cannot do there at speed s.
+//! As in section 4 of the paper s goes upwards in steps of 1/50 from the largest density to (m - U)
+//! / (m - 1) - 1/10, and t up to 10 sum C.
 //!
-//! The condition changes where a job is due or begins to count, t = D + j T and t = D + j T - C / s. Everything is an integer after
-//! multiplication by the denominators of s and t.
+//! The condition changes where a job is due or begins to count, t = D + j T and t = D + j T - C /
+//! s. Everything is an integer after multiplication by the denominators of s and t.
 
 use super::{Case, Effort, densest};
 use crate::fractions::{Fraction, Open, at_most_zero};
@@ -192,7 +194,8 @@ mod tests {
     }
 
     proptest! {
-        /// A yes needs one speed that every interval passes: all whole t of a speed of 1/50 steps, and of the density.
+        /// A yes needs one speed that every interval passes: all whole t of a speed of 1/50 steps,
+        /// and of the density.
         #[test]
         fn a_yes_holds_at_every_whole_interval_for_one_speed(
             rows in prop::collection::vec((4u64..30, 1u64..101, 0u64..101), 2..7), cores in 2u64..5,

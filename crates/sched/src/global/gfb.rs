@@ -1,7 +1,7 @@
 //! Global EDF by total density: sum C/D <= m - (m - 1) max C/D.
 //!
-//! Goossens, Funk and Baruah, "Priority-driven scheduling of periodic task systems on multiprocessors", Real-Time Systems 25, 2003; with
-//! densities for deadlines below periods.
+//! Goossens, Funk and Baruah, "Priority-driven scheduling of periodic task systems on
+//! multiprocessors", Real-Time Systems 25, 2003; with densities for deadlines below periods.
 
 use super::{Case, densest};
 use crate::fractions::{Fraction, Open, at_most_zero};

@@ -1,8 +1,9 @@
 //! Global fixed priorities by response times, with carry-in from at most m - 1 tasks.
 //!
-//! Guan, Stigge, Yi and Yu, "New response time bounds for fixed priority multiprocessor scheduling", RTSS 2009, for deadlines up to
-//! periods: the least x = C_k + floor(W(x) / m), where of the tasks above, the m - 1 that gain most from it bring in a job from before the
-//! window, and the others start with it.
+//! Guan, Stigge, Yi and Yu, "New response time bounds for fixed priority multiprocessor
+//! scheduling", RTSS 2009, for deadlines up to periods: the least x = C_k + floor(W(x) / m), where
+//! of the tasks above, the m - 1 that gain most from it bring in a job from before the window, and
+//! the others start with it.
 
 use super::{Case, Effort, downwards, stride};
 use crate::fractions::Open;
@@ -70,7 +71,8 @@ fn starting(task: &Task, window: u64) -> u128 {
     jobs * u128::from(task.cost_ns) + u128::from((window % task.period_ns).min(task.cost_ns))
 }
 
-/// Workload of a task that brings in a job from before the window, its response time bounded. Never below [`starting`].
+/// Workload of a task that brings in a job from before the window, its response time bounded. Never
+/// below [`starting`].
 fn carrying(task: &Task, response: u64, window: u64) -> u128 {
     let after = window.saturating_sub(task.cost_ns);
     let jobs = u128::from(after / task.period_ns) + 1;

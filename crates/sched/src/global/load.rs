@@ -1,9 +1,11 @@
 //! Global EDF by load and largest density.
 //!
-//! Baker and Baruah, "An analysis of global EDF schedulability for arbitrary-deadline sporadic task systems", Real-Time Systems 43, 2009,
-//! corollary 2: with d = max C/D and u = m - (m - 1) d, a load of at most max(u - (ceil u - 1) d, (ceil u - 1) - (ceil u - 2) d) is schedulable. The load,
-//! the largest demand of an interval over its length, is bounded from above within 0.1 as by Fisher, Baker and Baruah, "Algorithms
-//! for determining the demand-based load of a sporadic task system", RTCSA 2006: exact demand for the first steps of a task, then its line.
+//! Baker and Baruah, "An analysis of global EDF schedulability for arbitrary-deadline sporadic task
+//! systems", Real-Time Systems 43, 2009, corollary 2: with d = max C/D and u = m - (m - 1) d, a
+//! load of at most max(u - (ceil u - 1) d, (ceil u - 1) - (ceil u - 2) d) is schedulable. The load,
+//! the largest demand of an interval over its length, is bounded from above within 0.1 as by
+//! Fisher, Baker and Baruah, "Algorithms for determining the demand-based load of a sporadic task
+//! system", RTCSA 2006: exact demand for the first steps of a task, then its line.
 
 use super::{Case, Effort, densest};
 use crate::fractions::{Fraction, Open, at_most_zero, sign};

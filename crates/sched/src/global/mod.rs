@@ -188,8 +188,9 @@ fn may_be_feasible(case: Case<'_>) -> Result<bool, Open> {
 
 /// How much further than one round says the least solution of x = C + floor(sum min(W_i(x), x - C + 1) / m) must lie.
 ///
-/// `works` are the W_i(x), which do not fall, and `most` is x - C + 1. While m of them are above `most`, the sum grows by m with each tick of x
-/// and x runs before its solution tick by tick: none lies before the window in which fewer are.
+/// `works` are the W_i(x), which do not fall, and `most` is x - C + 1. While m of them are above
+/// `most`, the sum grows by m with each tick of x and x runs before its solution tick by tick: none
+/// lies before the window in which fewer are.
 fn stride(works: impl Iterator<Item = u128>, most: u128, cores: u64) -> u128 {
     let mut above: Vec<u128> = works.filter_map(|work| work.checked_sub(most)).collect();
     let cores = usize::try_from(cores).unwrap_or(usize::MAX);
@@ -199,7 +200,8 @@ fn stride(works: impl Iterator<Item = u128>, most: u128, cores: u64) -> u128 {
     *above.select_nth_unstable_by(cores - 1, |a, b| b.cmp(a)).1
 }
 
-/// Response times down to the first task that may be late, each by those above it; nothing below it.
+/// Response times down to the first task that may be late, each by those above it; nothing below
+/// it.
 fn downwards(
     case: Case<'_>,
     mut response: impl FnMut(usize, &[u64]) -> Result<Option<u64>, Open>,

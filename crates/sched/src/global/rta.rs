@@ -1,17 +1,21 @@
 //! Global EDF by response times.
 //!
-//! Bertogna and Cirinei, "Response-time analysis for globally scheduled symmetric multiprocessor platforms", RTSS 2007: the least
-//! R = C_k + floor(sum min(W_i(R), E_i(D_k), R - C_k + 1) / m), where W_i is what any work-conserving scheduler lets task i execute in a window
-//! of R, and E_i what EDF lets it execute before the deadline of the job analysed. Slacks found for some tasks tighten both for the others.
+//! Bertogna and Cirinei, "Response-time analysis for globally scheduled symmetric multiprocessor
+//! platforms", RTSS 2007: the least R = C_k + floor(sum min(W_i(R), E_i(D_k), R - C_k + 1) / m),
+//! where W_i is what any work-conserving scheduler lets task i execute in a window of R, and E_i
+//! what EDF lets it execute before the deadline of the job analysed. Slacks found for some tasks
+//! tighten both for the others.
 
 use super::{Case, Effort, bcl_iterative, stride};
 use crate::fractions::Open;
 use crate::task::Task;
 
-/// Most rounds of slacks, as many as SchedCAT makes: a set that needs more is not called schedulable.
+/// Most rounds of slacks, as many as SchedCAT makes: a set that needs more is not called
+/// schedulable.
 const MOST_ROUNDS: usize = 25;
 
-/// Response times of all tasks, or nothing for any: bounds hold only once every task meets its deadline.
+/// Response times of all tasks, or nothing for any: bounds hold only once every task meets its
+/// deadline.
 pub(super) fn responses(case: Case<'_>, effort: &mut Effort) -> Result<Vec<Option<u64>>, Open> {
     let mut slacks = vec![0u64; case.tasks.len()];
     for _ in 0..MOST_ROUNDS {
@@ -63,7 +67,8 @@ fn response(case: Case<'_>, index: usize, slacks: &[u64], effort: &mut Effort) -
     }
 }
 
-/// What a task executes at most in a window of this length if each of its jobs ends this slack before its deadline.
+/// What a task executes at most in a window of this length if each of its jobs ends this slack
+/// before its deadline.
 fn workload(task: &Task, window: u64, slack: u64) -> u128 {
     let length = u128::from(window) + u128::from(task.deadline_ns - task.cost_ns - slack);
     let (period, cost) = (u128::from(task.period_ns), u128::from(task.cost_ns));

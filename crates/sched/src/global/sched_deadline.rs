@@ -1,11 +1,13 @@
 //! Whether Linux would let a set of `SCHED_DEADLINE` tasks in.
 //!
-//! `sched_setattr` refuses reservations out of range and whatever would bring the sum of runtime/period of a root domain above
-//! cores * `sched_rt_runtime_us` / `sched_rt_period_us`, 95 % unless changed (`Documentation/scheduler/sched-deadline.rst`, sections 3 and 4;
-//! `__checkparam_dl`, `to_ratio` and `__dl_overflow` of the kernel's sources). Ratios are whole multiples of 2^-20, rounded down, as there. A root
-//! domain is all cores, or the cores of an exclusive cpuset. Since 6.12 every core's fair server,
-//! 50 ms of each second unless changed in debugfs, is a reservation among the others
-//! (`dl_server_apply_params` in `kernel/sched/deadline.c`): 90 % are left.
+//! `sched_setattr` refuses reservations out of range and whatever would bring the sum of
+//! runtime/period of a root domain above cores * `sched_rt_runtime_us` / `sched_rt_period_us`, 95 %
+//! unless changed (`Documentation/scheduler/sched-deadline.rst`, sections 3 and 4;
+//! `__checkparam_dl`, `to_ratio` and `__dl_overflow` of the kernel's sources). Ratios are whole
+//! multiples of 2^-20, rounded down, as there. A root domain is all cores, or the cores of an
+//! exclusive cpuset. Since 6.12 every core's fair server, 50 ms of each second unless changed in
+//! debugfs, is a reservation among the others (`dl_server_apply_params` in
+//! `kernel/sched/deadline.c`): 90 % are left.
 //!
 //! Admission does not guarantee deadlines: on several cores it bounds tardiness, and it guarantees
 //! deadlines only on one core with D = T.

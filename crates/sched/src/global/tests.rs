@@ -19,7 +19,8 @@ fn one_task_is_schedulable_and_an_overload_is_not() {
         );
         assert!(!ask(&[Task::implicit(10, 7); 3], 2, test).schedulable, "{}", test.name());
     }
-    // Late, but never by more than a bound: x = 0 up to a utilization of 1, else (7 + 7 - 7) / (3 - 0.7), rounded up.
+    // Late, but never by more than a bound: x = 0 up to a utilization of 1, else (7 + 7 - 7) / (3 -
+    // 0.7), rounded up.
     assert_eq!(ask(&[Task::implicit(10, 4)], 2, GlobalTest::EdfDa).response_times, [Some(14)]);
     assert_eq!(ask(&[Task::implicit(10, 7); 4], 3, GlobalTest::EdfDa).response_times, [Some(17 + 4); 4]);
     assert!(!ask(&[Task::implicit(10, 7); 3], 2, GlobalTest::EdfDa).schedulable);

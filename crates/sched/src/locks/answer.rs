@@ -41,7 +41,8 @@ pub(crate) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
     verdict.blocking = lock.zip(other).map(|(lock, other)| lock.saturating_add(other)).collect();
 }
 
-/// A task with its share. What exceeds the range of times exceeds every deadline, too, so cutting it off there changes no verdict.
+/// A task with its share. What exceeds the range of times exceeds every deadline, too, so cutting
+/// it off there changes no verdict.
 pub(crate) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
     let (inflation, block) = match charge {
         Charge::Blocking => (0, spin.saturating_add(arrival)),

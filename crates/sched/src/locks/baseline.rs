@@ -1,6 +1,7 @@
 //! Whatever the lock: every request of another core may delay the job once.
 //!
-//! The constraints that Wieder and Brandenburg, RTSS 2013, share between all protocols (1 to 7), alone.
+//! The constraints that Wieder and Brandenburg, RTSS 2013, share between all protocols (1 to 7),
+//! alone.
 
 use super::pending::Pending;
 use super::sharing::Sharing;

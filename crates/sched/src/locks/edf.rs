@@ -1,13 +1,15 @@
 //! EDF on each core, FIFO spin locks between cores: processor demand with blocking.
 //!
-//! Classic: costs inflated by the classic MSRP bound, arrival blocking by interval length (Gai, Lipari and Di Natale, RTSS 2001; Baruah,
-//! "Resource sharing in EDF-scheduled systems: a closer look", RTSS 2006). Exact for its program: how much other cores delay a busy interval
-//! in all, by the structure of `longest` (Biondi and Brandenburg, "Lightweight real-time synchronization under P-EDF on
-//! symmetric and asymmetric multiprocessors", ECRTS 2016, constraints 8 to 17).
+//! Classic: costs inflated by the classic MSRP bound, arrival blocking by interval length (Gai,
+//! Lipari and Di Natale, RTSS 2001; Baruah, "Resource sharing in EDF-scheduled systems: a closer
+//! look", RTSS 2006). Exact for its program: how much other cores delay a busy interval in all, by
+//! the structure of `longest` (Biondi and Brandenburg, "Lightweight real-time synchronization under
+//! P-EDF on symmetric and asymmetric multiprocessors", ECRTS 2016, constraints 8 to 17).
 //!
-//! Release jitter takes J from a deadline where demand is counted, and from nothing where a job may block: a job that blocks an interval of
-//! length t was released before it and has D > t. A local request blocks where its resource has a user whose deadline is no longer
-//! than that of some job in the interval; SchedCAT leaves out the case that they are the same task.
+//! Release jitter takes J from a deadline where demand is counted, and from nothing where a job may
+//! block: a job that blocks an interval of length t was released before it and has D > t. A local
+//! request blocks where its resource has a user whose deadline is no longer than that of some job
+//! in the interval; SchedCAT leaves out the case that they are the same task.
 
 use super::longest::{Limits as Room, longest};
 use super::sharing::{Claim, Resource, Sharing};
@@ -39,7 +41,8 @@ pub(super) fn classic(system: &System, limits: Limits) -> Result<Verdict, Refusa
     Ok(verdict)
 }
 
-/// Whether all deadlines are met under EDF and MSRP, blocking counted for whole intervals. No response times, no blocking by task.
+/// Whether all deadlines are met under EDF and MSRP, blocking counted for whole intervals. No
+/// response times, no blocking by task.
 pub(super) fn exact(system: &System, limits: Limits) -> Result<Verdict, Refusal> {
     check(system, Protocol::MsrpLp)?;
     let sharing = Sharing::of(system, LocalLocks::Ceiling);
@@ -89,7 +92,8 @@ impl<'a> Local<'a> {
         Self { sharing, core, indices, shifted, other_ns, hopeless }
     }
 
-    /// The resources whose local requests may block an interval of this length, each with its longest such request.
+    /// The resources whose local requests may block an interval of this length, each with its
+    /// longest such request.
     fn blockers(&self, interval_ns: u64) -> impl Iterator<Item = (&'a Resource, usize, u64)> + '_ {
         let sharing = self.sharing;
         let inside =
@@ -136,14 +140,16 @@ impl<'a> Local<'a> {
             if demand.saturating_add(arrival(t)) > t {
                 return Some(false);
             }
-            // Arrival blocking can be longer for a shorter interval: only below demand with the longest are all intervals harmless.
+            // Arrival blocking can be longer for a shorter interval: only below demand with the
+            // longest are all intervals harmless.
             let harmless = demand.saturating_add(at_most).saturating_add(1);
             next = last_deadline_before(&self.shifted, t.min(harmless));
         }
         Some(true)
     }
 
-    /// Processor demand with all delay by other cores, interval by interval, up to the end of the longest busy interval.
+    /// Processor demand with all delay by other cores, interval by interval, up to the end of the
+    /// longest busy interval.
     fn meets_exactly(&self, limits: Limits, rounds: &mut u64) -> Option<bool> {
         if self.hopeless {
             return Some(false);
@@ -188,7 +194,8 @@ impl<'a> Local<'a> {
         self.shifted.iter().any(|task| task.deadline <= interval_ns)
     }
 
-    /// What arrives in an interval and has to be worked off, with all that it spins: the busy-interval equation.
+    /// What arrives in an interval and has to be worked off, with all that it spins: the
+    /// busy-interval equation.
     fn arrived(&self, interval_ns: u64) -> u64 {
         let jobs = |at: usize| {
             let sharer = &self.sharing.tasks[self.indices[at]];

@@ -1,8 +1,9 @@
 //! FIFO spin locks: each request waits for at most one request of every other core.
 //!
-//! Non-preemptable: Wieder and Brandenburg, RTSS 2013, constraints 1 to 9 (ticket and MCS locks, and MSRP with its actual critical
-//! sections). Preemptable: a job that is preempted while it spins gives up its place and queues anew, so every release of a local
-//! higher-priority job allows one more request of every other core, for one resource (constraints 20 to 23).
+//! Non-preemptable: Wieder and Brandenburg, RTSS 2013, constraints 1 to 9 (ticket and MCS locks,
+//! and MSRP with its actual critical sections). Preemptable: a job that is preempted while it spins
+//! gives up its place and queues anew, so every release of a local higher-priority job allows one
+//! more request of every other core, for one resource (constraints 20 to 23).
 
 use super::longest::{self, Run};
 use super::pending::Pending;
@@ -66,8 +67,8 @@ fn requeueing(pending: &Pending<'_>) -> u64 {
     spread(pending.requested().iter().flat_map(at).collect(), left)
 }
 
-/// So many preemptions at those resources where each gains most. A resource gains less with each, so the largest gains first are the
-/// worst.
+/// So many preemptions at those resources where each gains most. A resource gains less with each,
+/// so the largest gains first are the worst.
 pub(super) fn spread(mut gains: Vec<Run>, mut left: u64) -> u64 {
     gains.sort_by_key(|gain| std::cmp::Reverse(gain.length_ns));
     let mut sum: u64 = 0;
@@ -79,7 +80,8 @@ pub(super) fn spread(mut gains: Vec<Run>, mut left: u64) -> u64 {
     sum
 }
 
-/// What each further preemption gains at one resource: the next longest request of every pool together.
+/// What each further preemption gains at one resource: the next longest request of every pool
+/// together.
 pub(super) fn gains(pools: Vec<Vec<Run>>) -> Vec<Run> {
     let mut pools: Vec<std::vec::IntoIter<Run>> = pools.into_iter().map(Vec::into_iter).collect();
     let mut current: Vec<Option<Run>> = pools.iter_mut().map(Iterator::next).collect();

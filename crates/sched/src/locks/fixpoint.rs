@@ -15,7 +15,8 @@ use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
-/// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the system's tasks.
+/// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the
+/// system's tasks.
 pub fn analyze_with_locks(
     system: &System,
     test: Test,
@@ -32,8 +33,9 @@ pub fn analyze_with_locks(
     }
 }
 
-/// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking. `above` are tasks above all others of a
-/// core, core by core, that request nothing and that nothing blocks: interrupts, where they are counted.
+/// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking.
+/// `above` are tasks above all others of a core, core by core, that request nothing and that
+/// nothing blocks: interrupts, where they are counted.
 pub(crate) fn response_times_with_locks(
     system: &System,
     locks: Locks,

@@ -1,9 +1,10 @@
 //! Taking the longest requests of one remote core: the optimum of one part of the FIFO programs.
 //!
-//! A remote core delays each of the `slots` requests that spin by one request of its own, and one arrival by one more. Which requests
-//! those are is the adversary's choice: at most `spin_supply` of a claim may meet a spinning job, at most `supply` in all. The sets
-//! that can be placed are independent in the union of two matroids (the spinning, laminar; the one arrival, uniform), so the longest first
-//! is optimal.
+//! A remote core delays each of the `slots` requests that spin by one request of its own, and one
+//! arrival by one more. Which requests those are is the adversary's choice: at most `spin_supply`
+//! of a claim may meet a spinning job, at most `supply` in all. The sets that can be placed are
+//! independent in the union of two matroids (the spinning, laminar; the one arrival, uniform), so
+//! the longest first is optimal.
 
 use super::pending::Pending;
 use super::sharing::Claim;
@@ -57,7 +58,8 @@ pub(super) struct Run {
     pub(super) count: u64,
 }
 
-/// What one core has left for spinning after its longest `slots` requests, longest first, `most` requests at most.
+/// What one core has left for spinning after its longest `slots` requests, longest first, `most`
+/// requests at most.
 pub(super) fn after(
     pending: &Pending<'_>,
     resource: usize,

@@ -1,7 +1,8 @@
 //! Locks between cores: how long a job spins for them, and how long it is blocked on arrival.
 //!
-//! Tasks are pinned to cores and spin while they wait. Each protocol is a bound in a file of its own; all count from the same tables
-//! ([`Sharing`]), for given response times. `fixpoint` joins them with response times.
+//! Tasks are pinned to cores and spin while they wait. Each protocol is a bound in a file of its
+//! own; all count from the same tables ([`Sharing`]), for given response times. `fixpoint` joins
+//! them with response times.
 //!
 //! | file | protocol | source |
 //! |---|---|---|
@@ -14,9 +15,10 @@
 //! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011; Gai, Lipari and Di Natale, RTSS 2001 |
 //! | `edf` | MSRP under EDF: classic, and for whole intervals (`msrp-lp`) | Biondi and Brandenburg, ECRTS 2016 |
 //!
-//! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly and without a solver. For a fixed
-//! choice of the one resource that may block on arrival a program falls apart into resources and remote cores, and in each a matroid is
-//! left, in which taking the longest requests first is optimal (Edmonds 1971).
+//! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly
+//! and without a solver. For a fixed choice of the one resource that may block on arrival a program
+//! falls apart into resources and remote cores, and in each a matroid is left, in which taking the
+//! longest requests first is optimal (Edmonds 1971).
 //!
 //! `local` says how a resource is held that only one core uses: a spin lock without preemption,
 //! like any other.
@@ -53,7 +55,8 @@ pub enum Protocol {
     Priority,
     /// The same with preemption while spinning.
     PriorityP,
-    /// Locks served by locking priority, ties first come, first served, no preemption while spinning.
+    /// Locks served by locking priority, ties first come, first served, no preemption while
+    /// spinning.
     PriorityFifo,
     /// The same with preemption while spinning.
     PriorityFifoP,
@@ -163,7 +166,8 @@ impl Protocol {
 /// Blocking of one job of each task, in priority order, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blocking {
-    /// Spinning: the job's own and, for the bounds of RTSS 2013, that of local higher-priority jobs while it is pending.
+    /// Spinning: the job's own and, for the bounds of RTSS 2013, that of local higher-priority jobs
+    /// while it is pending.
     pub spin: Vec<u64>,
     /// What one local lower-priority request costs on arrival, the spinning for it included.
     pub arrival: Vec<u64>,
@@ -199,7 +203,8 @@ impl Semantics {
     }
 }
 
-/// One pass: the blocking of every task where `responses` bounds how long a job of each is pending, from its arrival, ns.
+/// One pass: the blocking of every task where `responses` bounds how long a job of each is pending,
+/// from its arrival, ns.
 ///
 /// A bound is sound where `responses` is: for values from elsewhere the caller must ensure that.
 pub fn blocking(sharing: &Sharing, protocol: Protocol, semantics: Semantics, responses: &[u64]) -> Blocking {

@@ -1,7 +1,9 @@
-//! The multiprocessor stack resource policy by inflation: local resources under ceilings, global ones behind FIFO spin locks.
+//! The multiprocessor stack resource policy by inflation: local resources under ceilings, global
+//! ones behind FIFO spin locks.
 //!
-//! Classic: each request waits for the longest request of every other core, however rarely that is issued (Gai, Lipari and Di Natale,
-//! RTSS 2001). Holistic: for those that can be issued while the job is pending (Brandenburg's thesis, 2011).
+//! Classic: each request waits for the longest request of every other core, however rarely that is
+//! issued (Gai, Lipari and Di Natale, RTSS 2001). Holistic: for those that can be issued while the
+//! job is pending (Brandenburg's thesis, 2011).
 
 use super::Blocking;
 use super::inflation::charge;

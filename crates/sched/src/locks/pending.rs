@@ -1,9 +1,11 @@
 //! What happens while one job is pending: the counts on which every bound is based.
 //!
-//! A remote task x releases work in at most ceil((L + R_x) / T_x) jobs of any interval of length L: one may have arrived R_x before it
-//! and still run. A local higher-priority task h does so in ceil((w + J_h) / T_h) jobs, w being the busy window R_i - J_i. SchedCAT counts
-//! ceil(R_i / T_h), which is the same where all jitters are equal and too little where J_h is above J_i. Taken here is the larger of
-//! the two, ceil((R_i + max(0, J_h - J_i)) / T_h); SchedCAT's under its own semantics.
+//! A remote task x releases work in at most ceil((L + R_x) / T_x) jobs of any interval of length L:
+//! one may have arrived R_x before it and still run. A local higher-priority task h does so in
+//! ceil((w + J_h) / T_h) jobs, w being the busy window R_i - J_i. SchedCAT counts ceil(R_i / T_h),
+//! which is the same where all jitters are equal and too little where J_h is above J_i. Taken here
+//! is the larger of the two, ceil((R_i + max(0, J_h - J_i)) / T_h); SchedCAT's under its own
+//! semantics.
 
 use super::Semantics;
 use super::sharing::{Claim, Sharer, Sharing};
@@ -49,13 +51,15 @@ impl<'a> Window<'a> {
 pub(super) struct Pending<'a> {
     pub(super) window: Window<'a>,
     semantics: Semantics,
-    /// For each resource, the local tasks of at least this priority that request it, and their jobs while this one is pending.
+    /// For each resource, the local tasks of at least this priority that request it, and their jobs
+    /// while this one is pending.
     requesters: Vec<Vec<(usize, u64)>>,
     /// For each resource, their requests: ncs in the paper.
     requests: Vec<u64>,
     /// Resources with requests, each once.
     requested: Vec<usize>,
-    /// For each resource, the longest local lower-priority request that can block on arrival; 0 where none can.
+    /// For each resource, the longest local lower-priority request that can block on arrival; 0
+    /// where none can.
     sections: Vec<u64>,
     /// Resources that can block on arrival, each once.
     blockers: Vec<usize>,
@@ -144,8 +148,9 @@ impl<'a> Pending<'a> {
         })
     }
 
-    /// How many requests of a claim can delay the spinning of this job or a local one before it: only while a job is pending that requests the
-    /// resource. That binds where this task itself does not request it.
+    /// How many requests of a claim can delay the spinning of this job or a local one before it:
+    /// only while a job is pending that requests the resource. That binds where this task itself
+    /// does not request it.
     pub(super) fn spin_supply(&self, resource: usize, claim: &Claim) -> u64 {
         let supply = self.window.supply(claim);
         let requesters = &self.requesters[resource];

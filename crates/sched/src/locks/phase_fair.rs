@@ -1,8 +1,9 @@
 //! Phase-fair reader-writer locks: reader phases and writers take turns.
 //!
-//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A reader waits for one writer and the reader
-//! phase before it; a writer for one writer of every other core, and a reader phase for each of them and for itself: at most m - 1 for
-//! each own write, m being the number of cores, counted up to the highest in use.
+//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A reader waits
+//! for one writer and the reader phase before it; a writer for one writer of every other core, and
+//! a reader phase for each of them and for itself: at most m - 1 for each own write, m being the
+//! number of cores, counted up to the highest in use.
 
 use super::Blocking;
 use super::inflation::{Chosen, Own, charge, longest_of_each_core};
@@ -45,7 +46,8 @@ fn longest_reads(window: &Window<'_>, resource: &Resource, mut left: u64) -> u64
     let mut chosen = Chosen::default();
     let own = window.own().core;
     for run in &resource.reads {
-        // A job of every task alone may be enough: nothing to divide then. (A window of no length has no jobs.)
+        // A job of every task alone may be enough: nothing to divide then. (A window of no length
+        // has no jobs.)
         if window.response() > 0 && run.count_elsewhere(own) >= left {
             chosen.add(left, run.length_ns);
             return chosen.length_ns;

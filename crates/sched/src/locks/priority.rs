@@ -1,9 +1,11 @@
-//! Priority-ordered spin locks: waiting requests are served by their locking priority, ties in any order or first come, first served.
+//! Priority-ordered spin locks: waiting requests are served by their locking priority, ties in any
+//! order or first come, first served.
 //!
-//! Wieder and Brandenburg, RTSS 2013, constraints 12 to 19, 24 and 25. Of the local requests for a resource take the lowest locking priority.
-//! Requests of other cores ahead of it may overtake for as long as one request can wait; those behind it only hold the lock already
-//! when the request is issued: one on the whole machine for each request, and for each preemption where spinning can be preempted.
-//! Equal ones are ahead, or under FIFO ties one a core for each request.
+//! Wieder and Brandenburg, RTSS 2013, constraints 12 to 19, 24 and 25. Of the local requests for a
+//! resource take the lowest locking priority. Requests of other cores ahead of it may overtake for
+//! as long as one request can wait; those behind it only hold the lock already when the request is
+//! issued: one on the whole machine for each request, and for each preemption where spinning can be
+//! preempted. Equal ones are ahead, or under FIFO ties one a core for each request.
 //!
 //! A request may compete for two places that tasks share (as one behind, or as a tie, while
 //! spinning and on arrival). Then both are charged: a little above the optimum, never below it.
@@ -88,7 +90,8 @@ impl At<'_> {
         sum.saturating_add(spread(gains, extra))
     }
 
-    /// What requests ahead cost while spinning for a resource, and the pools of which each request and preemption meets one.
+    /// What requests ahead cost while spinning for a resource, and the pools of which each request
+    /// and preemption meets one.
     fn delays(&self, resource: usize) -> (u64, Vec<Vec<Run>>) {
         let pending = self.pending;
         let rank = self.lowest(pending.requesters(resource));
@@ -160,7 +163,8 @@ impl At<'_> {
         sum.saturating_add(behind)
     }
 
-    /// How long a request of this rank can wait: for one behind it, for ties, and for all that comes ahead meanwhile.
+    /// How long a request of this rank can wait: for one behind it, for ties, and for all that
+    /// comes ahead meanwhile.
     fn wait(&self, resource: usize, rank: u32) -> u64 {
         let pending = self.pending;
         if self.order.preemptable {

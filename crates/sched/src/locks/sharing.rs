@@ -92,8 +92,8 @@ impl Claims {
         self.cores.iter().filter(move |one| one.core != core).map(|one| one.claims.as_slice())
     }
 
-    /// The longest `each` requests of every core but one, as count and length together, where one job of each core's longest claim
-    /// is enough for them.
+    /// The longest `each` requests of every core but one, as count and length together, where one
+    /// job of each core's longest claim is enough for them.
     pub(super) fn surely_longest(&self, each: u64, core: u32) -> Option<(u64, u64)> {
         if each > self.sure {
             return None;

@@ -1,8 +1,9 @@
 //! Task-fair locks: served in order of arrival, readers next to each other together.
 //!
-//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A request waits for one request of every
-//! other core at most, of whatever kind; reads hurt only where a write stands between them, so with few writes there are few reader
-//! phases. The mutex is the same lock with every request exclusive.
+//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A request
+//! waits for one request of every other core at most, of whatever kind; reads hurt only where a
+//! write stands between them, so with few writes there are few reader phases. The mutex is the same
+//! lock with every request exclusive.
 
 use super::Blocking;
 use super::inflation::{Chosen, Own, charge, longest_of_each_core};
@@ -52,7 +53,8 @@ struct Waiting {
 fn span(window: &Window<'_>, one: &Use) -> u64 {
     let resource = &window.sharing.resources[one.resource];
     let writes = longest_of_each_core(window, &resource.writes, 1);
-    // Phases between the writes that all requests meet: more than one request meets, and what SchedCAT counts.
+    // Phases between the writes that all requests meet: more than one request meets, and what
+    // SchedCAT counts.
     let all = longest_of_each_core(window, &resource.writes, one.count()).count;
     let mut longest = 0;
     if one.writes > 0 {
@@ -74,7 +76,8 @@ fn bound(window: &Window<'_>, one: &Use, waiting: Waiting) -> u64 {
     writes.length_ns.saturating_add(reads(window, one, waiting, writes.count))
 }
 
-/// Reader phases: one before each write, own and remote; of one core no more than one for each request that waits.
+/// Reader phases: one before each write, own and remote; of one core no more than one for each
+/// request that waits.
 fn reads(window: &Window<'_>, one: &Use, waiting: Waiting, writes: u64) -> u64 {
     let each = waiting.writes.saturating_add(waiting.reads);
     let mut left = writes.saturating_add(waiting.writes);

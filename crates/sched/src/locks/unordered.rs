@@ -1,8 +1,9 @@
 //! Spin locks without any order: a request may wait for every other one that comes before it is
 //! served.
 //!
-//! Wieder and Brandenburg, RTSS 2013, constraints 10, 11 and 24. How many that are is bounded by the time that one request can wait: the
-//! least solution of a recurrence over all requests of other cores, or, where none is found within the period, the response time.
+//! Wieder and Brandenburg, RTSS 2013, constraints 10, 11 and 24. How many that are is bounded by
+//! the time that one request can wait: the least solution of a recurrence over all requests of
+//! other cores, or, where none is found within the period, the response time.
 
 use super::pending::Pending;
 use super::sharing::Sharing;
@@ -65,7 +66,8 @@ fn at_resource(pending: &Pending<'_>, resource: usize, wait_ns: u64) -> (u64, u6
     (spin, arrival)
 }
 
-/// How long one request can wait. With preemption local jobs get in between, with all that they wait for themselves.
+/// How long one request can wait. With preemption local jobs get in between, with all that they
+/// wait for themselves.
 pub(super) fn wait(pending: &Pending<'_>, resource: usize, preemptable: bool) -> u64 {
     let mut between: Vec<usize> = if preemptable { pending.requested().to_vec() } else { Vec::new() };
     let first: u64 = {
@@ -86,7 +88,8 @@ pub(super) fn wait(pending: &Pending<'_>, resource: usize, preemptable: bool) ->
     least_wait(pending, first, next)
 }
 
-/// The solution that iteration reaches from `first`, or the response time where that takes longer than the period.
+/// The solution that iteration reaches from `first`, or the response time where that takes longer
+/// than the period.
 pub(super) fn least_wait(pending: &Pending<'_>, first: u64, next: impl Fn(u64) -> u64) -> u64 {
     let (mut wait_ns, mut steps) = (first, 0);
     while wait_ns <= pending.window.own().period_ns && steps < MOST_STEPS {

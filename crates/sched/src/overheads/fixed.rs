@@ -1,8 +1,9 @@
 //! Overheads under fixed priorities: interrupts are tasks above all others.
 //!
-//! Every interrupt source is sporadic and runs before any task, so that it interferes as a task of the highest priorities does (D. Katcher,
-//! H. Arakawa and J. Strosnider, "Engineering and analysis of fixed priority schedulers", IEEE Transactions on Software Engineering 19(9),
-//! 1993; Brandenburg 2011, chapter 3). In which order interrupts are served does not matter to tasks.
+//! Every interrupt source is sporadic and runs before any task, so that it interferes as a task of
+//! the highest priorities does (D. Katcher, H. Arakawa and J. Strosnider, "Engineering and analysis
+//! of fixed priority schedulers", IEEE Transactions on Software Engineering 19(9), 1993;
+//! Brandenburg 2011, chapter 3). In which order interrupts are served does not matter to tasks.
 //!
 //! Release jitter ends where the release interrupt begins, not where it ends: from there on the
 //! core works for the job, and the interference already includes the interrupt. Charging it as

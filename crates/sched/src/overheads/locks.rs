@@ -1,9 +1,11 @@
 //! Overheads beside spin locks, under fixed priorities.
 //!
-//! Spinning jobs are not suspended: locks add no switch, and what a job costs and when it is released is charged as without them (Brandenburg
-//! 2011, chapters 3 and 7). Interrupts are taken while a lock is held, and who waits for it on another core waits for them, too. A lock
-//! granted at t and held for h is delayed by interrupts that are under way at t and that come until t + h. Of interrupts alone no core is
-//! busy for longer than b = sum ceil((b + J_s) / T_s) c_s, so all of them were to be taken in an interval of b + h:
+//! Spinning jobs are not suspended: locks add no switch, and what a job costs and when it is
+//! released is charged as without them (Brandenburg 2011, chapters 3 and 7). Interrupts are taken
+//! while a lock is held, and who waits for it on another core waits for them, too. A lock granted
+//! at t and held for h is delayed by interrupts that are under way at t and that come until t + h.
+//! Of interrupts alone no core is busy for longer than b = sum ceil((b + J_s) / T_s) c_s, so all of
+//! them were to be taken in an interval of b + h:
 //!
 //! > h = L + sum over sources s of the core, ceil((h + b + J_s) / T_s) c_s
 //!
@@ -18,7 +20,8 @@ use crate::task::{MAX_NS, Task, TaskError};
 use crate::verdict::Verdict;
 use crate::window::{Demand, Limits, Load, Window};
 
-/// Answers for tasks that spin for locks, with the overheads counted. Costs and critical sections of the system are those without.
+/// Answers for tasks that spin for locks, with the overheads counted. Costs and critical sections
+/// of the system are those without.
 ///
 /// Knows `fp-rta`. Preemptable spinning is refused for locks that do not serve in order of arrival.
 /// The wait there depends on everything that gets in between, and how much of it is interrupts is

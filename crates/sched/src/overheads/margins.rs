@@ -10,7 +10,8 @@ use crate::largest::largest;
 use crate::task::TaskSet;
 use crate::window::{Limits, Load};
 
-/// Whether the tasks of one core meet all deadlines with the overheads counted, `fp-rta` or `edf-qpa`. What is out of range does not.
+/// Whether the tasks of one core meet all deadlines with the overheads counted, `fp-rta` or
+/// `edf-qpa`. What is out of range does not.
 pub fn meets_deadlines(
     set: &TaskSet,
     test: Test,
@@ -25,8 +26,8 @@ pub fn meets_deadlines(
     }
 }
 
-/// Fixed priorities: for each task the largest jitter, added to every task, at which this one meets its deadline, ns; none where it does not
-/// as given.
+/// Fixed priorities: for each task the largest jitter, added to every task, at which this one meets
+/// its deadline, ns; none where it does not as given.
 pub fn jitter_margins(
     set: &TaskSet,
     overheads: &Overheads,
@@ -48,7 +49,8 @@ pub fn jitter_margins(
     Ok((0..set.tasks().len()).map(margin).collect())
 }
 
-/// EDF: the largest jitter, added to every task, at which all meet their deadlines, ns; none where they do not as given, and for no tasks.
+/// EDF: the largest jitter, added to every task, at which all meet their deadlines, ns; none where
+/// they do not as given, and for no tasks.
 pub fn jitter_margin_edf(
     set: &TaskSet,
     overheads: &Overheads,

@@ -1,8 +1,10 @@
-//! Tests of one core that count what the kernel itself costs: interrupts, scheduling, context switches, caches after a preemption.
+//! Tests of one core that count what the kernel itself costs: interrupts, scheduling, context
+//! switches, caches after a preemption.
 //!
-//! The terms and what they are charged to are those of B. Brandenburg, "Scheduling and Locking in Multiprocessor Real-Time Operating
-//! Systems", University of North Carolina, 2011, chapter 3 (section 3.4: overheads under job-level fixed priorities). A set is changed into
-//! another one without overheads, which the plain tests answer for:
+//! The terms and what they are charged to are those of B. Brandenburg, "Scheduling and Locking in
+//! Multiprocessor Real-Time Operating Systems", University of North Carolina, 2011, chapter 3
+//! (section 3.4: overheads under job-level fixed priorities). A set is changed into another one
+//! without overheads, which the plain tests answer for:
 //!
 //! | term | charged to |
 //! |---|---|
@@ -37,13 +39,15 @@ use crate::verdict::Verdict;
 use crate::window::Limits;
 use serde::{Deserialize, Serialize};
 
-/// What the kernel costs on every core. Times in ns, at most [`MAX_NS`]; zero where a term is not counted.
+/// What the kernel costs on every core. Times in ns, at most [`MAX_NS`]; zero where a term is not
+/// counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overheads {
     /// Longest time from the instant of a release, or of a tick, until its interrupt is taken.
     pub release_latency_ns: u64,
-    /// Where another core wakes the tasks of this one: longest time until its interrupt arrives here.
+    /// Where another core wakes the tasks of this one: longest time until its interrupt arrives
+    /// here.
     pub ipi_ns: u64,
     /// Interrupt that releases a job, on the core of its task.
     pub release_ns: u64,
@@ -116,7 +120,8 @@ impl Overheads {
     }
 }
 
-/// Answers for a system, core by core, with the overheads counted. Costs of the system are those without.
+/// Answers for a system, core by core, with the overheads counted. Costs of the system are those
+/// without.
 ///
 /// Knows `fp-rta` and `edf-qpa`. Refuses self-suspension, sections that cannot be preempted and
 /// requests: the system does not say how often a job is switched then.

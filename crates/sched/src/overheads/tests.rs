@@ -1,4 +1,5 @@
-//! Overheads by hand, at their edges, and beside the formula of Brandenburg's thesis (2011, section 3.4).
+//! Overheads by hand, at their edges, and beside the formula of Brandenburg's thesis (2011, section
+//! 3.4).
 
 use super::*;
 use proptest::prelude::*;
@@ -28,8 +29,9 @@ fn fixed_priorities_by_hand() {
     let switches = Overheads { schedule_ns: 1, context_switch_ns: 2, cache_related_ns: 4, ..NONE };
     // 10 + 2 * 3 + 4 = 20, and 30 + 10 more.
     assert_eq!(ask(&system, Test::FpRta, switches).response_times, [Some(20), Some(60)]);
-    // Jitter of 5, then a release interrupt a task of 3, and a tick: (20 + 3 + 3) + 3 * 1 with ticks at 0, 10 and 20; 29 + 2 reaches none
-    // more by 31, where jitter of ticks is the latency of 2.
+    // Jitter of 5, then a release interrupt a task of 3, and a tick: (20 + 3 + 3) + 3 * 1 with
+    // ticks at 0, 10 and 20; 29 + 2 reaches none more by 31, where jitter of ticks is the latency
+    // of 2.
     let all = Overheads {
         release_latency_ns: 2,
         ipi_ns: 3,
@@ -40,7 +42,8 @@ fn fixed_priorities_by_hand() {
     };
     // w = 20 + 6 + ceil((w + 2) / 10): 30, for 26 + 4 = 30 and ceil(32 / 10) = 4. R = w + 5.
     assert_eq!(ask(&system, Test::FpRta, all).response_times[0], Some(35));
-    // w = 40 + 20 + 6 + ceil((w + 2) / 10): 74, for 66 + 8 = 74 and ceil(76 / 10) = 8. Within 100 no job comes a second time.
+    // w = 40 + 20 + 6 + ceil((w + 2) / 10): 74, for 66 + 8 = 74 and ceil(76 / 10) = 8. Within 100
+    // no job comes a second time.
     assert_eq!(ask(&system, Test::FpRta, all).response_times[1], Some(79));
 }
 

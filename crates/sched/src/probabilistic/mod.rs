@@ -4,10 +4,11 @@
 //! Known is a bound of P(L > x) for every x, the same for every release. How releases depend on one
 //! another is unknown, and nothing is assumed about it.
 //!
-//! **The bound of a job of task i.** Let b be its budget, the largest L at which it meets its deadline if no release is later
-//! ([`crate::jitter_margin`]). A job that is late is in a level-i busy window from t0 to beyond its deadline, and what was done before t0
-//! does not bear on it. If no release in that window were later than b, response-time analysis says that it is in time. So one of
-//! them was, and by the union bound
+//! **The bound of a job of task i.** Let b be its budget, the largest L at which it meets its
+//! deadline if no release is later ([`crate::jitter_margin`]). A job that is late is in a level-i
+//! busy window from t0 to beyond its deadline, and what was done before t0 does not bear on it. If
+//! no release in that window were later than b, response-time analysis says that it is in time. So
+//! one of them was, and by the union bound
 //!
 //! > P(late) <= n_i P(L > b), n_i = sum over k up to i of ceil((w + J_k + l) / T_k),
 //!
@@ -15,15 +16,18 @@
 //! all is more than l late. That l is the only assumption about the unmeasured: without it,
 //! releases of long ago could all arrive at once.
 //!
-//! **The critical instant, revised.** That all tasks are released at once is not the worst case for probabilities: Chen, Guenzel, von der
-//! Brueggen and Chen, "Critical instant for probabilistic timing guarantees: refuted and revisited", RTSS 2022. Where jobs are stopped at
-//! their deadlines, D <= T, at most one job of each higher-priority task is left over when a job becomes ready, and adding it is sound. With
-//! costs that do not vary nothing is left to be convolved: those jobs are counted however late they were released, and
+//! **The critical instant, revised.** That all tasks are released at once is not the worst case for
+//! probabilities: Chen, Guenzel, von der Brueggen and Chen, "Critical instant for probabilistic
+//! timing guarantees: refuted and revisited", RTSS 2022. Where jobs are stopped at their deadlines,
+//! D <= T, at most one job of each higher-priority task is left over when a job becomes ready, and
+//! adding it is sound. With costs that do not vary nothing is left to be convolved: those jobs are
+//! counted however late they were released, and
 //!
 //! > P(late) <= P(L > D - J - w'), w' = C + B + sum over higher priorities of (ceil(w' / T_k) + 1) C_k.
 //!
-//! **An estimate, no bound** (`sums`): latencies independent and taking the core's time, from the classical critical instant, convolved.
-//! Takahashi, Yano and Azumi, "Accelerating probabilistic response-time analysis" (arXiv 2512.01381) is the state of that art.
+//! **An estimate, no bound** (`sums`): latencies independent and taking the core's time, from the
+//! classical critical instant, convolved. Takahashi, Yano and Azumi, "Accelerating probabilistic
+//! response-time analysis" (arXiv 2512.01381) is the state of that art.
 
 mod exceedance;
 mod on_cores;
@@ -42,7 +46,8 @@ pub use sums::Shares;
 /// What is known of one task. Probabilities are of one job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Likelihood {
-    /// Latest release, of all tasks at once, at which it meets its deadline, ns; none where it is late without.
+    /// Latest release, of all tasks at once, at which it meets its deadline, ns; none where it is
+    /// late without.
     pub budget_ns: Option<u64>,
     /// Releases that bear on one job; none where busy windows have no end that could be found.
     pub releases: Option<u64>,
@@ -159,7 +164,8 @@ mod tests {
         // Alone it has 7 to spare, more than L is ever late.
         assert_eq!((tasks[0].budget_ns, tasks[0].releases), (Some(7), Some(1)));
         assert!(tasks[0].late_at_most.abs() < 1e-15);
-        // 3 + 5 = 8: nothing to spare. w = 3 ceil((w + 2) / 10) + 5 = 8 ends at the second release, w + 2 = 10; one each.
+        // 3 + 5 = 8: nothing to spare. w = 3 ceil((w + 2) / 10) + 5 = 8 ends at the second release,
+        // w + 2 = 10; one each.
         assert_eq!((tasks[1].budget_ns, tasks[1].releases), (Some(0), Some(2)));
         assert!((tasks[1].late_at_most - 0.02).abs() < 1e-15);
         // 5 + 2 * 3 is beyond the deadline: nothing is known if jobs are stopped.

@@ -19,7 +19,8 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// Of bounds `(x, P)` of P(L > x), see [`Exceedance::new`], and how often each lateness was observed, ascending.
+    /// Of bounds `(x, P)` of P(L > x), see [`Exceedance::new`], and how often each lateness was
+    /// observed, ascending.
     pub fn new(bounds: Vec<(u64, f64)>, counts: &[(u64, u64)]) -> Result<Self, ExceedanceError> {
         Ok(Self {
             exceedance: Exceedance::new(bounds)?,
@@ -59,7 +60,8 @@ pub enum LatestError {
     Tasks(#[from] TaskError),
 }
 
-/// All tasks, in the order of the system. No release is later than `latest_ns`, or than the shortest period of its core.
+/// All tasks, in the order of the system. No release is later than `latest_ns`, or than the
+/// shortest period of its core.
 pub fn on_cores(
     system: &System,
     releases: &Releases,

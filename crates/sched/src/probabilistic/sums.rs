@@ -1,9 +1,11 @@
 //! Estimates the probability that a job is late, by convolution; this is not a bound.
 //!
-//! Assumed: latencies are independent, distributed as observed, and take the core's time as if the job itself ran; all tasks are
-//! released at once. The last is not the worst case for probabilities (Chen and others, RTSS 2022). At the instant t of the window that
-//! leaves most to spare, s = t - (C + B + sum ceil((t + J_k) / T_k) C_k), the job is late where the N(t) latencies of the window add up to more
-//! than s. Sums go by squaring on [`CELLS`] cells of s; a latency between two cells goes to both, so that means stay.
+//! Assumed: latencies are independent, distributed as observed, and take the core's time as if the
+//! job itself ran; all tasks are released at once. The last is not the worst case for probabilities
+//! (Chen and others, RTSS 2022). At the instant t of the window that leaves most to spare, s = t -
+//! (C + B + sum ceil((t + J_k) / T_k) C_k), the job is late where the N(t) latencies of the window
+//! add up to more than s. Sums go by squaring on [`CELLS`] cells of s; a latency between two cells
+//! goes to both, so that means stay.
 
 use crate::task::Task;
 
@@ -67,7 +69,8 @@ fn convolved(first: &[f64], second: &[f64]) -> Vec<f64> {
     sum
 }
 
-/// P(late) of the task, as estimated; none where there are too many instants, and for deadlines beyond periods.
+/// P(late) of the task, as estimated; none where there are too many instants, and for deadlines
+/// beyond periods.
 pub(super) fn estimate(tasks: &[Task], index: usize, shares: &Shares) -> Option<f64> {
     let (task, higher) = (&tasks[index], &tasks[..index]);
     let Some(end) = task.deadline_ns.checked_sub(task.jitter_ns).filter(|end| *end > 0) else {
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn between_the_cells_the_mean_stays() {
-        // Cells of 20 ns: 2,000 latencies of 4 or 6 ns add up to 400 or 600 of 512 cells, give or take the 20 that dividing them costs.
+        // Cells of 20 ns: 2,000 latencies of 4 or 6 ns add up to 400 or 600 of 512 cells, give or
+        // take the 20 that dividing them costs.
         let spare_ns = 10_239;
         let n = 2_000;
         let near = Shares::new(&[(4, 1)]).sum_exceeds(n, spare_ns);

@@ -55,8 +55,8 @@ pub(crate) fn end_times(tasks: &[Task], jobs: &[Vec<Job>], blocker: Blocker, hor
     ends
 }
 
-/// The jobs of the critical instant: the first job of each task is as late as can be and ready at 0, every
-/// later one is ready as early as can be.
+/// The jobs of the critical instant: the first job of each task is as late as can be and ready at
+/// 0, every later one is ready as early as can be.
 pub(crate) fn critical_jobs(task: &Task, horizon: i64) -> Vec<Job> {
     let jitter = task.jitter_ns as i64;
     (-jitter..horizon)
@@ -70,14 +70,16 @@ pub(crate) fn critical_jobs(task: &Task, horizon: i64) -> Vec<Job> {
 pub(crate) enum Simulated {
     /// Worst response time from arrival.
     Response(u64),
-    /// A job ended later than its deadline after its latest ready time at full jitter, so no bound is owed.
+    /// A job ended later than its deadline after its latest ready time at full jitter, so no bound
+    /// is owed.
     Beyond,
     /// The busy window was longer than the simulation.
     Unknown,
 }
 
-/// Simulates the critical instant of the last task. With D <= T the first job is the answer, otherwise
-/// the worst of those up to the first instant at which the processor has nothing left for this level.
+/// Simulates the critical instant of the last task. With D <= T the first job is the answer,
+/// otherwise the worst of those up to the first instant at which the processor has nothing left for
+/// this level.
 pub(crate) fn critical_instant(tasks: &[Task], horizon: i64) -> Simulated {
     let Some(task) = tasks.last() else { return Simulated::Unknown };
     let jobs: Vec<Vec<Job>> = tasks.iter().map(|task| critical_jobs(task, horizon)).collect();

@@ -2,12 +2,14 @@
 //! simulation: no set that is called schedulable may miss a deadline, and no job responds later
 //! than its bound. For EDF, whose test is exact, every refused set does miss one.
 //!
-//! The simulation knows jobs as stretches of execution and suspension, and who runs; no formula of the library.
+//! The simulation knows jobs as stretches of execution and suspension, and who runs; no formula of
+//! the library.
 
 use crate::common::numbers::Numbers;
 use sched::{Limits, Task, TaskSet, edf_qpa, response_times_limited, response_times_with_suspension};
 
-/// A stretch of a job: execution, with or without preemption, or waiting for something else than the processor.
+/// A stretch of a job: execution, with or without preemption, or waiting for something else than
+/// the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stretch {
     Runs(u64),
@@ -29,7 +31,8 @@ enum Policy {
     EarliestDeadline,
 }
 
-/// When each job of each task ended; none for those unfinished at the horizon. Jobs of a task run in order of arrival.
+/// When each job of each task ended; none for those unfinished at the horizon. Jobs of a task run
+/// in order of arrival.
 fn ends(tasks: &[Task], jobs: &[Vec<Job>], policy: Policy, horizon: i64) -> Vec<Vec<Option<i64>>> {
     let mut left: Vec<Vec<Vec<Stretch>>> = jobs
         .iter()
@@ -90,7 +93,8 @@ fn parts(total: u64, wanted: u64, numbers: &mut Numbers) -> Vec<u64> {
     parts
 }
 
-/// Arrivals of one task from so long before 0 that all earlier jobs are over, dense or sparse, ready early or late.
+/// Arrivals of one task from so long before 0 that all earlier jobs are over, dense or sparse,
+/// ready early or late.
 fn arrivals(task: &Task, horizon: i64, numbers: &mut Numbers) -> Vec<(i64, i64)> {
     let dense = numbers.between(0, 2) > 0;
     let mut arrival = numbers.between(0, task.period_ns) as i64;
@@ -145,7 +149,8 @@ fn below(tasks: &[Task], jobs: &[Vec<Job>], bounds: &[Option<u64>], horizon: i64
     (0..tasks.len()).map(of).collect()
 }
 
-/// The same over several simulations, each of jobs of its own: by how much the worst of all stayed below.
+/// The same over several simulations, each of jobs of its own: by how much the worst of all stayed
+/// below.
 fn below_of_several(
     tasks: &[Task],
     bounds: &[Option<u64>],
@@ -270,8 +275,8 @@ fn in_time(tasks: &[Task], jobs: &[Vec<Job>], horizon: i64) -> bool {
     })
 }
 
-/// EDF with release jitter and deadlines on either side of the period. The worst case is known: all tasks ready at 0, the first job of each as late
-/// as it may be, all others as early.
+/// EDF with release jitter and deadlines on either side of the period. The worst case is known: all
+/// tasks ready at 0, the first job of each as late as it may be, all others as early.
 #[test]
 fn edf_refuses_what_misses_a_deadline_and_nothing_else() {
     let (mut accepted, mut refused) = (0, 0);

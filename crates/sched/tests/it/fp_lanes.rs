@@ -1,4 +1,5 @@
-//! Many sets at a time give the verdicts of one set at a time, with any instructions, and of the equation as in the papers.
+//! Many sets at a time give the verdicts of one set at a time, with any instructions, and of the
+//! equation as in the papers.
 
 use proptest::prelude::*;
 use sched::generate::{Generator, Periods, Spec, Utilizations};
@@ -134,7 +135,8 @@ fn task(scale: u64) -> impl Strategy<Value = Task> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Unlike sets side by side, with jitter and blocking of their own, small and close to the largest times that a lane takes.
+    /// Unlike sets side by side, with jitter and blocking of their own, small and close to the
+    /// largest times that a lane takes.
     #[test]
     fn any_sets(
         mut sets in (prop::sample::select(vec![1u64, 1_000_003, (1 << 50) / 1000]))

@@ -1,5 +1,6 @@
-//! Fixed-priority response times against simulation: no simulated job may respond later than the bound, and
-//! the critical instant must attain it (Liu and Layland 1973; with release jitter: Audsley et al. 1993).
+//! Fixed-priority response times against simulation: no simulated job may respond later than the
+//! bound, and the critical instant must attain it (Liu and Layland 1973; with release jitter:
+//! Audsley et al. 1993).
 
 use crate::common::{Blocker, Job, Numbers, Simulated, critical_instant, end_times};
 use proptest::prelude::*;
@@ -64,7 +65,8 @@ proptest! {
         let mut numbers = Numbers(seed);
         for (index, bound) in bounds(&tasks).into_iter().enumerate() {
             let task = &tasks[index];
-            // With D <= T one job is analysed, which is a bound only if it ends before the next arrives.
+            // With D <= T one job is analysed, which is a bound only if it ends before the next
+            // arrives.
             let holds = |r: &u64| task.deadline_ns > task.period_ns || *r <= task.period_ns;
             let Some(bound) = bound.filter(holds) else { continue };
             let level = &tasks[..=index];
@@ -83,8 +85,8 @@ proptest! {
     }
 }
 
-/// Every offset and every delay of the first job, for every pair of small tasks: the worst of them all is
-/// the bound, so the critical instant is not merely one bad case.
+/// Every offset and every delay of the first job, for every pair of small tasks: the worst of them
+/// all is the bound, so the critical instant is not merely one bad case.
 #[test]
 fn exhaustive_over_offsets_and_delays_of_two_tasks() {
     let mut attained = 0;

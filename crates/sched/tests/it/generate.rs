@@ -7,7 +7,8 @@ use sched::{
     Access, Limits, Path, Task, TaskSet, are_generated_schedulable, are_schedulable, rate_monotonic,
 };
 
-/// Largest distance between the empirical distribution of `values` and `law`, times √n: above 1.95 once in a thousand (Kolmogorov).
+/// Largest distance between the empirical distribution of `values` and `law`, times √n: above 1.95
+/// once in a thousand (Kolmogorov).
 fn distance(mut values: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
@@ -182,7 +183,8 @@ fn requests_as_asked_for() {
     let generator = generator(Spec { sharing: Some(sharing), cores: 4, utilization: 0.4, ..Spec::default() });
     let tasks: Vec<_> = (0..200).flat_map(|set| generator.system(set).unwrap().tasks).collect();
     let requests: Vec<_> = tasks.iter().flat_map(|task| &task.requests).collect();
-    // 8000 tasks, two resources: 4000 requests expected, standard deviation 55; readers half of them, standard deviation of their tasks 45.
+    // 8000 tasks, two resources: 4000 requests expected, standard deviation 55; readers half of
+    // them, standard deviation of their tasks 45.
     assert!((3780..4220).contains(&requests.len()), "{}", requests.len());
     let readers =
         tasks.iter().filter(|task| task.requests.iter().any(|one| one.access == Access::Read)).count();
@@ -223,7 +225,8 @@ fn impossible_specs_are_refused() {
     assert!(error.starts_with("set 4: 10000 vectors in a row"), "{error}");
 }
 
-/// The textbook's way, with nothing in common: a chain of powers, periods drawn and sorted, another generator of numbers.
+/// The textbook's way, with nothing in common: a chain of powers, periods drawn and sorted, another
+/// generator of numbers.
 fn textbook_set(next: &mut impl FnMut() -> f64, utilization: f64) -> TaskSet {
     let mut left = utilization;
     let mut tasks: Vec<Task> = (1..=40)

@@ -1,4 +1,5 @@
-//! The formulas of global tests, computed once more with plain fractions over common denominators, for tasks so small that these fit.
+//! The formulas of global tests, computed once more with plain fractions over common denominators,
+//! for tasks so small that these fit.
 
 use proptest::prelude::*;
 use sched::global::{GlobalTest, global};

@@ -1,5 +1,6 @@
-//! Response-time tests of global scheduling, done once more by drawing the patterns of execution tick by tick and trying every window in turn: no
-//! floor, no modulus, no fixpoint iteration in common with the library.
+//! Response-time tests of global scheduling, done once more by drawing the patterns of execution
+//! tick by tick and trying every window in turn: no floor, no modulus, no fixpoint iteration in
+//! common with the library.
 
 use proptest::prelude::*;
 use sched::global::{GlobalTest, global};
@@ -57,7 +58,8 @@ fn bertogna(tasks: &[Task], m: u64) -> Vec<Option<u64>> {
     })
 }
 
-/// A first job whole, then periods; in the last one the job runs as early as its response time lets the next be, but for a tick.
+/// A first job whole, then periods; in the last one the job runs as early as its response time lets
+/// the next be, but for a tick.
 fn carrying(task: &Task, response: u64, window: u64) -> u64 {
     let (mut work, mut phase, mut partial) = (task.cost_ns, 0, 0);
     for _ in task.cost_ns..window {
@@ -93,9 +95,11 @@ fn guan(tasks: &[Task], m: u64) -> Vec<Option<u64>> {
     })
 }
 
-/// Ticks of a window that ends with a deadline in which a task with this slack can run, its last job ended that early.
+/// Ticks of a window that ends with a deadline in which a task with this slack can run, its last
+/// job ended that early.
 fn before_deadline(task: &Task, window: u64, slack: u64) -> u64 {
-    // Backwards from the end: a job of each period, done `slack` before; whatever does not fit before the window began is lost.
+    // Backwards from the end: a job of each period, done `slack` before; whatever does not fit
+    // before the window began is lost.
     let (mut ticks, mut start) = (0, 0);
     while start + task.period_ns <= window {
         ticks += task.cost_ns;

@@ -1,5 +1,6 @@
-//! Tests of global scheduling against a unit-step simulation of m cores: no set that a test calls schedulable may miss a deadline, and no job
-//! may respond later than a bound. Arrivals are sporadic or periodic, released late within their jitter; under EDF deadlines count from the
+//! Tests of global scheduling against a unit-step simulation of m cores: no set that a test calls
+//! schedulable may miss a deadline, and no job may respond later than a bound. Arrivals are
+//! sporadic or periodic, released late within their jitter; under EDF deadlines count from the
 //! release, D - J later, as the transformation in `global` says.
 
 use crate::common::numbers::Numbers;
@@ -147,7 +148,8 @@ proptest! {
         }
     }
 
-    /// What theory orders: Guan's bounds are not above Bertogna's, and slacks only add to what passes without.
+    /// What theory orders: Guan's bounds are not above Bertogna's, and slacks only add to what
+    /// passes without.
     #[test]
     fn tests_that_dominate_others_do(
         rows in prop::collection::vec((6u64..60, 10u64..100, 60u64..160, 0u64..30), 2..9), cores in 2usize..5,
@@ -162,7 +164,8 @@ proptest! {
     }
 }
 
-/// Three tasks, two cores: the worst case of Dhall and Liu. Every light task runs first, and the heavy one is late however small they are.
+/// Three tasks, two cores: the worst case of Dhall and Liu. Every light task runs first, and the
+/// heavy one is late however small they are.
 #[test]
 fn dhalls_effect_is_seen_and_nothing_calls_it_schedulable() {
     let tasks = [Task::implicit(10, 1), Task::implicit(10, 1), Task::implicit(11, 11)];

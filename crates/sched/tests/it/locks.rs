@@ -31,8 +31,8 @@ fn three() -> System {
 
 #[test]
 fn fifo_by_hand() {
-    // Task 0 waits for the longer of the two. Task 1 for the one section there is, which then is not there to delay the one below it.
-    // Task 2 waits once for itself and could once for task 1.
+    // Task 0 waits for the longer of the two. Task 1 for the one section there is, which then is
+    // not there to delay the one below it. Task 2 waits once for itself and could once for task 1.
     let blocking = pass(&three(), Protocol::FifoNp);
     assert_eq!((blocking.spin, blocking.arrival), (vec![7, 2, 2], vec![0, 7, 0]));
     let baseline = pass(&three(), Protocol::Baseline);
@@ -44,7 +44,8 @@ fn fifo_by_hand() {
 
 #[test]
 fn preemption_while_spinning_costs_another_turn() {
-    // Task 1 spins on core 1 below task 0, which comes twice in its 30 ns; core 0 has four jobs of section 6 in 30 + 90 ns.
+    // Task 1 spins on core 1 below task 0, which comes twice in its 30 ns; core 0 has four jobs of
+    // section 6 in 30 + 90 ns.
     let system = system(
         r#"{"cores":2,"tasks":[
             {"period":20,"cost":1,"response_time":5,"core":1},
@@ -64,7 +65,8 @@ fn who_is_behind_delays_once_and_who_is_ahead_as_often_as_he_comes() {
             {{"period":40,"cost":9,"response_time":30,"core":1,"lock_priority":{other},"requests":[{{"resource":0,"count":2,"length":4}}]}}]}}"#,
         ))
     };
-    // In 50 + 30 ns two jobs of two requests each; while one request waits (8 ns: 30 + 9 < 40) one job.
+    // In 50 + 30 ns two jobs of two requests each; while one request waits (8 ns: 30 + 9 < 40) one
+    // job.
     assert_eq!(pass(&with(0, 1), Protocol::Priority).spin[0], 4);
     assert_eq!(pass(&with(1, 0), Protocol::Priority).spin[0], 8);
     assert_eq!(pass(&with(1, 1), Protocol::Priority).spin[0], 8);
@@ -74,7 +76,8 @@ fn who_is_behind_delays_once_and_who_is_ahead_as_often_as_he_comes() {
 
 #[test]
 fn phases_by_hand() {
-    // A writer of 4 and two readers of 3 and 5, a core each. The writer waits for the longer read; a reader for the writer and the other.
+    // A writer of 4 and two readers of 3 and 5, a core each. The writer waits for the longer read;
+    // a reader for the writer and the other.
     let system = system(
         r#"{"cores":3,"tasks":[
             {"period":100,"cost":10,"response_time":20,"core":0,"requests":[{"resource":0,"length":4}]},
@@ -82,7 +85,8 @@ fn phases_by_hand() {
             {"period":100,"cost":10,"response_time":20,"core":2,"requests":[{"resource":0,"length":5,"access":"read"}]}]}"#,
     );
     assert_eq!(pass(&system, Protocol::PhaseFair).spin, [5, 9, 7]);
-    // In order of arrival the writer waits for one phase of readers as well, but the mutex would serve both one by one.
+    // In order of arrival the writer waits for one phase of readers as well, but the mutex would
+    // serve both one by one.
     assert_eq!(pass(&system, Protocol::TaskFair).spin, [5, 9, 7]);
     assert_eq!(pass(&system, Protocol::TaskFairMutex).spin, [8, 9, 7]);
 }
@@ -142,7 +146,8 @@ fn a_spin_lock_delays_its_own_core_whoever_uses_it() {
 
 #[test]
 fn a_release_that_comes_late_counts_in_the_window_of_one_that_does_not() {
-    // w = 10 of the lower task: with J = 15 two jobs of the higher one (period 20) may be ready in it, each with a request.
+    // w = 10 of the lower task: with J = 15 two jobs of the higher one (period 20) may be ready in
+    // it, each with a request.
     let with = |jitter: u64| {
         system(&format!(
             r#"{{"cores":2,"tasks":[

@@ -1,8 +1,9 @@
 //! The closed optima of the spin-lock bounds equal their integer programs, searched exhaustively.
 //!
-//! Every request of another core that can be issued while the job is pending is a variable that may delay spinning, delay the arrival, or
-//! neither (Wieder and Brandenburg, RTSS 2013). The constraints are written here as they stand there, one request at a time, and every
-//! assignment is tried.
+//! Every request of another core that can be issued while the job is pending is a variable that may
+//! delay spinning, delay the arrival, or neither (Wieder and Brandenburg, RTSS 2013). The
+//! constraints are written here as they stand there, one request at a time, and every assignment is
+//! tried.
 
 use proptest::prelude::*;
 use sched::locks::{Blocking, LocalLocks, Protocol, Semantics, Sharing, blocking};
@@ -122,7 +123,8 @@ impl<'a> Program<'a> {
         (fifo || self.protocol == Protocol::Unordered) && met && waits
     }
 
-    /// Whether each task has at most so many requests among these as it issues while `waits` requests wait.
+    /// Whether each task has at most so many requests among these as it issues while `waits`
+    /// requests wait.
     fn caps(&self, some: &[Variable], waits: impl Fn(u32) -> u64) -> bool {
         (0..self.system.tasks.len()).all(|task| {
             (0..RESOURCES).all(|resource| {
@@ -133,7 +135,8 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The longest that one request waits without any order: one more than all that is issued meanwhile.
+    /// The longest that one request waits without any order: one more than all that is issued
+    /// meanwhile.
     fn wait(&self, resource: u32) -> u64 {
         let issued = |jobs: &dyn Fn(usize) -> u64| -> u64 {
             let tasks = self.system.tasks.iter().enumerate().filter(|(_, one)| one.core != self.core());

@@ -1,17 +1,18 @@
 //! Preconditions for a law of extremes: the series must not change, and what is fitted must be
 //! independent.
 //!
-//! Level-stationarity by KPSS (D. Kwiatkowski, P. Phillips, P. Schmidt and Y. Shin, Journal of Econometrics 54 (1992)) and by the evenness
-//! of exceedances over time (Kolmogorov–Smirnov against the uniform law); independence by Ljung–Box (Biometrika 65 (1978)) and by the number
-//! of runs about the median (A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 11 (1940)).
+//! Level-stationarity by KPSS (D. Kwiatkowski, P. Phillips, P. Schmidt and Y. Shin, Journal of
+//! Econometrics 54 (1992)) and by the evenness of exceedances over time (Kolmogorov–Smirnov against
+//! the uniform law); independence by Ljung–Box (Biometrika 65 (1978)) and by the number of runs
+//! about the median (A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 11 (1940)).
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 /// KPSS critical values for a level, by their probabilities (table 1 there).
 const KPSS: [(f64, f64); 4] = [(0.10, 0.347), (0.05, 0.463), (0.025, 0.574), (0.01, 0.739)];
 
-/// The KPSS statistic of a level, with Bartlett's window of ⌊12 (n/100)^¼⌋ lags, and its probability between 0.01 and 0.1, where the
-/// table ends.
+/// The KPSS statistic of a level, with Bartlett's window of ⌊12 (n/100)^¼⌋ lags, and its
+/// probability between 0.01 and 0.1, where the table ends.
 pub fn kpss(series: &[f64]) -> Option<(f64, f64)> {
     let n = series.len() as f64;
     if series.len() < 20 {
@@ -62,7 +63,8 @@ pub fn ljung_box(values: &[f64], lags: usize) -> Option<(f64, f64)> {
     q.is_finite().then_some((q, p))
 }
 
-/// Runs above and below the median: the normal score of their number, and its two-sided probability, were the values independent.
+/// Runs above and below the median: the normal score of their number, and its two-sided
+/// probability, were the values independent.
 pub fn runs(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     let median = crate::runs::median(&mut sorted)?;
@@ -81,7 +83,8 @@ pub fn runs(values: &[f64]) -> Option<(f64, f64)> {
     score.is_finite().then_some((score, p))
 }
 
-/// The distance of places in `[0, 1)`, ascending, from even ones, and its probability (the asymptotic law with Stephens' correction).
+/// The distance of places in `[0, 1)`, ascending, from even ones, and its probability (the
+/// asymptotic law with Stephens' correction).
 pub fn evenness(places: &[f64]) -> Option<(f64, f64)> {
     let n = places.len() as f64;
     if places.len() < 20 {

@@ -1,4 +1,5 @@
-//! Whether a fitted law is that of the data: Anderson–Darling, which looks at the tails, and Cramér–von Mises, by a parametric bootstrap.
+//! Whether a fitted law is that of the data: Anderson–Darling, which looks at the tails, and
+//! Cramér–von Mises, by a parametric bootstrap.
 //!
 //! Parameters are fitted to the data that the law is held against, so tables for known laws do not hold: samples of the fitted law are
 //! fitted anew and have their own statistics (W. Stute, W. Manteiga and M. Quindimil, "Bootstrap based goodness-of-fit-tests", Metrika 40

@@ -1,9 +1,11 @@
-//! The two laws of extremes: the generalised Pareto distribution of excesses over a threshold, and the generalised distribution of extreme
-//! values of maxima of blocks.
+//! The two laws of extremes: the generalised Pareto distribution of excesses over a threshold, and
+//! the generalised distribution of extreme values of maxima of blocks.
 //!
-//! S. Coles, "An Introduction to Statistical Modeling of Extreme Values", 2001, ch. 3 and 4: parameters by maximum likelihood, intervals by
-//! profile likelihood, since those of levels far out are far from symmetric. The shape ξ is positive for heavy tails, negative for bounded
-//! ones; below −½ the likelihood has no interior maximum worth the name (Smith, Biometrika 72 (1985)), so it is searched from there to 1.5.
+//! S. Coles, "An Introduction to Statistical Modeling of Extreme Values", 2001, ch. 3 and 4:
+//! parameters by maximum likelihood, intervals by profile likelihood, since those of levels far out
+//! are far from symmetric. The shape ξ is positive for heavy tails, negative for bounded ones;
+//! below −½ the likelihood has no interior maximum worth the name (Smith, Biometrika 72 (1985)), so
+//! it is searched from there to 1.5.
 
 use super::lmoments;
 use super::simplex::{least, minimise};
@@ -18,7 +20,8 @@ const HALF_CHI2: f64 = 1.920_729;
 
 /// A law that can be fitted, drawn from, and held against data.
 pub trait Law: Sized {
-    /// By maximum likelihood, from the L-moments, of values in ascending order; none for too few, or ones that do not vary.
+    /// By maximum likelihood, from the L-moments, of values in ascending order; none for too few,
+    /// or ones that do not vary.
     fn fit(sorted: &[f64]) -> Option<Self>;
     /// The share of values at or below one.
     fn below(&self, value: f64) -> f64;
@@ -183,7 +186,8 @@ impl Extreme {
         interval(self.shape, SHAPES, 0.05, |shape| profile(shape) - top)
     }
 
-    /// 95 % interval, by profile likelihood, of the value that a share of `above` of the maxima exceeds.
+    /// 95 % interval, by profile likelihood, of the value that a share of `above` of the maxima
+    /// exceeds.
     pub fn level_interval(&self, sorted: &[f64], above: f64) -> [f64; 2] {
         let top = maxima(sorted, self.location, self.scale, self.shape);
         let t = -(-(-above).ln_1p()).ln();

@@ -1,8 +1,10 @@
 //! L-moments of a sample, and the parameters that they give: where a likelihood starts from.
 //!
-//! J. Hosking, "L-moments: analysis and estimation of distributions using linear combinations of order statistics", Journal of the Royal
-//! Statistical Society B 52 (1990); of the generalised Pareto distribution J. Hosking and J. Wallis, Technometrics 29 (1987); of that of
-//! extreme values J. Hosking, J. Wallis and E. Wood, Technometrics 27 (1985). The shape is ξ throughout (Hosking's k is −ξ).
+//! J. Hosking, "L-moments: analysis and estimation of distributions using linear combinations of
+//! order statistics", Journal of the Royal Statistical Society B 52 (1990); of the generalised
+//! Pareto distribution J. Hosking and J. Wallis, Technometrics 29 (1987); of that of extreme values
+//! J. Hosking, J. Wallis and E. Wood, Technometrics 27 (1985). The shape is ξ throughout (Hosking's
+//! k is −ξ).
 
 use statrs::function::gamma::gamma;
 
@@ -17,7 +19,8 @@ pub struct LMoments {
     pub skewness: f64,
 }
 
-/// Of values in ascending order, without bias; none for fewer than three, or values that do not vary.
+/// Of values in ascending order, without bias; none for fewer than three, or values that do not
+/// vary.
 pub fn of_sorted(sorted: &[f64]) -> Option<LMoments> {
     let n = sorted.len() as f64;
     let mut weighted = [0.0; 3];

@@ -1,4 +1,5 @@
-//! The tail of a series: laws of extremes fitted to it, thresholds, and checks of what the fits assume.
+//! The tail of a series: laws of extremes fitted to it, thresholds, and checks of what the fits
+//! assume.
 
 pub mod checks;
 pub mod goodness;

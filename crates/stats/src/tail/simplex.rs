@@ -1,11 +1,12 @@
-//! Minimisation without derivatives: J. Nelder and R. Mead, "A simplex method for function minimization", The Computer Journal 7 (1965),
-//! with the usual coefficients. For likelihoods of two or three parameters that end abruptly at the edge of their support.
+//! Minimisation without derivatives: J. Nelder and R. Mead, "A simplex method for function
+//! minimization", The Computer Journal 7 (1965), with the usual coefficients. For likelihoods of
+//! two or three parameters that end abruptly at the edge of their support.
 
 /// Steps after which it gives up; likelihoods here need a tenth.
 const MOST_STEPS: usize = 600;
 
-/// The lowest point found from `start`, first steps of `step` along each axis, and the value there. A value that is not finite is worse than
-/// any other.
+/// The lowest point found from `start`, first steps of `step` along each axis, and the value there.
+/// A value that is not finite is worse than any other.
 pub(crate) fn minimise<const N: usize>(
     start: [f64; N],
     step: [f64; N],
@@ -59,7 +60,8 @@ pub(crate) fn minimise<const N: usize>(
     corners.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((start, f64::MAX))
 }
 
-/// The lowest point of a function of one parameter within two bounds, by golden sections around the best of a grid.
+/// The lowest point of a function of one parameter within two bounds, by golden sections around the
+/// best of a grid.
 pub(crate) fn least(low: f64, high: f64, of: impl Fn(f64) -> f64) -> (f64, f64) {
     const GRID: usize = 24;
     const GOLDEN: f64 = 0.618_033_988_749_895;

@@ -1,8 +1,10 @@
 //! From where on the tail begins: the lowest threshold above which excesses are generalised Pareto.
 //!
-//! B. Bader, J. Yan and X. Zhang, "Automated threshold selection for extreme value analysis via ordered goodness-of-fit tests with adjustment
-//! for false discovery rate", Annals of Applied Statistics 12 (2018): thresholds from low to high, each with its Anderson–Darling test;
-//! ForwardStop (G'Sell and others, JRSS B 78 (2016)) rejects the first k of which the mean of −ln(1 − p) is at most 0.1.
+//! B. Bader, J. Yan and X. Zhang, "Automated threshold selection for extreme value analysis via
+//! ordered goodness-of-fit tests with adjustment for false discovery rate", Annals of Applied
+//! Statistics 12 (2018): thresholds from low to high, each with its Anderson–Darling test;
+//! ForwardStop (G'Sell and others, JRSS B 78 (2016)) rejects the first k of which the mean of −ln(1
+//! − p) is at most 0.1.
 
 use super::goodness::{Goodness, goodness};
 use super::law::{Law, Pareto};
@@ -35,7 +37,8 @@ pub struct Peaks {
     pub theta: f64,
 }
 
-/// Excesses over a threshold of values in the order of time; `blur` takes the steps out of values that are known to a coarse unit only.
+/// Excesses over a threshold of values in the order of time; `blur` takes the steps out of values
+/// that are known to a coarse unit only.
 pub fn peaks(values: &[i64], threshold_ns: i64, blur: &dyn Fn(u64) -> f64) -> Peaks {
     let all = values.iter().enumerate().map(|(place, &value)| (place as u64, value));
     let above: Vec<(u64, i64)> = all.filter(|(_, value)| *value > threshold_ns).collect();

@@ -1,12 +1,15 @@
-//! Where does a series change for good? Hierarchical divisive estimation of change-points by energy statistics.
+//! Where does a series change for good? Hierarchical divisive estimation of change-points by energy
+//! statistics.
 //!
-//! D. S. Matteson and N. A. James, "A nonparametric approach for multiple change point analysis of multivariate data" (E-divisive), JASA
-//! 109 (2014), here on the ranks of one series: of all places to split a segment the one is taken where both sides differ most, by Székely
-//! and Rizzo's two-sample energy statistic Q = mn/(m+n) · 2∫(F − G)² over the ranks. Whether it differs more than chance has it is asked of
-//! permutations of the segment: p = (1 + #≥)/(1 + R), which cannot be 0 (B. Phipson and G. K. Smyth, "Permutation p-values should never be
-//! zero", 2010); undecided draws end early (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991)).
-//! Where neighbours resemble each other whole blocks are permuted, several times as long as the resemblance lasts. A segment with too few
-//! blocks is not split: it bears no verdict.
+//! D. S. Matteson and N. A. James, "A nonparametric approach for multiple change point analysis of
+//! multivariate data" (E-divisive), JASA 109 (2014), here on the ranks of one series: of all places
+//! to split a segment the one is taken where both sides differ most, by Székely and Rizzo's
+//! two-sample energy statistic Q = mn/(m+n) · 2∫(F − G)² over the ranks. Whether it differs more
+//! than chance has it is asked of permutations of the segment: p = (1 + #≥)/(1 + R), which cannot
+//! be 0 (B. Phipson and G. K. Smyth, "Permutation p-values should never be zero", 2010); undecided
+//! draws end early (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78
+//! (1991)). Where neighbours resemble each other whole blocks are permuted, several times as long
+//! as the resemblance lasts. A segment with too few blocks is not split: it bears no verdict.
 
 use super::ranks::mid_ranks;
 use super::trend::autocorrelations;
@@ -62,8 +65,8 @@ pub fn splits(values: &[f64], seed: u64) -> Vec<Split> {
     settled(values, found, &mut random)
 }
 
-/// Each split looked for once more between its neighbours, where it may lie better, and given up where it is none there: one that lay a
-/// little wrong has made another.
+/// Each split looked for once more between its neighbours, where it may lie better, and given up
+/// where it is none there: one that lay a little wrong has made another.
 fn settled(values: &[f64], mut found: Vec<Split>, random: &mut ChaCha8Rng) -> Vec<Split> {
     found.sort_unstable_by_key(|split| split.at);
     let mut at = 0;
@@ -110,8 +113,8 @@ fn split(values: &[f64], random: &mut ChaCha8Rng) -> Option<Split> {
     (p_value <= LEVEL).then_some(Split { at, statistic, p_value, block })
 }
 
-/// How long a block must be: several times the integrated autocorrelation of what is left when every step that there may be is taken out.
-/// A step is no resemblance.
+/// How long a block must be: several times the integrated autocorrelation of what is left when
+/// every step that there may be is taken out. A step is no resemblance.
 fn block_length(ranks: &[f64]) -> usize {
     let least = (ranks.len() / STEPS).max(LEAST_SIDE);
     let mut edges = vec![0, ranks.len()];
@@ -164,9 +167,11 @@ pub(super) fn best_split(values: &[f64]) -> Option<(usize, f64)> {
 
 /// What all orders of one set of values share.
 ///
-/// With m values to the left of a split, of which F(l) are at most level l, U(l) of all n, and g(l) the distance from a level to the next,
-/// Q = 2/(n·m·(n−m)) · Σ g·(n·F − m·U)². One more value to the left adds 1 to F from its level on, so that the three sums of the square's
-/// terms follow from what was to the left before: a split costs the logarithm of n, not n. Ranks are halves, and all sums of them exact.
+/// With m values to the left of a split, of which F(l) are at most level l, U(l) of all n, and g(l)
+/// the distance from a level to the next, Q = 2/(n·m·(n−m)) · Σ g·(n·F − m·U)². One more value to
+/// the left adds 1 to F from its level on, so that the three sums of the square's terms follow from
+/// what was to the left before: a split costs the logarithm of n, not n. Ranks are halves, and all
+/// sums of them exact.
 struct Scratch {
     /// Different values, ascending.
     levels: Vec<f64>,
@@ -174,8 +179,8 @@ struct Scratch {
     behind: Vec<[f64; 2]>,
     /// Σ g·U².
     square: f64,
-    /// How many are to the left at a level, and Σ g behind each of them: a tree of sums (P. M. Fenwick, "A new data structure for cumulative
-    /// frequency tables", 1994).
+    /// How many are to the left at a level, and Σ g behind each of them: a tree of sums (P. M.
+    /// Fenwick, "A new data structure for cumulative frequency tables", 1994).
     left: Vec<[f64; 2]>,
 }
 
@@ -213,7 +218,8 @@ impl Scratch {
         for (at, &place) in places.iter().enumerate() {
             let [gaps, weighted] = self.behind[place];
             let [below, behind_below] = self.upto(place);
-            // Σ g·F from this level on: those below it count from here, the others from where they are.
+            // Σ g·F from this level on: those below it count from here, the others from where they
+            // are.
             squares += 2.0 * (below * gaps + all - behind_below) + gaps;
             products += weighted;
             all += gaps;
@@ -317,7 +323,8 @@ mod tests {
     }
 
     proptest! {
-        /// The statistic over levels is that over all pairs: 2 E|X−Y| − E|X−X'| − E|Y−Y'| (Székely and Rizzo 2004).
+        /// The statistic over levels is that over all pairs: 2 E|X−Y| − E|X−X'| − E|Y−Y'| (Székely
+        /// and Rizzo 2004).
         #[test]
         fn the_statistic_is_the_energy_of_both_sides(values in proptest::collection::vec(0i32..9, 10..30)) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

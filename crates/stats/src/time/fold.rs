@@ -1,11 +1,14 @@
 //! Times folded at a frequency: how well they agree, how surprising that is, and their period with
 //! its interval.
 //!
-//! Agreement is the mean resultant length R of the phases (N. I. Fisher, "Statistical Analysis of Circular Data", 1993, §2.3), tested
-//! twice: by Rayleigh's statistic in D. Wilkie's approximation (Applied Statistics 32 (1983)), which bears strays among the times, and by
-//! the width w of the smallest arc that holds all phases, of which few times make more: P = n·wⁿ⁻¹ (W. L. Stevens, "Solution to a
-//! geometrical problem in probability", 1939), here with one power less, because the frequency was chosen as well. The period is that of a straight line through time over
-//! number of the turn; its interval is Student's, and never less than what the resolution of the times leaves open.
+//! Agreement is the mean resultant length R of the phases (N. I. Fisher, "Statistical Analysis of
+//! Circular Data", 1993, §2.3), tested twice: by Rayleigh's statistic in D. Wilkie's approximation
+//! (Applied Statistics 32 (1983)), which bears strays among the times, and by the width w of the
+//! smallest arc that holds all phases, of which few times make more: P = n·wⁿ⁻¹ (W. L. Stevens,
+//! "Solution to a geometrical problem in probability", 1939), here with one power less, because the
+//! frequency was chosen as well. The period is that of a straight line through time over number of
+//! the turn; its interval is Student's, and never less than what the resolution of the times leaves
+//! open.
 
 use super::phases::{Around, STEPS, resultant};
 use crate::runs::median;
@@ -25,7 +28,8 @@ pub(crate) fn rayleigh_p(n: usize, r: f64) -> f64 {
     ((1.0 + 4.0 * n + 4.0 * (n * n - z).max(0.0)).sqrt() - (1.0 + 2.0 * n)).exp().min(1.0)
 }
 
-/// Bound of the probability that `n` independent phases lie in an arc of share `w`, at a frequency that suits them best.
+/// Bound of the probability that `n` independent phases lie in an arc of share `w`, at a frequency
+/// that suits them best.
 pub(crate) fn arc_p(n: usize, w: f64) -> f64 {
     if n < 4 || w >= 0.5 { 1.0 } else { (n as f64 * w.powi(n as i32 - 2)).min(1.0) }
 }
@@ -42,8 +46,8 @@ pub(crate) fn arc(times: &[f64], frequency: f64) -> f64 {
 /// The frequency near a tried one at which times agree best, and how well; `width` to both sides.
 ///
 /// Each round tries nine frequencies. Close to the best one the agreement is a parabola, whose top
-/// lies within a tenth of a step of where the three highest put it, so that the next round is as wide
-/// as a quarter of a step.
+/// lies within a tenth of a step of where the three highest put it, so that the next round is as
+/// wide as a quarter of a step.
 pub(crate) fn refined(times: &[f64], frequency: f64, width: f64) -> (f64, f64) {
     const NARROWER: f64 = 1.0 / 16.0;
     let mut best = (frequency, agreement(times, frequency));
@@ -62,8 +66,8 @@ pub(crate) fn refined(times: &[f64], frequency: f64, width: f64) -> (f64, f64) {
     if last > best.1 { (middle, last) } else { best }
 }
 
-/// Where the parabola through the highest of some values and its neighbours has its top, in steps from it:
-/// at most half of one. Nought at the ends.
+/// Where the parabola through the highest of some values and its neighbours has its top, in steps
+/// from it: at most half of one. Nought at the ends.
 fn summit(values: &[f64], highest: usize) -> f64 {
     let around = highest.checked_sub(1).and_then(|at| values.get(at..at + 3));
     let Some(&[below, here, above]) = around else { return 0.0 };
@@ -91,7 +95,8 @@ const FARTHEST: f64 = 0.2;
 /// Times further off than so many deviations are strays.
 const DEVIATIONS: f64 = 5.0;
 
-/// The line through times that agree at about this frequency, known to `resolution` seconds. None where fewer than three turns have times.
+/// The line through times that agree at about this frequency, known to `resolution` seconds. None
+/// where fewer than three turns have times.
 pub fn line(times: &[f64], frequency: f64, resolution: f64) -> Option<Line> {
     let [x, y] = resultant(times, frequency);
     let (mut period, mut start) = (1.0 / frequency, (-y).atan2(x) / TAU / frequency);

@@ -1,7 +1,7 @@
-//! Series over time: where a statistic changes for good ([`change`]), whether it drifts ([`trend`]),
-//! and what recurs with a period. Periods are searched in the values that stand out ([`spikes`],
-//! [`search`], [`fold`], [`periods`]) and in all of them ([`waves`]), and may not be chance
-//! ([`shuffle`]).
+//! Series over time: where a statistic changes for good ([`change`]), whether it drifts
+//! ([`trend`]), and what recurs with a period. Periods are searched in the values that stand out
+//! ([`spikes`], [`search`], [`fold`], [`periods`]) and in all of them ([`waves`]), and may not be
+//! chance ([`shuffle`]).
 
 pub mod change;
 pub mod fold;

@@ -1,4 +1,5 @@
-//! The methods of this room against those of others (`fixtures/time/`): scipy, pymannkendall, astropy.
+//! The methods of this room against those of others (`fixtures/time/`): scipy, pymannkendall,
+//! astropy.
 
 use super::change::best_split;
 use super::fold::agreement;

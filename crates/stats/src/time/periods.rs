@@ -1,8 +1,10 @@
-//! The periods of spikes: the surest first, then that of what it leaves, and which of its own spikes are larger than the others.
+//! The periods of spikes: the surest first, then that of what it leaves, and which of its own
+//! spikes are larger than the others.
 //!
-//! The ERTS 2022 paper (§VI-B, Figs. 6 and 7) saw nine small peaks between two large ones and could not say whether two sources or one
-//! made them. Here the largest spikes are looked at by themselves at several heights, a period's spikes are taken out before the next is
-//! looked for, and among the spikes of one period it is asked whether every m-th is a large one.
+//! The ERTS 2022 paper (§VI-B, Figs. 6 and 7) saw nine small peaks between two large ones and could
+//! not say whether two sources or one made them. Here the largest spikes are looked at by
+//! themselves at several heights, a period's spikes are taken out before the next is looked for,
+//! and among the spikes of one period it is asked whether every m-th is a large one.
 
 use super::fold::{Line, line};
 use super::search::{Found, LEAST, Spectra, Watch, search};
@@ -100,8 +102,8 @@ struct Looked<'a> {
     refused: &'a dyn Fn(f64) -> bool,
 }
 
-/// What spikes of some height and more were found to have. The largest are often the same again when
-/// the spikes of another period were taken out.
+/// What spikes of some height and more were found to have. The largest are often the same again
+/// when the spikes of another period were taken out.
 struct Tried {
     high: Vec<Spike>,
     found: Option<(Found, Line)>,
@@ -174,8 +176,8 @@ fn surest(
     })
 }
 
-/// The longest multiple of a period of which nearly all of its spikes are: a fraction of it may have been found from a few of them, on
-/// which it fits as well.
+/// The longest multiple of a period of which nearly all of its spikes are: a fraction of it may
+/// have been found from a few of them, on which it fits as well.
 fn coarsest(line: Line) -> Line {
     for m in (2..=COARSER).rev() {
         let residue = most_common(line.members.iter().map(|one| one.1.rem_euclid(m)));
@@ -205,8 +207,8 @@ fn covered(turns: impl Iterator<Item = i64>) -> (u64, u64) {
     }
 }
 
-/// Whether every m-th spike of a period is larger than the others: m·m⁻ⁿ is the probability that n large ones fall on the same of m
-/// turns, for each of the m that are tried.
+/// Whether every m-th spike of a period is larger than the others: m·m⁻ⁿ is the probability that n
+/// large ones fall on the same of m turns, for each of the m that are tried.
 fn every_mth(spikes: &[Spike], of: usize, period: &Period) -> Option<Period> {
     let turns: Vec<(usize, i64)> =
         period.members.iter().copied().zip(period.line.members.iter().map(|one| one.1)).collect();
@@ -264,7 +266,8 @@ fn every_mth(spikes: &[Spike], of: usize, period: &Period) -> Option<Period> {
     })
 }
 
-/// Probability that `hits` or more of n fall on one turn of m: a bound of the binomial's tail (Chernoff; exact where all do).
+/// Probability that `hits` or more of n fall on one turn of m: a bound of the binomial's tail
+/// (Chernoff; exact where all do).
 fn tail(n: f64, hits: f64, m: f64) -> f64 {
     let (share, chance) = (hits / n, 1.0 / m);
     if share <= chance {

@@ -1,4 +1,5 @@
-//! Directions of phases: where on the circle times lie that are folded at a frequency, many at once.
+//! Directions of phases: where on the circle times lie that are folded at a frequency, many at
+//! once.
 //!
 //! A mean of directions is a sum over all times for each frequency, and a search tries thousands of
 //! them, so the loops here have no branches and several sums side by side, which the compiler turns
@@ -11,9 +12,9 @@ const LANES: usize = 4;
 /// Frequencies to either side of the middle one.
 pub(super) const STEPS: usize = 4;
 
-/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-10. Those of the standard library take
-/// most of their time to bring an angle near to nought, which is a subtraction where it is given in
-/// turns.
+/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-10. Those of the standard library
+/// take most of their time to bring an angle near to nought, which is a subtraction where it is
+/// given in turns.
 #[inline(always)]
 fn direction(turns: f64) -> [f64; 2] {
     // Added to a number it leaves no room behind the point: 1.5 · 2⁵².
@@ -105,8 +106,8 @@ pub fn resultant(times: &[f64], frequency: f64) -> [f64; 2] {
 
 /// Times that are folded at frequencies of a set distance from each other.
 ///
-/// By the laws for sums of angles the directions at k steps to either side of a frequency follow from those at it and
-/// those of k steps alone, which are the same wherever the middle is.
+/// By the laws for sums of angles the directions at k steps to either side of a frequency follow
+/// from those at it and those of k steps alone, which are the same wherever the middle is.
 pub(super) struct Around<'a> {
     times: &'a [f64],
     /// Directions of 1, 2, … steps.
@@ -126,7 +127,8 @@ impl<'a> Around<'a> {
         Self { times, turned, middle: Default::default() }
     }
 
-    /// Mean resultant lengths at the frequencies from [`STEPS`] steps below a middle one to as many above.
+    /// Mean resultant lengths at the frequencies from [`STEPS`] steps below a middle one to as many
+    /// above.
     pub(super) fn agreements(&mut self, middle: f64) -> [f64; 2 * STEPS + 1] {
         directions(self.times, middle, &mut self.middle);
         let [x, y] = &self.middle;
@@ -142,8 +144,8 @@ impl<'a> Around<'a> {
     }
 }
 
-/// The best of nine frequencies from `width` below to `width` above each of several. Where `width` is what a
-/// spectrum leaves open, the agreement found is a hundredth below the best at most.
+/// The best of nine frequencies from `width` below to `width` above each of several. Where `width`
+/// is what a spectrum leaves open, the agreement found is a hundredth below the best at most.
 pub(super) struct Nearer<'a> {
     around: Around<'a>,
     width: f64,

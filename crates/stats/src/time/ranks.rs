@@ -1,4 +1,5 @@
-//! Values as ranks: what every test of this room works on, so that one outlier neither makes nor hides anything.
+//! Values as ranks: what every test of this room works on, so that one outlier neither makes nor
+//! hides anything.
 
 /// Ranks from 1; equal values share the mean of theirs.
 pub(crate) fn mid_ranks(values: &[f64]) -> Vec<f64> {

@@ -3,10 +3,11 @@
 //!
 //! The times are put into bins and transformed. What lies half-way between two frequencies of the
 //! transform follows from those around it (S. M. Ransom, S. S. Eikenberry and J. Middleditch,
-//! Astronomical Journal 124 (2002), §4.1), so that nowhere much is missed; each place whose agreement
-//! is about the best is then folded exactly. A period's fractions fit as well as it does, so that of all
-//! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
-//! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
+//! Astronomical Journal 124 (2002), §4.1), so that nowhere much is missed; each place whose
+//! agreement is about the best is then folded exactly. A period's fractions fit as well as it does,
+//! so that of all that fit the longest is meant. All frequencies of the band count as tried. Spans
+//! with more turns than a transform of bearable size holds are looked at over the stretch with the
+//! most times first, and the frequency found there is made finer over all of them.
 
 use super::fold::{arc, arc_p, line, rayleigh_p, refined};
 use super::phases::Nearer;
@@ -27,7 +28,8 @@ const MISSED: f64 = 0.01;
 const LIKELY: f64 = 0.5;
 /// Places that are folded exactly.
 const PLACES: usize = 64;
-/// Frequencies of the band that count as independent, for each 1/span: the best of a continuum is sought.
+/// Frequencies of the band that count as independent, for each 1/span: the best of a continuum is
+/// sought.
 const TRIALS: f64 = 4.0;
 
 /// A frequency at which times agree.
@@ -37,7 +39,8 @@ pub struct Found {
     pub frequency: f64,
     /// Mean resultant length there.
     pub agreement: f64,
-    /// Bound of the probability that so many times without a period agree so well at some frequency of the band.
+    /// Bound of the probability that so many times without a period agree so well at some frequency
+    /// of the band.
     pub p_value: f64,
 }
 
@@ -59,8 +62,9 @@ impl Watch {
     }
 }
 
-/// The frequency that the times, ascending, in seconds from the start of the watch, agree at best. None below five times, where no
-/// frequency may be claimed, and where even a first look shows that its probability would be above `at_most`.
+/// The frequency that the times, ascending, in seconds from the start of the watch, agree at best.
+/// None below five times, where no frequency may be claimed, and where even a first look shows that
+/// its probability would be above `at_most`.
 pub fn search(times: &[f64], watch: &Watch, at_most: f64, spectra: &mut Spectra) -> Option<Found> {
     if times.len() < LEAST || watch.highest <= watch.lowest() {
         return None;
@@ -134,9 +138,9 @@ struct Band {
 }
 
 impl Band {
-    /// Whether `n` times that agree so well at the best frequency are nothing that chance does not do
-    /// as well. Phases within an arc w agree by cos(πw) at least, so that they lie in none that is
-    /// smaller than this agreement makes it.
+    /// Whether `n` times that agree so well at the best frequency are nothing that chance does not
+    /// do as well. Phases within an arc w agree by cos(πw) at least, so that they lie in none that
+    /// is smaller than this agreement makes it.
     fn is_chance(&self, n: usize, agreement: f64) -> bool {
         let arc = agreement.clamp(0.0, 1.0).acos() / std::f64::consts::PI;
         (2.0 * self.trials * rayleigh_p(n, agreement.min(1.0)).min(arc_p(n, arc))).min(1.0) > self.at_most
@@ -145,8 +149,9 @@ impl Band {
 
 /// The lowest of the frequencies of a band at which the times agree about best.
 ///
-/// Times of several sources all lie on any grid that is fine enough, the kernel's ticks above all; so a frequency of which most turns have
-/// a time goes before one of which few have, where chance does not explain it.
+/// Times of several sources all lie on any grid that is fine enough, the kernel's ticks above all;
+/// so a frequency of which most turns have a time goes before one of which few have, where chance
+/// does not explain it.
 fn best(times: &[f64], wanted: &Band, spectra: &mut Spectra) -> Option<f64> {
     let (n, [low, high], length) = (times.len() as f64, wanted.frequencies, wanted.stretch[1]);
     if times.len() < LEAST || high <= low {
@@ -173,8 +178,8 @@ fn fill(times: &[f64], frequency: f64) -> f64 {
     turns.len() as f64 / (last - first + 1) as f64
 }
 
-/// The lowest frequency of a band at which the times agree about as well as at any of it, and how well that is. None where the
-/// best is chance.
+/// The lowest frequency of a band at which the times agree about as well as at any of it, and how
+/// well that is. None where the best is chance.
 fn pick(
     times: &[f64],
     spectrum: &Spectrum,
@@ -200,7 +205,8 @@ fn pick(
     let inside = |one: &(f64, f64)| (low * 0.9..=high * 1.001).contains(&one.0);
     let near: Vec<(f64, f64)> = places.into_iter().map(near).filter(inside).collect();
     let most = near.iter().map(|one| one.1).fold(0.0, f64::max);
-    // A first step misses a hundredth at most. Only what may still be among the best is worth the exact fold.
+    // A first step misses a hundredth at most. Only what may still be among the best is worth the
+    // exact fold.
     if is_chance(most + 2.0 * MISSED) {
         return None;
     }
@@ -212,8 +218,8 @@ fn pick(
     folded.into_iter().filter(fits).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// By how much the agreement at some fraction of a period may exceed that at the period itself: what strays among n times can do, at the
-/// best of a thousand fractions.
+/// By how much the agreement at some fraction of a period may exceed that at the period itself:
+/// what strays among n times can do, at the best of a thousand fractions.
 fn slack(n: usize, agreement: f64) -> f64 {
     4.0 * (n as f64 * (1.0 - agreement).max(0.0)).sqrt() / n as f64 + 0.03
 }
@@ -225,7 +231,8 @@ struct Spectrum {
     length: f64,
 }
 
-/// What spectra of one size share: the sines of a transform and of its bins cost more than the transform.
+/// What spectra of one size share: the sines of a transform and of its bins cost more than the
+/// transform.
 #[derive(Default)]
 pub struct Spectra {
     /// Of short floats: what is found is folded exactly.
@@ -238,8 +245,8 @@ pub struct Spectra {
 /// Values to either side of a place half-way between two that it is made of.
 const AROUND: usize = 3;
 
-/// What a transform has half-way between the frequencies k and k + 1, but for its phase: 2/π times the
-/// sum of (X[k-m] - X[k+1+m]) / (2m+1), of which the first three make all but a fifteenth.
+/// What a transform has half-way between the frequencies k and k + 1, but for its phase: 2/π times
+/// the sum of (X[k-m] - X[k+1+m]) / (2m+1), of which the first three make all but a fifteenth.
 fn half_way(values: &[Complex<f32>], k: usize) -> Complex<f32> {
     // Those of real numbers are the same below nought, conjugated.
     let below = |m: usize| k.checked_sub(m).map_or_else(|| values[m - k].conj(), |at| values[at]);
@@ -384,7 +391,8 @@ mod tests {
             let times = sorted(strays(&mut random, [6, 20, 100][k % 3], 180.0));
             search(&times, &watch, 1.0, &mut Spectra::default()).unwrap().p_value < 0.05
         });
-        // Binomial(300, 0.05): 15 with a deviation of 3.8; the bound may be too wide, never too narrow.
+        // Binomial(300, 0.05): 15 with a deviation of 3.8; the bound may be too wide, never too
+        // narrow.
         assert!(alarms.count() <= 30);
     }
 
@@ -392,7 +400,8 @@ mod tests {
     fn no_frequency_lies_so_far_between_two_that_it_is_missed() {
         let mut spectra = Spectra::default();
         for tenth in 0..20 {
-            // Every place between two frequencies of the transform, a tenth of their distance apart.
+            // Every place between two frequencies of the transform, a tenth of their distance
+            // apart.
             let frequency = (20.0 + f64::from(tenth) / 10.0) / 64.0;
             let times: Vec<f64> =
                 (0..100).map(|k| f64::from(k) / frequency).filter(|time| *time < 64.0).collect();

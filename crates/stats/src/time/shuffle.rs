@@ -1,8 +1,10 @@
-//! Would as good a period come of chance? The watch is cut into blocks, their order drawn anew, and the best agreement of the band read
-//! again: what is within a block stays together, so that bursts remain bursts. Blocks are of random lengths about half a period: equal ones
-//! would keep every time's place within its block, and with it a period.
+//! Would as good a period come of chance? The watch is cut into blocks, their order drawn anew, and
+//! the best agreement of the band read again: what is within a block stays together, so that bursts
+//! remain bursts. Blocks are of random lengths about half a period: equal ones would keep every
+//! time's place within its block, and with it a period.
 //!
-//! H. R. Künsch (Annals of Statistics 17, 1989) on blocks; p = (1 + #≥)/(1 + R) as in [`super::change`].
+//! H. R. Künsch (Annals of Statistics 17, 1989) on blocks; p = (1 + #≥)/(1 + R) as in
+//! [`super::change`].
 
 use super::search::{Spectra, best_agreement};
 use rand_chacha::ChaCha8Rng;
@@ -15,9 +17,9 @@ const TURNS: f64 = 1_360.0;
 /// Frequencies are compared up to so many times the one found.
 const OCTAVES: f64 = 4.0;
 
-/// The probability that blocks of half a period in random order agree as well as the times do, at any
-/// frequency up to four times theirs; more than `most` as soon as that is sure. `lowest`: the lowest
-/// frequency that was looked at.
+/// The probability that blocks of half a period in random order agree as well as the times do, at
+/// any frequency up to four times theirs; more than `most` as soon as that is sure. `lowest`: the
+/// lowest frequency that was looked at.
 pub(crate) fn shuffled_p(
     times: &[f64],
     span: f64,
@@ -43,7 +45,8 @@ pub(crate) fn shuffled_p(
     share(reached)
 }
 
-/// The times, ascending, where they come to lie when blocks of about `length` seconds change places.
+/// The times, ascending, where they come to lie when blocks of about `length` seconds change
+/// places.
 fn shuffled(times: &[f64], span: f64, length: f64, random: &mut ChaCha8Rng) -> Vec<f64> {
     // From when to when, and from which time to which.
     let mut blocks: Vec<([f64; 2], [usize; 2])> = Vec::new();

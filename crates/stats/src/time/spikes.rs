@@ -1,7 +1,8 @@
 //! The samples that stand out, each burst once: what periods are looked for in.
 //!
-//! A value is a spike where [`crate::peaks`] says so; a noise probe stores nothing but what stands out. Neighbours are one spike, at its
-//! largest value: one long disturbance is late several releases in a row, and that is no period.
+//! A value is a spike where [`crate::peaks`] says so; a noise probe stores nothing but what stands
+//! out. Neighbours are one spike, at its largest value: one long disturbance is late several
+//! releases in a row, and that is no period.
 
 use crate::peaks::stands_out_from;
 
@@ -16,8 +17,8 @@ pub struct Spike {
 
 /// The most spikes of one search.
 const MOST: usize = 1024;
-/// How many of the largest are looked at by themselves: close enough that few strays are added to the spikes of a period from one to
-/// the next.
+/// How many of the largest are looked at by themselves: close enough that few strays are added to
+/// the spikes of a period from one to the next.
 const LADDER: [usize; 12] = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 640, MOST];
 /// The widest gaps between heights, above which the large ones are looked at by themselves.
 const GAPS: usize = 3;
@@ -47,8 +48,9 @@ pub fn spikes(samples: &[(i64, i64)], from_ns: i64, apart_ns: i64) -> Vec<Spike>
     found
 }
 
-/// Heights at which a set of spikes may be cut: so that the largest few, more and many are left, and at the widest gaps between
-/// heights, as ratios. Descending, the last takes all or as many as are looked at.
+/// Heights at which a set of spikes may be cut: so that the largest few, more and many are left,
+/// and at the widest gaps between heights, as ratios. Descending, the last takes all or as many as
+/// are looked at.
 pub(crate) fn levels(spikes: &[Spike]) -> Vec<i64> {
     let mut heights: Vec<i64> = spikes.iter().map(|spike| spike.value_ns).collect();
     heights.sort_unstable_by_key(|height| std::cmp::Reverse(*height));
@@ -61,7 +63,8 @@ pub(crate) fn levels(spikes: &[Spike]) -> Vec<i64> {
     levels
 }
 
-/// Places behind which the widest gaps lie, of heights that descend; at least [`LEAST`] are before each.
+/// Places behind which the widest gaps lie, of heights that descend; at least [`LEAST`] are before
+/// each.
 pub(crate) fn gaps(heights: &[i64]) -> Vec<usize> {
     let ratio = |place: &usize| heights[*place - 1] as f64 / heights[*place].max(1) as f64;
     let mut places: Vec<usize> = (LEAST..heights.len()).filter(|place| ratio(place) > 1.1).collect();

@@ -1,10 +1,13 @@
-//! Does a series drift? Theil–Sen slope with its interval, and the Mann–Kendall test, both for values that resemble their neighbours.
+//! Does a series drift? Theil–Sen slope with its interval, and the Mann–Kendall test, both for
+//! values that resemble their neighbours.
 //!
-//! H. Theil (1950) and P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968): the median of the
-//! slopes of all pairs, and an interval from the order statistics of those slopes at the quantile of Kendall's S. K. H. Hamed and A. R.
-//! Rao, "A modified Mann-Kendall trend test for autocorrelated data", Journal of Hydrology 204 (1998): the variance of S grows by a sum
-//! over the autocorrelations of the ranks, trend taken out, of those lags where it is significant. A correction that would make the
-//! variance smaller is not made: a verdict never gets easier by it.
+//! H. Theil (1950) and P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau",
+//! JASA 63 (1968): the median of the slopes of all pairs, and an interval from the order statistics
+//! of those slopes at the quantile of Kendall's S. K. H. Hamed and A. R. Rao, "A modified
+//! Mann-Kendall trend test for autocorrelated data", Journal of Hydrology 204 (1998): the variance
+//! of S grows by a sum over the autocorrelations of the ranks, trend taken out, of those lags where
+//! it is significant. A correction that would make the variance smaller is not made: a verdict
+//! never gets easier by it.
 
 use super::ranks::mid_ranks;
 use serde::{Deserialize, Serialize};
@@ -17,7 +20,8 @@ const HOUR_NS: f64 = 3.6e12;
 const LEAST: usize = 10;
 /// Of more points as many are taken, evenly: pairs grow with the square.
 const MOST: usize = 800;
-/// Half-width of a 95 % interval of a normal variable, and the bound of a significant autocorrelation.
+/// Half-width of a 95 % interval of a normal variable, and the bound of a significant
+/// autocorrelation.
 const Z95: f64 = 1.959_963_984_540_054;
 
 /// How a series drifts.
@@ -33,7 +37,8 @@ pub struct Trend {
     pub tau: f64,
     /// Two-sided probability of so much under no trend (Mann–Kendall, Hamed and Rao's variance).
     pub p_value: f64,
-    /// By what the variance was multiplied for the values' resemblance to their neighbours; 1: by nothing.
+    /// By what the variance was multiplied for the values' resemblance to their neighbours; 1: by
+    /// nothing.
     pub variance_factor: f64,
 }
 
@@ -44,7 +49,8 @@ impl Trend {
     }
 }
 
-/// The trend of (time in ns, value in ns), times ascending. None below ten points, and where time stands still.
+/// The trend of (time in ns, value in ns), times ascending. None below ten points, and where time
+/// stands still.
 pub fn trend(points: &[(i64, f64)]) -> Option<Trend> {
     let every = points.len().div_ceil(MOST).max(1);
     let points: Vec<(i64, f64)> = points.iter().copied().step_by(every).collect();
@@ -89,7 +95,8 @@ fn middle(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*low, *high))
 }
 
-/// Variance of Kendall's S for independent values, ties counted (Kendall, "Rank Correlation Methods", 1975, ch. 4).
+/// Variance of Kendall's S for independent values, ties counted (Kendall, "Rank Correlation
+/// Methods", 1975, ch. 4).
 pub(super) fn kendall_variance(points: &[(i64, f64)]) -> f64 {
     let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -178,8 +185,8 @@ mod tests {
         assert!(low < 10.0 && 10.0 < high && high - low < 1.0, "{trend:?}");
     }
 
-    /// 400 series without trend in which neighbours resemble each other by `rho`: how many are said to drift at the 5 % level, and how
-    /// many intervals miss 0.
+    /// 400 series without trend in which neighbours resemble each other by `rho`: how many are said
+    /// to drift at the 5 % level, and how many intervals miss 0.
     fn wrong(rho: f64, seed: u64) -> (usize, usize) {
         let mut random = generator(seed, 0);
         let trends = (0..400).map(|_| trend(&series(&autoregressive(&mut random, rho, 200))).unwrap());
@@ -192,7 +199,8 @@ mod tests {
     #[test]
     fn independent_series_drift_as_rarely_as_the_level_says() {
         let (alarms, missed) = wrong(0.0, 3);
-        // Binomial(400, 0.05): 20 with a deviation of 4.4; seven in a million lie outside of 4.4 of these.
+        // Binomial(400, 0.05): 20 with a deviation of 4.4; seven in a million lie outside of 4.4 of
+        // these.
         assert!((2..=39).contains(&alarms) && (2..=39).contains(&missed), "{alarms} {missed}");
     }
 

@@ -1,10 +1,12 @@
 //! Periods of equally spaced values in which nothing stands out: lines of their power spectrum.
 //!
-//! P. D. Welch, "The use of fast Fourier transform for the estimation of power spectra", IEEE Trans. Audio and Electroacoustics 15 (1967):
-//! power averaged over halves that overlap, under Hann's window. A line is a place that rises above the middle of its neighbourhood further
-//! than averaged noise does, all places counted as tried: noise of any smooth colour has no line. The line must also keep its phase:
-//! blocks of the series turned to random phases must not add up as well. Looked at are the values, cut where they stand out, and whether
-//! they are among the largest tenth. Nothing is claimed beyond half the rate of the samples (Nyquist).
+//! P. D. Welch, "The use of fast Fourier transform for the estimation of power spectra", IEEE
+//! Trans. Audio and Electroacoustics 15 (1967): power averaged over halves that overlap, under
+//! Hann's window. A line is a place that rises above the middle of its neighbourhood further than
+//! averaged noise does, all places counted as tried: noise of any smooth colour has no line. The
+//! line must also keep its phase: blocks of the series turned to random phases must not add up as
+//! well. Looked at are the values, cut where they stand out, and whether they are among the largest
+//! tenth. Nothing is claimed beyond half the rate of the samples (Nyquist).
 
 use super::transform::Transform;
 use crate::runs::median;
@@ -59,7 +61,8 @@ pub fn waves(values: &[f64], random: &mut ChaCha8Rng) -> Vec<Wave> {
     found
 }
 
-/// Values less their middle, none further from it than five deviations. None where more than half are equal.
+/// Values less their middle, none further from it than five deviations. None where more than half
+/// are equal.
 fn cut(values: &[f64]) -> Option<Vec<f64>> {
     let middle = median(&mut values.to_vec())?;
     let mut off: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
@@ -132,7 +135,8 @@ fn lines(values: &[f64], random: &mut ChaCha8Rng) -> Vec<Wave> {
         if found.len() == MOST {
             break;
         }
-        // The lowest line of which the strongest is a multiple is the period, the others are its harmonics.
+        // The lowest line of which the strongest is a multiple is the period, the others are its
+        // harmonics.
         let multiple = |low: usize, high: usize| {
             let times = (high as f64 / low as f64).round();
             (high as f64 - times * low as f64).abs() <= 0.5 * times + 1.0 && times >= 1.0
@@ -149,7 +153,8 @@ fn lines(values: &[f64], random: &mut ChaCha8Rng) -> Vec<Wave> {
     found
 }
 
-/// The frequency, in turns a sample, near a line at which the whole series adds up best; where its blocks keep their phase.
+/// The frequency, in turns a sample, near a line at which the whole series adds up best; where its
+/// blocks keep their phase.
 fn fine(values: &[f64], frequency: f64, width: f64, p_value: f64, random: &mut ChaCha8Rng) -> Option<Wave> {
     let size = (values.len() / BLOCKS).clamp(1, (0.5 / width) as usize).max(1);
     let block = |(number, part): (usize, &[f64])| {
@@ -205,7 +210,8 @@ fn fine(values: &[f64], frequency: f64, width: f64, p_value: f64, random: &mut C
         return None;
     }
     let found = frequency + off;
-    // D. C. Rife and R. R. Boorstyn (IEEE Trans. Information Theory 20, 1974): the least variance of a frequency.
+    // D. C. Rife and R. R. Boorstyn (IEEE Trans. Information Theory 20, 1974): the least variance
+    // of a frequency.
     let amplitude = 2.0 * sum(&blocks, off) / n;
     let power = values.iter().map(|value| value * value).sum::<f64>() / n;
     let noise = (power - amplitude * amplitude / 2.0).max(power * 1e-6);

@@ -32,7 +32,8 @@ pub struct LeftOut {
     pub needed: Judgement,
     /// Why.
     pub why: String,
-    /// What the other CPUs get done with all mechanisms, as a share of what they get done without this one.
+    /// What the other CPUs get done with all mechanisms, as a share of what they get done without
+    /// this one.
     pub cost: Option<f64>,
 }
 

@@ -115,7 +115,8 @@ pub struct Step {
     /// By which a value names it; needed where there are several.
     #[serde(default)]
     pub name: String,
-    /// The words behind `stillcore`; `{NAME}` stands for a level, a quantity, `cpus`, `cpu`, `housekeeping`, `dir`, `out`, `seed`.
+    /// The words behind `stillcore`; `{NAME}` stands for a level, a quantity, `cpus`, `cpu`,
+    /// `housekeeping`, `dir`, `out`, `seed`.
     pub run: Spanned<Vec<String>>,
     /// Only in cells of these levels.
     #[serde(default)]
@@ -133,8 +134,8 @@ pub struct ValueOf {
     /// Unit as printed: `us`, `%`, nothing for counts.
     #[serde(default)]
     pub unit: String,
-    /// Where it is in the step's JSON: keys and indices between slashes, `*` for every element, `[KEY=TEXT]` for
-    /// some.
+    /// Where it is in the step's JSON: keys and indices between slashes, `*` for every element,
+    /// `[KEY=TEXT]` for some.
     pub at: String,
     /// What is made of several.
     #[serde(default)]

@@ -3,8 +3,8 @@
 use super::declared::Experiment;
 
 impl Experiment {
-    /// The first difference of this declaration from one that a directory holds: what was there, and
-    /// what is now.
+    /// The first difference of this declaration from one that a directory holds: what was there,
+    /// and what is now.
     pub fn differing(&self, there: &Self) -> Option<String> {
         let quantities = self.quantities.iter().filter_map(|(name, now)| {
             let was = there.quantities.get(name)?;

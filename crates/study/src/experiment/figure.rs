@@ -126,13 +126,15 @@ pub enum Drawn {
 /// One chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Panel {
-    /// Levels that all of it has in common: `kernel 6.1, load busy`; empty where a figure has one panel.
+    /// Levels that all of it has in common: `kernel 6.1, load busy`; empty where a figure has one
+    /// panel.
     pub title: String,
     /// What it shows.
     pub drawn: Drawn,
 }
 
-/// The panels of a figure, in the order of the file's levels; none where nothing of it was measured.
+/// The panels of a figure, in the order of the file's levels; none where nothing of it was
+/// measured.
 pub fn panels(
     experiment: &Experiment,
     figure: &Figure,

@@ -1,7 +1,8 @@
 //! The description of a directory of results, and how several of them are merged: every cell of the
 //! plan once, none of another plan.
 //!
-//! A cell's id and seed are hashes of what it is, so that results of parts that ran on different machines are those of one run of the whole.
+//! A cell's id and seed are hashes of what it is, so that results of parts that ran on different
+//! machines are those of one run of the whole.
 
 use super::declared::Experiment;
 use super::fault::Fault;
@@ -143,7 +144,8 @@ pub struct Gathered<'a> {
     pub missing: Vec<&'a Planned>,
 }
 
-/// Reads every result of `parts`, whose `plan` this is, and of `target`, which may hold some of them already. Nothing is written.
+/// Reads every result of `parts`, whose `plan` this is, and of `target`, which may hold some of
+/// them already. Nothing is written.
 pub fn gather<'a>(plan: &'a Plan, parts: &[Store], target: &Store) -> Result<Gathered<'a>, PartsError> {
     let planned: BTreeMap<&str, &Planned> =
         plan.cells.iter().map(|planned| (planned.cell.id.as_str(), planned)).collect();

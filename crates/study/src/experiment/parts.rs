@@ -113,14 +113,15 @@ pub struct Figure {
     /// Factors whose levels are curves, or rows.
     #[serde(default)]
     pub curves: Vec<Spanned<String>>,
-    /// The value upwards; of a spread three or four: least, median, quantile, observed maximum; of counts the observed maximum, which may
-    /// lie beyond the last bin; of bars without x one a bar; of quantiles none, or slope and intercept of the line through them.
+    /// The value upwards; of a spread three or four: least, median, quantile, observed maximum; of
+    /// counts the observed maximum, which may lie beyond the last bin; of bars without x one a bar;
+    /// of quantiles none, or slope and intercept of the line through them.
     #[serde(default)]
     pub values: Vec<Spanned<String>>,
     /// The list that it is drawn of: counts, courses, lanes.
     pub of: Option<Spanned<String>>,
-    /// What the numbers of that list are, with their unit: `wake-up latency`; of lanes, what a lane is: `task`; of
-    /// quantiles, whose those upwards are.
+    /// What the numbers of that list are, with their unit: `wake-up latency`; of lanes, what a lane
+    /// is: `task`; of quantiles, whose those upwards are.
     #[serde(default)]
     pub what: String,
     /// A logarithmic axis.
@@ -189,7 +190,8 @@ pub struct Wants {
 pub struct Level {
     /// What it is called in tables.
     pub name: String,
-    /// What `{factor}` as a whole word stands for: any number of words, none included; its name where nothing is said.
+    /// What `{factor}` as a whole word stands for: any number of words, none included; its name
+    /// where nothing is said.
     pub words: Option<Vec<String>>,
     /// Words of the kernel's command line, as in [`super::Needs`]: guests boot with them, a machine
     /// as it stands must have done so.

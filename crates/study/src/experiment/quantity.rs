@@ -1,4 +1,5 @@
-//! Durations and counts that a scale makes smaller, never below a floor: a small run of an experiment is the same experiment.
+//! Durations and counts that a scale makes smaller, never below a floor: a small run of an
+//! experiment is the same experiment.
 
 use model::quantity::{duration, spelled};
 use serde::de::{self, Visitor};
@@ -26,7 +27,8 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// The amount at a scale: rounded, at least the floor, and never more than the full amount unless the scale is above 1.
+    /// The amount at a scale: rounded, at least the floor, and never more than the full amount
+    /// unless the scale is above 1.
     pub fn scaled(&self, scale: f64) -> Amount {
         let by = |full: u64, least: u64| ((full as f64 * scale).round() as u64).max(least.min(full));
         match (*self.full.get_ref(), self.least) {

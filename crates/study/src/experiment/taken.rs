@@ -48,8 +48,8 @@ pub(super) fn made(numbers: &[f64], take: Take) -> Option<f64> {
     })
 }
 
-/// The rows at the path of a list, each with the numbers of its columns; a row that lacks one is left out, and so is what is beyond
-/// [`MOST_ROWS`], counted.
+/// The rows at the path of a list, each with the numbers of its columns; a row that lacks one is
+/// left out, and so is what is beyond [`MOST_ROWS`], counted.
 pub fn rows(value: &Value, of: &SeriesOf) -> Series {
     let mut series = Series::default();
     for place in at(value, &of.at) {

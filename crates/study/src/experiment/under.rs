@@ -35,8 +35,8 @@ impl Under {
         }
     }
 
-    /// The first condition that another result was measured under and this is not: what it was there
-    /// and is here.
+    /// The first condition that another result was measured under and this is not: what it was
+    /// there and is here.
     pub fn differing(&self, there: &Self) -> Option<String> {
         let pairs = [
             ("kernel", &there.release, &self.release),

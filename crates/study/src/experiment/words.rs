@@ -1,7 +1,8 @@
 //! A cell's commands: the words of the file with their placeholders filled in.
 //!
-//! `{NAME}` as a whole word of a level with words stands for all of them; inside a word it is the level's name, the scaled quantity, or one
-//! of `cpus`, `cpu` (the first of them), `housekeeping`, `dir` (the cell's), `out` (the step's, below it), `seed`.
+//! `{NAME}` as a whole word of a level with words stands for all of them; inside a word it is the
+//! level's name, the scaled quantity, or one of `cpus`, `cpu` (the first of them), `housekeeping`,
+//! `dir` (the cell's), `out` (the step's, below it), `seed`.
 
 use super::declared::{Experiment, Step};
 use crate::cell::Cell;
@@ -98,7 +99,8 @@ fn filled(
         let whole = placeholders(word).first().copied().filter(|name| word.len() == name.len() + 2);
         let level = whole.and_then(|name| experiment.levels(cell).find(|(factor, _)| *factor == name));
         match level.and_then(|(_, level)| level.words.as_ref()) {
-            // The words of a level may have placeholders themselves, of which none is a factor's: one round is enough.
+            // The words of a level may have placeholders themselves, of which none is a factor's:
+            // one round is enough.
             Some(words) => {
                 filled.extend(words.iter().map(|word| replaced(experiment, cell, scale, place, word, step)));
             }

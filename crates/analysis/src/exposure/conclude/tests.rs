@@ -1,4 +1,5 @@
-//! Studies made by hand: what counts as seen, when a study is void, what is said of background, contamination and repetitions.
+//! Studies made by hand: what counts as seen, when a study is void, what is said of background,
+//! contamination and repetitions.
 
 use super::*;
 use model::Cpus;
@@ -6,7 +7,8 @@ use model::stressor::{StressorRecord, Witness};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A cell of 2 s between idle controls of 2 s each, on CPU 2, on a kernel that records three classes.
+/// A cell of 2 s between idle controls of 2 s each, on CPU 2, on a kernel that records three
+/// classes.
 fn cell(name: &str, operations: u64, events: &[(EventClass, u64)], idle: &[(EventClass, u64)]) -> CellFacts {
     let record = StressorRecord {
         name: name.to_owned(),

@@ -76,7 +76,8 @@ impl Figures {
         self.values.iter().sum::<i64>() as f64 / self.values.len().max(1) as f64
     }
 
-    /// Count of each bin, and the numbers of the samples above the last; what is early is in the first.
+    /// Count of each bin, and the numbers of the samples above the last; what is early is in the
+    /// first.
     pub(super) fn bins(&self, bins: u32) -> (Vec<u64>, Vec<usize>) {
         let mut counts = vec![0; bins as usize];
         let mut above = Vec::new();

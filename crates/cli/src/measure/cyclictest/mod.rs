@@ -37,7 +37,8 @@ use text::Line;
 /// A measurement without an end of its own has one after so long.
 const ENDLESS_S: u64 = 366 * 86400;
 
-/// The command line to read: where this program is called as `cyclictest`, the one that means the same.
+/// The command line to read: where this program is called as `cyclictest`, the one that means the
+/// same.
 pub(crate) fn command_line(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<_> = words.collect();
     let name = words.first().and_then(|word| Path::new(word).file_name());
@@ -48,7 +49,8 @@ pub(crate) fn command_line(words: impl Iterator<Item = OsString>) -> Vec<OsStrin
     words
 }
 
-/// Measures as cyclictest would with these options, and prints what it would. With stillcore's `--json` its object instead.
+/// Measures as cyclictest would with these options, and prints what it would. With stillcore's
+/// `--json` its object instead.
 pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> anyhow::Result<u8> {
     let options = match Options::try_parse_from(std::iter::once(&"cyclictest".into()).chain(words)) {
         Ok(options) => options,

@@ -1,5 +1,6 @@
-//! cyclictest's options as they are typed (rt-tests 2.4, `process_options()` of cyclictest.c): the same letters, names, optional values
-//! and defaults, abbreviations of long names included. What they mean is said in `plan`.
+//! cyclictest's options as they are typed (rt-tests 2.4, `process_options()` of cyclictest.c): the
+//! same letters, names, optional values and defaults, abbreviations of long names included. What
+//! they mean is said in `plan`.
 
 #![expect(
     clippy::option_option,
@@ -9,7 +10,8 @@
 use clap::{ArgAction, Parser};
 use std::path::PathBuf;
 
-/// cyclictest's options, measured by stillcore: the output is cyclictest's, with comment lines for what cyclictest does not count.
+/// cyclictest's options, measured by stillcore: the output is cyclictest's, with comment lines for
+/// what cyclictest does not count.
 #[derive(Debug, Parser)]
 #[command(
     name = "cyclictest",
@@ -19,7 +21,8 @@ use std::path::PathBuf;
     max_term_width = 100
 )]
 pub(crate) struct Options {
-    /// Pin thread N to the Nth CPU of the list, in turn; without a list, of all CPUs. !LIST names all others.
+    /// Pin thread N to the Nth CPU of the list, in turn; without a list, of all CPUs. !LIST names
+    /// all others.
     #[arg(short, long, value_name = "CPUS")]
     pub(super) affinity: Option<Option<String>>,
     /// Release all threads from one instant on, each so much later than the one before it.
@@ -142,7 +145,8 @@ pub(crate) struct Options {
     /// Print this.
     #[arg(long, action = ArgAction::Help)]
     pub(super) help: Option<bool>,
-    /// stillcore's own: new or empty directory for the run [default: stillcore-TIME in the current directory].
+    /// stillcore's own: new or empty directory for the run [default: stillcore-TIME in the current
+    /// directory].
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// stillcore's own: directory for the journal.

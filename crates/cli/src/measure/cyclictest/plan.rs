@@ -7,13 +7,15 @@ use model::sample::Policy;
 use model::{Cpus, Error};
 use sys::clock::ClockId;
 
-/// The shortest interval, us: a real-time thread that is released more often leaves nothing of its CPU.
+/// The shortest interval, us: a real-time thread that is released more often leaves nothing of its
+/// CPU.
 const LEAST_INTERVAL_US: u32 = 20;
 /// cyclictest's own limit of a histogram.
 const MOST_BINS: u32 = 1_000_000;
 /// Added to the interval of each further thread.
 const DISTANCE_US: u32 = 500;
-/// First releases of threads that are not aligned: cyclictest starts one after another, which takes it about so long.
+/// First releases of threads that are not aligned: cyclictest starts one after another, which takes
+/// it about so long.
 const STAGGER_US: u32 = 50;
 
 /// The CPUs there are.
@@ -209,7 +211,8 @@ fn offset_us(options: &Options, number: u32) -> u32 {
     }
 }
 
-/// A list of CPUs as libnuma reads it: numbers and ranges, `all`, or `!` and a list of what to leave out.
+/// A list of CPUs as libnuma reads it: numbers and ranges, `all`, or `!` and a list of what to
+/// leave out.
 fn cpus(option: &str, text: &str, machine: &Machine) -> Result<Cpus, Error> {
     let cpus = match (text, text.strip_prefix('!')) {
         ("all", _) => machine.usable.clone(),

@@ -90,7 +90,8 @@ pub(super) fn values(all: &[Figures], reduction: u32) -> String {
     let mut text = String::new();
     for (thread, one) in all.iter().enumerate() {
         for (group, values) in one.values.chunks_exact(reduction as usize).enumerate() {
-            // Of equal ones the first; below zero, which nothing there exceeds, cyclictest's own start.
+            // Of equal ones the first; below zero, which nothing there exceeds, cyclictest's own
+            // start.
             let first = (group * reduction as usize, 0);
             let (number, value) = (first.0..)
                 .zip(values.iter().copied())

@@ -33,7 +33,8 @@ use sys::signals::EndSignals;
 
 /// From the window's start to the first operation: the probe's own beginning is over.
 const LEAD: Duration = Duration::from_millis(200);
-/// After the last operation: what it has set off, such as a work item or a grace period, comes to its end.
+/// After the last operation: what it has set off, such as a work item or a grace period, comes to
+/// its end.
 const LINGER: Duration = Duration::from_millis(300);
 /// How much longer than requested a stressor's last operation and end may take. Emulated machines
 /// are slow.
@@ -153,7 +154,8 @@ fn windows(
     stage.window(output, session, "idle-after", spinner(stage.asking, asked), None)
 }
 
-/// A busy loop that reads the counter: user space all the time, and under SCHED_FIFO for four fifths of it.
+/// A busy loop that reads the counter: user space all the time, and under SCHED_FIFO for four
+/// fifths of it.
 fn spinner(asking: &Asking<'_>, length: Duration) -> (Duration, Task) {
     let real_time = asking.args.priority > 0;
     let (spin, pause) = if real_time { (FIFO_SPIN, FIFO_PAUSE) } else { (STRETCH, Duration::ZERO) };

@@ -78,7 +78,8 @@ pub(crate) struct PeriodicArgs {
     pub(crate) warm_up: u32,
 }
 
-/// No more than the six counters of a small core, so that nothing is multiplexed; then what every kernel counts.
+/// No more than the six counters of a small core, so that nothing is multiplexed; then what every
+/// kernel counts.
 const DEFAULT_COUNTERS: &str =
     "l1d_refill,l1i_refill,l2d_refill,ll_refill,bus_access,switches,migrations,faults";
 

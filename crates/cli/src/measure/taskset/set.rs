@@ -72,7 +72,8 @@ pub(crate) fn from_words(text: &str) -> Result<Vec<Task>, Error> {
     finish("--tasks", rows)
 }
 
-/// A TOML file, or JSON where its name ends so: an array `task` of tables with `period`, `cost` and more.
+/// A TOML file, or JSON where its name ends so: an array `task` of tables with `period`, `cost` and
+/// more.
 pub(crate) fn from_file(path: &Path) -> Result<Vec<Task>, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
     let expected = "tasks with period, cost and, if wanted, name, deadline, offset, priority";

@@ -1,4 +1,5 @@
-//! `stillcore sched study`: schedulability curves, cell by cell by the engine of `study`, conclusions by `sched::curves`.
+//! `stillcore sched study`: schedulability curves, cell by cell by the engine of `study`,
+//! conclusions by `sched::curves`.
 //!
 //! A cell is one point of the axis and one block of sets. Its result is one bit per curve and set:
 //! the verdict. All conclusions are drawn from these bits, so that more sets, or another look at
@@ -184,7 +185,8 @@ fn part(
     Ok(0)
 }
 
-/// Results go to a directory that is new, empty, or of a study of this name and seed, of no more sets.
+/// Results go to a directory that is new, empty, or of a study of this name and seed, of no more
+/// sets.
 fn refuse_foreign(out: &Path, declared: &Declared) -> anyhow::Result<()> {
     let conclusions = out.join("curves.json");
     if conclusions.exists() {

@@ -1,7 +1,8 @@
 //! One cell on the machine where this program runs: makes its calls one after the other, reads
 //! their answers and takes their values.
 //!
-//! The calls are the command's own verbs, as a user would type them. A cell that fails is a result like any other.
+//! The calls are the command's own verbs, as a user would type them. A cell that fails is a result
+//! like any other.
 
 use super::whose;
 use crate::run::interrupted::Interrupted;

@@ -1,4 +1,5 @@
-//! The experiments that this program carries: `experiments/*.toml` of the repository, and the numbers that papers published.
+//! The experiments that this program carries: `experiments/*.toml` of the repository, and the
+//! numbers that papers published.
 
 use study::experiment::{Experiment, Fault, Published};
 

@@ -18,7 +18,8 @@ use std::time::Duration;
 use study::experiment::{Boot, CellResult, CellState, Experiment, Planned, boot_line};
 use study::{Found, Store};
 
-/// Emulated CPUs of a crowded host hang now and then; such a guest is booted again for the cells that are left.
+/// Emulated CPUs of a crowded host hang now and then; such a guest is booted again for the cells
+/// that are left.
 const TRIES: u32 = 3;
 /// An emulated guest beside others takes this much longer than its windows are, at most.
 const SLOWER: u32 = 6;

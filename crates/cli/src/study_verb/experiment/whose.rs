@@ -1,5 +1,5 @@
-//! Which machine a cell has changed: several may see the directory of a study, as nodes of a cluster
-//! do, and `isolate undo` on another one than that would undo nothing and forget the rest.
+//! Which machine a cell has changed: several may see the directory of a study, as nodes of a
+//! cluster do, and `isolate undo` on another one than that would undo nothing and forget the rest.
 
 use journal::boot_id;
 use machine::Root;

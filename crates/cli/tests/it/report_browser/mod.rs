@@ -1,5 +1,6 @@
-//! Opens the report in a real browser, with scripts on and off, and looks at it: headings, sections, charts with a
-//! size, numbers, no line on the console, no request. Pictures are left in `target/report-screens/`.
+//! Opens the report in a real browser, with scripts on and off, and looks at it: headings,
+//! sections, charts with a size, numbers, no line on the console, no request. Pictures are left in
+//! `target/report-screens/`.
 
 mod page;
 mod webdriver;
@@ -19,7 +20,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-/// The report of a stored run, made by the command that users call, from a copy: the command writes into its run.
+/// The report of a stored run, made by the command that users call, from a copy: the command writes
+/// into its run.
 fn report(folder: &Path, stored: &str) -> PathBuf {
     let run = folder.join("run");
     copy(&root().join("fixtures/runs").join(stored), &run);
@@ -192,7 +194,8 @@ fn hostile_names_zero_samples_and_only_losses_read_well_at_three_widths() {
                 browser.emulate(width, HEIGHT, dark);
                 let page = Page::read(&browser, file);
                 store(&browser, &format!("report-{name}-{width}-{}.png", if scripts { "on" } else { "off" }));
-                // Braces of a hostile name are shown as they are; without samples there is nothing to draw.
+                // Braces of a hostile name are shown as they are; without samples there is nothing
+                // to draw.
                 let complaints = page.complaints().into_iter().filter(|line| {
                     let braces = *name == "hostile"
                         && ["{{", "}}"].iter().any(|two| *line == format!("the text {two:?}"));

@@ -1,5 +1,5 @@
-//! What a page looks like to a reader, read from the browser's own layout (so it works with scripts off), and what is
-//! wrong with it.
+//! What a page looks like to a reader, read from the browser's own layout (so it works with scripts
+//! off), and what is wrong with it.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
-//! Just enough of the WebDriver protocol (W3C WebDriver 2; `goog:` parts: ChromeDriver) to look at a page: start a
-//! headless browser with scripts on or off, open a file, ask for its layout, its console and its requests.
+//! Just enough of the WebDriver protocol (W3C WebDriver 2; `goog:` parts: ChromeDriver) to look at
+//! a page: start a headless browser with scripts on or off, open a file, ask for its layout, its
+//! console and its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -76,7 +77,8 @@ impl Browser {
         }}})
     }
 
-    /// Shows pages as on a screen of this size, light or dark: a window has a least width, a screen has none.
+    /// Shows pages as on a screen of this size, light or dark: a window has a least width, a screen
+    /// has none.
     pub(crate) fn emulate(&self, width: u32, height: u32, dark: bool) {
         let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.devtools("Emulation.setDeviceMetricsOverride", &screen);

@@ -25,7 +25,8 @@ pub(super) const METHODS: [Method; 15] = [
     ("gcd", gcd),
 ];
 
-/// Integers and branches: of all starts below 10,000 the longest Collatz sequence is that of 6171, of 262 terms (OEIS A006877).
+/// Integers and branches: of all starts below 10,000 the longest Collatz sequence is that of 6171,
+/// of 262 terms (OEIS A006877).
 fn collatz() -> bool {
     let terms = |start: u64| {
         let (mut value, mut terms) = (start, 1);
@@ -64,7 +65,8 @@ fn queens() -> bool {
     place(black_box(8), 0, 0, 0) == 92
 }
 
-/// A matrix product in floating point: with entries i + j the square has n·i·j + (i + j)·Σk + Σk² at i, j.
+/// A matrix product in floating point: with entries i + j the square has n·i·j + (i + j)·Σk + Σk²
+/// at i, j.
 fn matrix() -> bool {
     const N: usize = 48;
     let entry = |row: usize, column: usize| (row + column) as f64;
@@ -76,7 +78,8 @@ fn matrix() -> bool {
     (0..N * N).all(|at| (product(at / N, at % N) - known(at / N, at % N)).abs() < 0.5)
 }
 
-/// Sorting: a linear congruential generator of full period meets each number once (Hull and Dobell 1962).
+/// Sorting: a linear congruential generator of full period meets each number once (Hull and Dobell
+/// 1962).
 fn sort() -> bool {
     const N: u32 = 1 << 13;
     let mut value = black_box(1u32);
@@ -100,7 +103,8 @@ fn fnv() -> bool {
     (0..1000).all(|_| hash(black_box(b"foobar")) == 0x8594_4171_f739_67e8)
 }
 
-/// Search in a string: the Fibonacci word of 10,946 letters has 4,181 times "b", each but the last followed by "a", and nowhere "bb".
+/// Search in a string: the Fibonacci word of 10,946 letters has 4,181 times "b", each but the last
+/// followed by "a", and nowhere "bb".
 fn search() -> bool {
     let (mut word, mut before) = (b"ab".to_vec(), b"a".to_vec());
     while word.len() < black_box(10_946) {
@@ -168,7 +172,8 @@ fn calls() -> bool {
     fibonacci(black_box(20)) == 6765
 }
 
-/// Dependent multiplications: the 10,000th number of the minimal standard generator (Park and Miller 1988).
+/// Dependent multiplications: the 10,000th number of the minimal standard generator (Park and
+/// Miller 1988).
 fn random() -> bool {
     (0..10_000).fold(black_box(1u64), |value, _| value * 16_807 % 2_147_483_647) == 1_043_618_065
 }
@@ -182,7 +187,8 @@ fn circle() -> bool {
     })
 }
 
-/// Remainders: of the pairs of numbers from 1 to 100 there are 6,087 without a common divisor (OEIS A018805).
+/// Remainders: of the pairs of numbers from 1 to 100 there are 6,087 without a common divisor (OEIS
+/// A018805).
 fn gcd() -> bool {
     let divisor = |mut a: u32, mut b: u32| {
         while b != 0 {

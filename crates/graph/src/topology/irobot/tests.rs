@@ -1,4 +1,5 @@
-//! Topology files of our own, with every key of the format; the counts and the rules that follow from them.
+//! Topology files of our own, with every key of the format; the counts and the rules that follow
+//! from them.
 
 use super::super::edges::{EdgeKind, counts, edges};
 use super::*;

@@ -1,4 +1,5 @@
-//! Wake-ups of one CPU by another: a matrix a method, senders down, targets across; a list where that would be too wide.
+//! Wake-ups of one CPU by another: a matrix a method, senders down, targets across; a list where
+//! that would be too wide.
 
 use super::{quantile, time};
 use crate::text::layout::Page;

@@ -1,4 +1,5 @@
-//! Snapshots of the trace: what became of the samples that reached the limit, and what ran during the largest.
+//! Snapshots of the trace: what became of the samples that reached the limit, and what ran during
+//! the largest.
 
 use crate::explained::{account, largest, rest_ns, row, snapshots};
 use crate::text::layout::Page;

@@ -25,7 +25,8 @@ struct Stored {
 /// The command a table was made with: the one condition in which two calls differ.
 const COMMAND: &str = "command";
 
-/// The table of `file` with the rows of these stressors as they are in `fresh`. Kernels and conditions have to be the same.
+/// The table of `file` with the rows of these stressors as they are in `fresh`. Kernels and
+/// conditions have to be the same.
 pub(super) fn onto(
     fresh: Matrix,
     file: &Path,

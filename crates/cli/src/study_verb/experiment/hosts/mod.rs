@@ -2,7 +2,8 @@
 //! among the machines that can be reached. Each runs its cells with this program and sends the
 //! results back. There is no machinery of our own beside the role in `deploy/ansible`.
 //!
-//! `inventory` asks Ansible for the machines, `playbook` runs the role and hears what became of them.
+//! `inventory` asks Ansible for the machines, `playbook` runs the role and hears what became of
+//! them.
 
 mod inventory;
 pub(crate) mod playbook;
@@ -40,7 +41,8 @@ pub(super) struct Fleet<'a> {
 
 /// What became of cells.
 pub(super) struct Ended {
-    /// Cells without a result of their own: their machine was lost. They are not stored, so that the next call runs them.
+    /// Cells without a result of their own: their machine was lost. They are not stored, so that
+    /// the next call runs them.
     pub(super) lost: Vec<(Cell, CellResult)>,
     /// Whether a signal ended it.
     pub(super) interrupted: bool,
@@ -209,7 +211,8 @@ impl Fleet<'_> {
         }))
     }
 
-    /// Takes over what came back: each machine's own cells first, then what it had from a call before.
+    /// Takes over what came back: each machine's own cells first, then what it had from a call
+    /// before.
     fn import(&self, here: &Path, machines: &[String], planned: &[&Planned]) -> anyhow::Result<()> {
         let by_id: BTreeMap<&str, &Planned> =
             planned.iter().map(|planned| (planned.cell.id.as_str(), *planned)).collect();

@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(sift(&at("gone")).unwrap(), 0);
     }
 
-    /// Names and kinds by chance: whatever comes back, nothing is left but what its place may hold, and
-    /// nothing outside of it is touched.
+    /// Names and kinds by chance: whatever comes back, nothing is left but what its place may hold,
+    /// and nothing outside of it is touched.
     #[test]
     fn whatever_comes_back_is_sifted() {
         const NAMES: [&str; 16] = [
