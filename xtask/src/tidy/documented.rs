@@ -23,8 +23,7 @@ const SHAPES: &[&str] = &[
     "crates/graph/src/run/usage.rs",
     "crates/attribution/src/attribute/watch/shape.rs",
     "crates/analysis/src/shape.rs",
-    "crates/analysis/src/shape/paths.rs",
-    "crates/analysis/src/sampled.rs",
+    "crates/attribution/src/attribute/path_section.rs",
     "crates/analysis/src/tail/mod.rs",
     "crates/analysis/src/noise_causes/mod.rs",
     "crates/report/src/guarantee.rs",
@@ -73,6 +72,13 @@ fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_file_of_the_list_is_there() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let gone: Vec<_> = SHAPES.iter().filter(|path| !root.join(path).exists()).collect();
+        assert!(gone.is_empty(), "{gone:?}");
+    }
 
     #[test]
     fn a_field_that_the_page_does_not_name_is_reported() {
