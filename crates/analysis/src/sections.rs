@@ -29,22 +29,23 @@ pub(crate) struct Sections {
 impl Sections {
     /// Adds the results of one samples file; nothing for a probe without columns of its own.
     pub(crate) fn add(&mut self, record: &ProbeRecord, path: &Path, samples: &[Sample]) -> Result<(), Error> {
-        // The edges of a graph are in `graph.json`, with the accounts that no samples file has.
-        let plain = matches!(record.probe(), ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph);
-        if record.phase == TRACED || plain {
+        if record.phase == TRACED {
             return Ok(());
         }
-        let columns = samples_file::read_columns(path)?;
+        let columns = || samples_file::read_columns(path);
         match record.probe() {
-            ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph => {}
-            ProbeKind::Ipi => self.ipi.extend(ways(record, samples, &columns)?),
-            ProbeKind::Periodic => self.periodic.push(process(record, samples, &columns)?),
+            ProbeKind::Ipi => self.ipi.extend(ways(record, samples, &columns()?)?),
+            ProbeKind::Periodic => self.periodic.push(process(record, samples, &columns()?)?),
             ProbeKind::Taskset => {
+                let columns = columns()?;
                 self.taskset.extend(measured(record, samples, &columns)?);
                 self.first_jobs.extend(FirstJobs::of(record, samples, &columns)?);
             }
-            ProbeKind::Overheads => self.overheads.push(overheads(record, samples, &columns)?),
-            ProbeKind::Clocks => self.clocks = Some(clocks(record, samples, &columns)?),
+            ProbeKind::Overheads => self.overheads.push(overheads(record, samples, &columns()?)?),
+            ProbeKind::Clocks => self.clocks = Some(clocks(record, samples, &columns()?)?),
+            // Values alone; those of a graph's edges are in `graph.json`, with the accounts that no
+            // samples file has.
+            _ => {}
         }
         Ok(())
     }

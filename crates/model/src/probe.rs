@@ -53,7 +53,7 @@ probes! {
     /// The jobs of a task set on one core.
     Taskset "taskset" TasksetDetail,
     /// What the kernel's own work costs: timer interrupt, scheduler, context switch, cache.
-    Overheads "overheads" OverheadsDetail,
+    Overheads "overheads" Nothing,
     /// The machine's clocks, read against one another.
     Clocks "clocks" ClocksDetail,
     /// The messages that an executor of a graph received.
@@ -193,9 +193,9 @@ pub struct TasksetDetail {
     pub task: Option<TaskRecord>,
 }
 
-/// What the kernel's own work costs is in the samples.
+/// Of a probe of which the samples say everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OverheadsDetail {}
+pub struct Nothing {}
 
 /// Readings of clocks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
