@@ -130,8 +130,8 @@ fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
             |t0_ns: i64, t1_ns: i64| (t1_ns.min(planted.t1_ns) - t0_ns.max(planted.t0_ns)).max(0) as u64;
         for path in paths.iter().filter(|path| overlap(path.t_ns, path.t_ns + path.value_ns) > 0) {
             score.samples += 1;
-            for &(t0_ns, t1_ns, at) in &path.pieces {
-                let (part, ns) = (&path.parts[at], overlap(t0_ns, t1_ns));
+            for piece in &path.pieces {
+                let (part, ns) = (&path.parts[piece.part], overlap(piece.t0_ns, piece.t1_ns));
                 let taken = part.taken.as_ref();
                 let right = is_right(kind, rt, truth.planter, taken);
                 let other = !right && taken.is_some_and(interrupts);

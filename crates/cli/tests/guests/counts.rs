@@ -236,10 +236,10 @@ fn add_up(kernel: &str, path: &WakePath) {
     assert_eq!(boxes, path.value_ns.unsigned_abs(), "{kernel}: {path:?}");
     let mut by_part = vec![0u64; path.parts.len()];
     let mut now_ns = path.t_ns;
-    for &(t0_ns, t1_ns, part) in &path.pieces {
-        assert!(t0_ns == now_ns && t1_ns >= t0_ns, "{kernel}: {path:?}");
-        by_part[part] += t1_ns.abs_diff(t0_ns);
-        now_ns = t1_ns;
+    for piece in &path.pieces {
+        assert!(piece.t0_ns == now_ns && piece.t1_ns >= piece.t0_ns, "{kernel}: {path:?}");
+        by_part[piece.part] += piece.t1_ns.abs_diff(piece.t0_ns);
+        now_ns = piece.t1_ns;
     }
     assert!(path.pieces.is_empty() || now_ns == path.t_ns + path.value_ns, "{kernel}: {path:?}");
     assert!(by_part.iter().zip(&path.parts).all(|(ns, part)| *ns == part.ns), "{kernel}: {path:?}");

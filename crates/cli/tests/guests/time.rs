@@ -11,6 +11,7 @@ use crate::support::{read_json, stillcore, text};
 use analysis::time::{FoundIn, Periodicity, TimeSection};
 use result::Row;
 use serde_json::Value;
+use stats::time::periods::Multiple;
 use std::fs;
 use std::path::Path;
 
@@ -62,7 +63,7 @@ pub(crate) fn periods_are_found(guest: &Guest) {
         print_row(&Row::new(format!("{of}: turns in which it was seen"), one.seen as f64, "").n(one.turns));
     }
     assert_eq!(large.found_in, FoundIn::LargerSpikes, "{large:?}");
-    let (of, times) = large.multiple_of.unwrap();
+    let Multiple { of, times } = large.multiple_of.unwrap();
     assert_eq!(
         (section.periods[of].period_ns.to_bits(), times),
         (small.period_ns.to_bits(), large_ms / small_ms)
