@@ -8,7 +8,7 @@ use super::Root;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where, as the kernel spells it.
+    /// Where.
     pub target: String,
     /// File system type.
     pub kind: String,
@@ -24,7 +24,14 @@ pub fn mounts(root: &Root) -> Vec<Mount> {
 
 fn parse(line: &str) -> Option<Mount> {
     let mut words = line.split_whitespace().skip(1).map(str::to_owned);
-    Some(Mount { target: words.next()?, kind: words.next()?, options: words.next()? })
+    Some(Mount { target: unescape(&words.next()?), kind: words.next()?, options: words.next()? })
+}
+
+/// A name whose blanks and backslashes are octal escapes.
+fn unescape(name: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(name.to_owned(), |name, (escape, character)| name.replace(escape, character))
 }
 
 /// Where a file system type is mounted: `usual` if there, else the first place.
@@ -84,6 +91,6 @@ mod tests {
         assert_eq!(mounts(&root).len(), 3);
         assert_eq!(tracefs(&root).as_deref(), Some("/sys/kernel/tracing"));
         assert_eq!(debugfs(&root), None);
-        assert_eq!(find(&root, "tracefs", "/none").as_deref(), Some("/t\\040x"));
+        assert_eq!(find(&root, "tracefs", "/none").as_deref(), Some("/t x"));
     }
 }

@@ -6,25 +6,39 @@ use crate::events;
 use crate::samples::{self, Wanted};
 use crate::table::Table;
 use model::events::EventCatalogue;
-use model::run::SCHEMA;
+use model::run::{ProbeRecord, SCHEMA, TraceRecord};
 use model::store;
 use pyo3::prelude::*;
 use report::{Document, TextOptions};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The text of a run's `run.json`, once it has been read as one.
+/// What of a run of an earlier schema has another form since.
+#[derive(Serialize)]
+struct Converted {
+    schema: &'static str,
+    probes: Vec<ProbeRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceRecord>,
+}
+
+/// The text of a run's `run.json`, once it has been read as one, as it stands: in its order, and
+/// with what a newer program may have added. Of a run of an earlier schema also the keys that have
+/// another form since; what was not recorded then stays absent.
 #[pyfunction]
-pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let read = || -> Answer<String> {
+pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
+    let read = || -> Answer<(String, Option<String>)> {
         model::run::stored::read_run(&path)?;
         let file = path.join(store::RUN);
-        let mut stored: model::Run = store::read_json(&file)?;
-        if stored.schema != SCHEMA {
-            SCHEMA.clone_into(&mut stored.schema);
-            return serde_json::to_string(&stored).map_err(Wrong::sentence);
+        let text =
+            std::fs::read_to_string(&file).map_err(|source| model::Error::io("read", &file, source))?;
+        let run: model::Run = store::read_json(&file)?;
+        if run.schema == SCHEMA {
+            return Ok((text, None));
         }
-        // As it stands: in its order, and with what a newer program may have added.
-        Ok(std::fs::read_to_string(&file).map_err(|source| model::Error::io("read", &file, source))?)
+        let trace = run.trace.filter(|trace| trace.snapshots.is_some());
+        let converted = Converted { schema: SCHEMA, probes: run.probes, trace };
+        Ok((text, Some(serde_json::to_string(&converted).map_err(Wrong::sentence)?)))
     };
     Ok(py.detach(read)?)
 }

@@ -1,9 +1,11 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the
 //! million, on the stable compiler.
-//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE] [--done DIR]`:
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE] [--done DIR] [--before FILE]`:
 //! rows of each target that is done are kept in that directory, and a target whose rows are there
-//! is not run again, so that hours of work can be interrupted. `--keep EXECUTION` with
-//! `--only TARGET`: the input of one execution as a file, without reading it.
+//! is not run again, so that hours of work can be interrupted. `--before FILE` with `--only`: the
+//! rows that the stored result has of the other targets stay, each with the commit that it is of.
+//! `--keep EXECUTION` with `--only TARGET`: the input of one execution as a file, without reading
+//! it.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the
 //! formats instead (`mutate.rs`). An execution is its number: target, campaign and number give the
@@ -29,8 +31,8 @@ use common::corpus::{self, Corpus};
 use common::execute::{self, Outcome};
 use common::mutate::{Rng, mutate};
 use model::events::EventCatalogue;
-use result::{Limit, Of, Row, Sink};
-use std::path::PathBuf;
+use result::{Limit, Of, Row, Sink, Stored};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -200,7 +202,12 @@ fn main() {
     let mut rows = Sink::of_arguments();
     let done = Some(option("--done", PathBuf::new())).filter(|dir| !dir.as_os_str().is_empty());
     done.iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
-    for target in targets(&catalogue).iter().filter(is_wanted) {
+    let before = Before::read(&option("--before", PathBuf::new()));
+    for target in &targets(&catalogue) {
+        if !is_wanted(&target) {
+            total += before.keep(target.name, &mut rows);
+            continue;
+        }
         let kept_rows = done.as_ref().map(|dir| dir.join(format!("{}.json", target.name)));
         if let Some(of_target) = kept_rows.as_ref().and_then(|path| std::fs::read(path).ok()) {
             let of_target: Vec<Row> = serde_json::from_slice(&of_target).unwrap();
@@ -248,6 +255,33 @@ fn main() {
     rows.push(all.budget(Of::Value, Limit::AtMost(0.0))).unwrap();
     print!("{}", rows.table());
     std::process::exit(i32::from(failures > 0));
+}
+
+/// A result that was stored before; none where there is no such file.
+struct Before(Option<Stored>);
+
+/// Begins a note that says of which commit the rows of a target are.
+const OF_COMMIT: &str = "of commit ";
+
+impl Before {
+    fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).ok();
+        Self(text.map(|text| Stored::read(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()))))
+    }
+
+    /// Keeps the rows of a target, and says of which commit they are; gives its executions.
+    fn keep(&self, target: &str, rows: &mut Sink) -> u64 {
+        let Some(stored) = &self.0 else { return 0 };
+        let begin = format!("{target}: ");
+        let of_target: Vec<&Row> = stored.rows.iter().filter(|row| row.what.starts_with(&begin)).collect();
+        let Some(first) = of_target.first() else { return 0 };
+        let begin = format!("{begin}{OF_COMMIT}");
+        let commit = stored.notes.iter().find_map(|note| note.strip_prefix(&begin));
+        rows.note(format!("{begin}{}", commit.unwrap_or(&stored.commit))).unwrap();
+        let executions = first.n.unwrap_or(0);
+        of_target.into_iter().for_each(|row| rows.push(row.clone()).unwrap());
+        executions
+    }
 }
 
 /// The value after `name` on the command line; the default where it is absent or invalid.

@@ -40,7 +40,10 @@ class Run(Mapping[str, Any]):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
-        self._record: Record = loads(_native.read_run(self._path))
+        stored, converted = _native.read_run(self._path)
+        self._record: Record = loads(stored)
+        if converted is not None:
+            self._record.update(loads(converted))
         self._concluded: _native.Conclusions | None = None
 
     @property
