@@ -23,7 +23,8 @@ pub struct Coefficient {
     pub per_operation: f64,
     /// Lower 95 % limit, not below 0.
     pub low: f64,
-    /// Upper 95 % limit: of two where events were counted; the only one, 3/n, where none was.
+    /// Upper 95 % limit: of two where events were counted; the only one, 3/n, where none was. Never
+    /// below 3/n.
     pub high: f64,
     /// Probability of a difference at least as large by chance.
     pub p: f64,
@@ -48,9 +49,11 @@ pub fn coefficient(
     let trials = (operations * cpus) as f64;
     let per_operation = |per_s: f64| per_s * disturbed_s / operations as f64;
     let limits = difference_interval(&with, &without).map(|limits| limits.map(per_operation));
+    // Fewer events than the background gives bound no tighter than none at all.
+    let least = count_upper(0) / trials;
     let [low, high] = match limits {
-        _ if disturbed.count == 0 => [0.0, count_upper(0) / trials],
-        Some([low, high]) => [low.max(0.0), high.max(0.0)],
+        _ if disturbed.count == 0 => [0.0, least],
+        Some([low, high]) => [low.max(0.0), high.max(least)],
         None => [0.0, f64::INFINITY],
     };
     Coefficient {
@@ -90,6 +93,13 @@ mod tests {
         let found = coefficient(100, 2, (&count(0), 2.0), (&count(8), 4.0));
         assert_eq!((found.low, found.high), (0.0, 3.0 / 200.0));
         assert!(found.per_operation < 0.0, "less than the background gives");
+    }
+
+    #[test]
+    fn fewer_events_than_the_background_bound_no_tighter_than_none() {
+        let found = coefficient(100, 1, (&count(100), 2.0), (&count(1000), 4.0));
+        assert_eq!((found.low, found.high), (0.0, 3.0 / 100.0), "{found:?}");
+        assert!(found.per_operation < 0.0 && !found.seen);
     }
 
     #[test]
