@@ -28,14 +28,20 @@ fn row(seq: u64) -> Sample {
     Sample { t_ns: seq as i64 * 10, value_ns: (seq * 7919 % 1000) as i64, seq, missed: 1, flags: 2 }
 }
 
-/// Copies what is on disk as a killed writer would have left it.
+/// Copies what is on disk as a killed writer would have left it; once more where the writer, which
+/// goes on meanwhile, has renamed a file on the way.
 fn frozen(dir: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(dir).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    loop {
+        let copy = tempfile::tempdir().unwrap();
+        let mut copied = fs::read_dir(dir).unwrap().map(|entry| {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), copy.path().join(entry.file_name()))
+        });
+        match copied.find_map(Result::err) {
+            None => return copy,
+            Some(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}"),
+        }
     }
-    copy
 }
 
 #[test]
