@@ -87,7 +87,9 @@ pub fn conclude(cells: &[CellFacts], expected: &[Expectation]) -> Exposure {
     let ours = whole.iter().filter(|row| negative.iter().any(|control| control.stressor == row.stressor));
     let unsteady: BTreeSet<EventClass> = ours.flat_map(changed).map(|one| one.class).collect();
     let unsteady: Vec<EventClass> = unsteady.into_iter().collect();
-    let idle_per_s = idle::per_s(&whole, cells.first().map_or(1, measured));
+    // A cell whose guest gave no account does not know what it was to measure.
+    let cpus = cells.iter().map(measured).find(|cpus| *cpus > 0).unwrap_or(1);
+    let idle_per_s = idle::per_s(&whole, cpus);
     let rows = if unsteady.is_empty() { whole } else { rows(&unsteady) };
     controls.splice(0..0, positive.iter().map(|expected| control(expected, &rows)));
     let (void, verdict) = judge(&controls, &unsteady);

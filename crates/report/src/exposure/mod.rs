@@ -24,8 +24,8 @@ pub struct ExposureStudy {
     pub dir: String,
     /// What it was measured under: names and values in words.
     pub conditions: Vec<(String, String)>,
-    /// The machine when it began.
-    pub machine: Machine,
+    /// The machine when it began; none where cells ran on several, or elsewhere.
+    pub machine: Option<Machine>,
     /// What was concluded.
     pub exposure: Exposure,
 }

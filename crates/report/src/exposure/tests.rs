@@ -74,7 +74,7 @@ fn study() -> ExposureStudy {
         title: "exposure".to_owned(),
         dir: "out".to_owned(),
         conditions: vec![("kernel".to_owned(), "6.1.0 ".repeat(40))],
-        machine: fixture::document().machine.machine,
+        machine: Some(fixture::document().machine.machine),
         exposure: conclude(&cells, &expected),
     }
 }
@@ -149,4 +149,12 @@ fn the_object_can_be_read_back() {
     assert_eq!(object["schema"], SCHEMA);
     let rows: Vec<Row> = serde_json::from_value(object["rows"].clone()).unwrap();
     assert_eq!(rows, study().exposure.rows);
+}
+
+#[test]
+fn a_machine_that_is_not_known_is_not_described() {
+    let study = ExposureStudy { machine: None, ..study() };
+    assert_eq!(study.json()["machine"], serde_json::Value::Null);
+    let page = crate::exposure_page(&study).unwrap();
+    assert!(page.contains("<p class=\"sub\">study exposure</p>"), "{page}");
 }

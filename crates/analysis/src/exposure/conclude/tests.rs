@@ -249,3 +249,16 @@ fn an_uneven_background_leaves_no_class_out_and_a_disturbed_one_does() {
         assert_eq!(conclude(&cells, &expected).unsteady.len(), left_out, "{events}");
     }
 }
+
+/// Its measured CPUs are not known, and it comes first.
+#[test]
+fn a_cell_without_an_account_changes_no_rate_of_the_others() {
+    let (mut cells, expected) = controls();
+    let before = conclude(&cells, &expected);
+    let failed = CellFacts::failed("timer", &Cpus::default(), &Cpus::default(), "the guest hung".to_owned());
+    cells.insert(0, failed);
+    let after = conclude(&cells, &expected);
+    assert!(!before.idle_per_s.is_empty());
+    assert_eq!(after.idle_per_s, before.idle_per_s);
+    assert_eq!(of(&after, "timer").reason.as_deref(), Some("the guest hung"));
+}

@@ -52,7 +52,7 @@ pub(super) fn write_and_print(
         title: experiment.name.get_ref().clone(),
         dir: out.display().to_string(),
         conditions: conditions(args, experiment, results),
-        machine: machine.exists().then(|| store::read_json(&machine)).transpose()?.unwrap_or_default(),
+        machine: machine.exists().then(|| store::read_json(&machine)).transpose()?,
         exposure: found,
     };
     store::write_json(&out.join("exposure.json"), &study.json())?;
