@@ -25,7 +25,7 @@ use sys::signals::EndSignals;
 /// How often a loop that never waits looks for a signal; in between it only reads the clock, which
 /// costs no system call.
 const LOOK_NS: i64 = 5_000_000;
-/// The longest sleep between two looks.
+/// How often it is looked whether the word to begin has come.
 const NAP_NS: i64 = 20_000_000;
 /// The longest wait for the word to begin.
 const HELD_NS: i64 = 60 * SECOND_NS;
@@ -218,7 +218,7 @@ impl<'a> Pace<'a> {
     pub(super) fn proceed(&mut self, operations: u32) -> bool {
         loop {
             let now = now_ns();
-            if now - self.looked_ns >= LOOK_NS {
+            if now.saturating_sub(self.looked_ns) >= LOOK_NS {
                 self.looked_ns = now;
                 self.ended |= self.end.arrived().is_some();
             }
@@ -230,7 +230,14 @@ impl<'a> Pace<'a> {
             if wait_ns == 0 {
                 return true;
             }
-            sleep_until((now + wait_ns.min(NAP_NS)).min(self.end_ns));
+            let wait_ns = wait_ns.min(self.end_ns - now);
+            if wait_ns < LOOK_NS {
+                sleep_until(now + wait_ns);
+            } else {
+                // Where that fails, the loop ends on time all the same.
+                let _ = self.end.wait_for(Duration::from_nanos(wait_ns as u64));
+                self.looked_ns = i64::MIN;
+            }
         }
     }
 }

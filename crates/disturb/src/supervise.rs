@@ -26,8 +26,10 @@ use std::time::{Duration, Instant};
 use sys::clock::now_ns;
 use sys::{pipes, sched, spawn};
 
-/// How often the threads of a disturbance are looked at.
+/// How often the operations of a disturbance are read, and at its beginning where its threads are.
 const LOOK: Duration = Duration::from_millis(100);
+/// The longest time between two looks at where its threads are, which read a file for each.
+const RAREST_LOOK: Duration = Duration::from_secs(1);
 /// How often children are asked after while something is expected of them.
 const TURN: Duration = Duration::from_millis(5);
 /// How long a process may take to die of SIGKILL before it is left behind, in an uninterruptible
@@ -202,14 +204,18 @@ fn watch_until_stop(
     status: &Mutex<Vec<Status>>,
     words: &Receiver<Word>,
 ) -> Duration {
-    let mut next_look = Instant::now();
+    let begun = Instant::now();
+    let (mut next_look, mut next_sighting) = (begun, begun);
     loop {
         children.iter_mut().for_each(Stressor::attend);
-        if Instant::now() >= next_look {
-            next_look = Instant::now() + LOOK;
-            for child in children.iter_mut() {
-                child.look();
-            }
+        let now = Instant::now();
+        if now >= next_look {
+            next_look = now + LOOK;
+            children.iter_mut().for_each(Stressor::look_at_rate);
+        }
+        if now >= next_sighting {
+            next_sighting = now + between_sightings(now - begun);
+            children.iter_mut().for_each(Stressor::look_at_threads);
         }
         publish(children, status);
         let expecting = children.iter().any(|child| !child.ready && !child.ended);
@@ -221,6 +227,12 @@ fn watch_until_stop(
             Err(RecvTimeoutError::Disconnected) => return Duration::ZERO,
         }
     }
+}
+
+/// A disturbance that has stayed where it may for long is looked at less often: the looks take time
+/// of the CPUs that it is to disturb with.
+fn between_sightings(since_begin: Duration) -> Duration {
+    (since_begin / 100).clamp(LOOK, RAREST_LOOK)
 }
 
 fn publish(children: &[Stressor], status: &Mutex<Vec<Status>>) {
@@ -388,10 +400,13 @@ impl Stressor {
         }
     }
 
-    fn look(&mut self) {
+    fn look_at_threads(&mut self) {
         if !self.ended {
             self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), &self.allowed);
         }
+    }
+
+    fn look_at_rate(&mut self) {
         if self.ready && !self.ended {
             self.rates.look(now_ns());
         }
@@ -446,5 +461,16 @@ impl Stressor {
             rates: Vec::new(),
             stalls: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_looked_at_often_at_first_and_every_second_in_a_long_run() {
+        let after = |s| between_sightings(Duration::from_secs(s)).as_millis();
+        assert_eq!([0, 10, 50, 100, 86_400].map(after), [100, 100, 500, 1_000, 1_000]);
     }
 }

@@ -1,4 +1,5 @@
-//! Where the threads of a disturbance have run: the last CPU of each, every 100 ms.
+//! Where the threads of a disturbance have run: the last CPU of each, every 100 ms,
+//! in a long one up to every second.
 //!
 //! Affinity and cpusets should make a leak impossible, and one was seen all the same (5.10, a
 //! cpuset changed meanwhile). A disturbance that ran on a measured CPU is no interference through

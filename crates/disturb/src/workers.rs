@@ -13,10 +13,8 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use sys::clock::{now_ns, sleep_until};
-
-/// How often the workers are asked after.
-const NAP_NS: i64 = 10_000_000;
+use sys::clock::now_ns;
+use sys::signals::EndSignals;
 
 /// Makes `workers` processes, has each repeat what `prepare` makes for its number, and waits for
 /// all. The job must have begun.
@@ -76,20 +74,14 @@ fn repeat(
 /// Waits for the workers' ends. A signal to the group that came between the start of one worker and
 /// the next is pending here and not there, so it is passed on.
 pub(super) fn wait_for(job: &Job<'_>, workers: &[Pid]) -> Result<(), Error> {
-    let mut left = workers.to_vec();
-    while !left.is_empty() {
-        if job.end.arrived().is_some() {
-            for worker in &left {
-                let _ = kill_process(*worker, Signal::TERM);
-            }
-        }
-        sleep_until(now_ns() + NAP_NS);
-        for worker in std::mem::take(&mut left) {
-            if waitpid(Some(worker), WaitOptions::NOHANG)
-                .map_err(Error::refused("wait for a worker"))?
-                .is_none()
-            {
-                left.push(worker);
+    const WAIT: &str = "wait for a worker";
+    for (ended, worker) in workers.iter().enumerate() {
+        while waitpid(Some(*worker), WaitOptions::NOHANG).map_err(Error::refused(WAIT))?.is_none() {
+            EndSignals::wait_with_process(*worker, Some(&job.end)).map_err(Error::refused(WAIT))?;
+            if job.end.arrived().is_some() {
+                for worker in &workers[ended..] {
+                    let _ = kill_process(*worker, Signal::TERM);
+                }
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Ctrl-C without a handler: the signals are blocked and read from a descriptor, so that they
 //! arrive where the code looks for them.
 
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 use std::process::Child;
+use std::time::Duration;
 
 /// The signals that ask stillcore to end, blocked until they are read.
 #[derive(Debug)]
@@ -48,13 +49,25 @@ impl EndSignals {
     /// Waits until a child has ended or, where signals are given, one of them has arrived. Nothing
     /// of this process runs meanwhile, so that it disturbs no CPU that the child measures.
     pub fn wait_with(child: &Child, signals: Option<&Self>) -> io::Result<()> {
-        let ended = rustix::process::pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        Self::wait_with_process(Pid::from_child(child), signals)
+    }
+
+    /// The same for a child that is known by its number.
+    pub fn wait_with_process(child: Pid, signals: Option<&Self>) -> io::Result<()> {
+        let ended = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
         let mut watched = vec![PollFd::new(&ended, PollFlags::IN)];
-        watched.extend(signals.map(|signals| PollFd::new(&signals.file, PollFlags::IN)));
-        match rustix::event::poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        watched.extend(signals.map(Self::to_poll));
+        wait(&mut watched, None)
+    }
+
+    /// Waits for one of the signals, at most so long.
+    pub fn wait_for(&self, most: Duration) -> io::Result<()> {
+        let most = Timespec::try_from(most).map_err(io::Error::other)?;
+        wait(&mut [self.to_poll()], Some(&most))
+    }
+
+    fn to_poll(&self) -> PollFd<'_> {
+        PollFd::new(&self.file, PollFlags::IN)
     }
 
     /// The name of a signal that has arrived since the last call, if any.
@@ -66,6 +79,13 @@ impl EndSignals {
         }
         let number = i32::from_ne_bytes(info[..4].try_into().ok()?);
         END.iter().find(|(signal, _)| *signal == number).map(|(_, name)| *name)
+    }
+}
+
+fn wait(watched: &mut [PollFd<'_>], most: Option<&Timespec>) -> io::Result<()> {
+    match rustix::event::poll(watched, most) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -141,7 +161,7 @@ pub fn end_by(signal: &str) {
 mod tests {
     use super::*;
     use std::process::Command;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     #[test]
     fn a_child_is_waited_for_until_it_ends() {
@@ -150,5 +170,19 @@ mod tests {
         EndSignals::wait_with(&child, None).unwrap();
         assert!(begun.elapsed() >= Duration::from_millis(200));
         assert!(child.try_wait().unwrap().unwrap().success());
+    }
+
+    #[test]
+    fn a_signal_is_waited_for_no_longer_than_asked() {
+        let most = Duration::from_millis(50);
+        // Blocked in this thread alone: a signal to it wakes no other.
+        let signals = EndSignals::block().unwrap();
+        let begun = Instant::now();
+        signals.wait_for(most).unwrap();
+        assert!(begun.elapsed() >= most);
+        // SAFETY: sends a signal that is blocked to the thread that calls.
+        assert_eq!(unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGHUP) }, 0);
+        signals.wait_for(Duration::from_secs(60)).unwrap();
+        assert_eq!(signals.arrived(), Some("SIGHUP"));
     }
 }

@@ -22,8 +22,8 @@ use sys::sched;
 use sys::signals::EndSignals;
 
 const SCHEMA: &str = "stillcore.disturb/1";
-/// Poll interval.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often it is asked whether all have ended, and shown how far they are.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What is asked of a stressor.
 #[derive(Debug, Clone, Copy, Args)]
@@ -249,7 +249,7 @@ fn disturb(
             break;
         }
         step.update(begun.elapsed(), || text::live(&disturbed.status(), begun.elapsed()));
-        std::thread::sleep(LOOK);
+        signals.wait_for(args.duration.saturating_sub(begun.elapsed()).min(LOOK))?;
     }
     step.done();
     let records = disturbed.stop(session)?;
