@@ -203,7 +203,13 @@ fn main() {
     let done = Some(option("--done", PathBuf::new())).filter(|dir| !dir.as_os_str().is_empty());
     done.iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
     let before = Before::read(&option("--before", PathBuf::new()));
-    for target in &targets(&catalogue) {
+    let targets = targets(&catalogue);
+    let names: Vec<&str> = targets.iter().map(|target| target.name).collect();
+    if let Some(other) = only.split(',').find(|name| !only.is_empty() && !names.contains(name)) {
+        eprintln!("--only {other}: no such reader; there are {}", names.join(", "));
+        std::process::exit(2);
+    }
+    for target in &targets {
         if !is_wanted(&target) {
             total += before.keep(target.name, &mut rows);
             continue;
