@@ -11,6 +11,7 @@ pub mod decide;
 pub mod dispersion;
 pub mod effective;
 pub mod extremal;
+pub mod judge;
 pub mod linear;
 pub mod peaks;
 pub mod permute;

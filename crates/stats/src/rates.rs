@@ -44,15 +44,22 @@ fn shared_dispersion(a: &Rate, b: &Rate) -> f64 {
 /// Two-sided probability of counts at least as far apart, were the rates the same; 1 where nothing
 /// was seen or watched.
 pub fn p_value(a: &Rate, b: &Rate) -> f64 {
+    let [at_most, at_least] = one_sided(a, b, 1.0);
+    (2.0 * at_least.min(at_most)).min(1.0)
+}
+
+/// Were the rate of `a` `times` that of `b`: the probability of as little of `a`, and of as much.
+/// Both are 1 where nothing was seen or watched.
+pub fn one_sided(a: &Rate, b: &Rate, times: f64) -> [f64; 2] {
     let dispersion = shared_dispersion(a, b);
     let (k, n) = (a.count as f64 / dispersion, (a.count + b.count) as f64 / dispersion);
-    let share = a.seconds / (a.seconds + b.seconds);
+    let share = times * a.seconds / (times * a.seconds + b.seconds);
     if n <= 0.0 || !share.is_finite() || share <= 0.0 || share >= 1.0 {
-        return 1.0;
+        return [1.0, 1.0];
     }
     let at_least = if k <= 0.0 { 1.0 } else { beta_regularised(k, n - k + 1.0, share) };
     let at_most = if n - k <= 0.0 { 1.0 } else { beta_regularised(n - k, k + 1.0, 1.0 - share) };
-    (2.0 * at_least.min(at_most)).min(1.0)
+    [at_most, at_least]
 }
 
 /// 95 % interval of `a − b`, per second; `None` where either was not watched.
