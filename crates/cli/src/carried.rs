@@ -13,7 +13,8 @@ pub(crate) fn assert_whole(files: &[(&str, &str)], is_one: impl Fn(&str) -> bool
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&directory).unwrap() {
         let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
+        // Statements have a directory of their own.
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
         if is_one(&text) {
             found.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text));
         }

@@ -132,7 +132,7 @@ fn file_chardev(id: &str, path: &Path) -> String {
 ///
 /// A user's word replaces the lab's word of the same key, because the kernel does not always take
 /// the last one: of two different `isolcpus=` it drops the second. A key with nothing after it
-/// (`nohz_full=`) only removes ours.
+/// (`nohz_full=`) is given to no kernel; it only removes ours.
 pub fn kernel_command_line(arch: Arch, smp: Smp, append: &str) -> String {
     let mut words = vec![format!("console={}", arch.console())];
     if let Some((isolated, housekeeping)) = partition(smp.cpus()) {
@@ -153,7 +153,7 @@ pub fn kernel_command_line(arch: Arch, smp: Smp, append: &str) -> String {
         if let Some(at) = replaced {
             words.remove(at);
         }
-        if replaced.is_none() || !word.ends_with('=') {
+        if !word.ends_with('=') || key_of(word) == "console" {
             added.push(word.to_owned());
         }
     }
@@ -266,7 +266,7 @@ mod tests {
             kernel_command_line(
                 Arch::X86_64,
                 four,
-                "isolcpus=3 nohz_full= rcu_nocbs= irqaffinity= console=tty0"
+                "isolcpus=3 nohz_full= rcu_nocbs= irqaffinity= kthread_cpus= console=tty0"
             ),
             "console=ttyS0 quiet panic=-1 isolcpus=3 console=tty0"
         );

@@ -21,6 +21,7 @@ mod cell;
 pub mod experiment;
 mod merge;
 mod order;
+pub mod papers;
 mod run;
 mod spec;
 mod store;

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("measure", &["model", "sys", "machine", "journal", "record"]),
     ("graph", &["model", "sys", "machine", "journal", "record", "measure"]),
     ("lab", &["model", "machine"]),
-    ("study", &["model"]),
+    ("study", &["model", "stats"]),
     ("report", &["model", "stats", "attribution", "analysis", "sched"]),
     ("fixture", &["stats", "machine"]),
     ("stillcore", ALL),

@@ -7,6 +7,8 @@
 pub(crate) mod experiment;
 pub(crate) mod exposure;
 pub(crate) mod profile;
+pub(crate) mod replicate;
+pub(crate) mod statements;
 
 use crate::sched_verb::jitter::At;
 use crate::sched_verb::study as curves;
@@ -27,12 +29,16 @@ verbs! {
     StudyVerb {
         /// Run a study, or resume an interrupted one.
         Run(RunArgs) => changes(run),
+        /// Run the experiments of a paper in a given time, and report on its statements.
+        Replicate(replicate::ReplicateArgs) => changes(replicate::run),
         /// Merge the parts of an experiment and conclude from all of them.
         Merge(experiment::merge::MergeArgs) => reads(experiment::merge::run),
         /// Stop the call that runs an experiment, and undo what its cells changed.
         Stop(StopArgs) => completes(stop),
         /// List the built-in studies.
         List(ListArgs) => reads(list),
+        /// List what the papers state, each statement with what decides it.
+        Statements(statements::StatementsArgs) => reads(statements::run),
     }
 }
 
@@ -137,6 +143,9 @@ pub(crate) struct RunArgs {
     /// What only `lab matrix` asks for.
     #[arg(skip)]
     pub(crate) matrix: OfMatrix,
+    /// Store the answer and print nothing, as one of several that `study replicate` reports on.
+    #[arg(skip)]
+    pub(crate) quiet: bool,
 }
 
 /// What `lab matrix` asks of the study that it is.

@@ -43,6 +43,7 @@ mod resources;
 mod sched_study;
 mod study;
 mod study_merge;
+mod study_papers;
 mod trace_answer;
 mod trace_export;
 mod transcripts;

@@ -133,7 +133,7 @@ fn every_experiment_is_a_study() {
     let mut seen = 0;
     for entry in fs::read_dir(repository().join("experiments")).unwrap() {
         let file = entry.unwrap().path();
-        let contents = fs::read_to_string(&file).unwrap();
+        let Ok(contents) = fs::read_to_string(&file) else { continue };
         if contents.contains("stillcore.sched-curves/1") {
             let json = study(file.to_str().unwrap(), &place.path(&seen.to_string()), &["--sets", "3"]);
             assert_eq!(json["schema"], "stillcore.sched-study/1");

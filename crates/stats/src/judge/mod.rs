@@ -14,7 +14,7 @@ mod single;
 mod trend;
 
 pub use order::{Pair, order};
-pub use power::{Assumed, EFFECT, POWER, power};
+pub use power::{Assumed, EFFECT, POWER, largest_spread, least_events, power};
 pub use ratio::{ratio_at_least, ratio_between};
 pub use single::{absent, at_least, at_most, present};
 pub use trend::rising;

@@ -27,22 +27,33 @@ pub enum Assumed {
 
 /// The share of studies with so many repetitions a group in which an effect of [`EFFECT`] is found.
 pub fn power(assumed: Assumed, repetitions: usize) -> f64 {
-    let (quantity, draw): (_, Box<dyn Fn(f64, &mut ChaCha8Rng) -> f64>) = match assumed {
+    let quantity = match assumed {
         Assumed::Nothing => return f64::from(u8::from(repetitions > 0)),
-        Assumed::Events(mean) => {
-            (Quantity::Count, Box::new(move |times, random| poisson(mean * times, random)))
-        }
-        Assumed::Spread(spread) => {
-            (Quantity::Measured, Box::new(move |times, random| times * (spread * normal(random)).exp()))
-        }
+        Assumed::Events(_) => Quantity::Count,
+        Assumed::Spread(_) => Quantity::Measured,
     };
     let mut random = generator(4, repetitions as u64);
-    let mut group = |times: f64| (0..repetitions).map(|_| draw(times, &mut random)).collect::<Vec<f64>>();
+    let mut group = |times: f64| {
+        let one = |_| assumed.draw(times, &mut random);
+        (0..repetitions).map(one).collect::<Vec<f64>>()
+    };
     let found = (0..STUDIES).filter(|_| {
         let (less, more) = (group(1.0), group(EFFECT));
-        order(quantity, &[Pair { first: &less, second: &more }], false).finding == Finding::Holds
+        let pair = Pair { first: &less, second: &more };
+        order(quantity, &[pair], false).finding == Finding::Holds
     });
     found.count() as f64 / STUDIES as f64
+}
+
+impl Assumed {
+    /// A repetition of a group with so many times as much.
+    fn draw(self, times: f64, random: &mut ChaCha8Rng) -> f64 {
+        match self {
+            Self::Nothing => times,
+            Self::Events(mean) => poisson(mean * times, random),
+            Self::Spread(spread) => times * (spread * normal(random)).exp(),
+        }
+    }
 }
 
 /// A draw of Poisson's law: products of uniform numbers in pieces that do not underflow (Knuth, "The
@@ -61,4 +72,35 @@ fn poisson(mean: f64, random: &mut ChaCha8Rng) -> f64 {
         left -= PIECE;
     }
     count
+}
+
+/// Steps in which a limit is found: to a thousandth of its range.
+const STEPS: u32 = 10;
+
+/// The largest spread of repetitions at which so many a group find the effect; none where they are
+/// too few at any.
+pub fn largest_spread(repetitions: usize) -> Option<f64> {
+    let finds = |spread: f64| power(Assumed::Spread(spread), repetitions) >= POWER;
+    let [mut low, mut high] = [0.0, 2.0];
+    if !finds(low) {
+        return None;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if finds(middle) { low = middle } else { high = middle }
+    }
+    Some(low)
+}
+
+/// The least number of events in one repetition of the lesser group at which so many repetitions
+/// find the effect.
+pub fn least_events(repetitions: usize) -> f64 {
+    let finds = |events: f64| power(Assumed::Events(events), repetitions) >= POWER;
+    // One repetition needs about a hundred, and several share them.
+    let [mut low, mut high] = [0.0, 200.0 / repetitions.max(1) as f64];
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if finds(middle) { high = middle } else { low = middle }
+    }
+    high.ceil()
 }

@@ -74,11 +74,13 @@ pub fn absent(values: &[f64]) -> Decision {
     }
 }
 
-/// Whether something happens.
-pub fn present(values: &[f64]) -> Decision {
-    if values.is_empty() {
-        Decision::NOTHING
+/// Whether something happens. One event is proof; that none was seen is no proof of the opposite
+/// where chance has a part.
+pub fn present(quantity: Quantity, values: &[f64]) -> Decision {
+    let seen = values.iter().any(|value| *value > 0.0);
+    if seen || quantity == Quantity::Constant && !values.is_empty() {
+        Decision::known(seen)
     } else {
-        Decision::known(values.iter().any(|value| *value > 0.0))
+        Decision::NOTHING
     }
 }

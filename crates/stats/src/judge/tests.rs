@@ -1,3 +1,5 @@
+//! Planted groups and counts, and how often a verdict is wrong where there is no effect.
+
 use super::*;
 use crate::random::normal;
 use crate::resample::generator;
@@ -86,6 +88,10 @@ fn the_same_is_shown_and_does_not_follow_from_too_few() {
     assert_eq!(finding(ratio_between(Quantity::Measured, &near, &near, bounds)), Finding::Holds);
     assert_eq!(finding(ratio_between(Quantity::Measured, &few, &few, bounds)), Finding::Undecided);
     assert_eq!(finding(ratio_between(Quantity::Measured, &near, &far, bounds)), Finding::Fails);
+    let [fall, steep] = [&near, &far].map(|values| values.iter().map(|value| -value).collect::<Vec<f64>>());
+    assert_eq!(finding(ratio_between(Quantity::Measured, &fall, &fall, bounds)), Finding::Holds);
+    assert_eq!(finding(ratio_at_least(Quantity::Measured, &steep, &fall, 1.8)), Finding::Holds);
+    assert_eq!(finding(ratio_between(Quantity::Measured, &near, &fall, bounds)), Finding::Undecided);
     assert_eq!(finding(ratio_at_least(Quantity::Measured, &far, &near, 1.8)), Finding::Holds);
     assert_eq!(finding(ratio_at_least(Quantity::Measured, &far, &near, 2.5)), Finding::Fails);
 }
@@ -112,7 +118,9 @@ fn one_group_stands_against_a_number() {
     assert_eq!(many.finding, Finding::Holds);
     assert_eq!(finding(absent(&[0.0, 0.0])), Finding::Holds);
     assert_eq!(finding(absent(&[0.0, 1.0])), Finding::Fails);
-    assert_eq!(finding(present(&[0.0, 0.0])), Finding::Fails);
+    assert_eq!(finding(present(Quantity::Count, &[0.0, 0.0])), Finding::Undecided);
+    assert_eq!(finding(present(Quantity::Count, &[0.0, 1.0])), Finding::Holds);
+    assert_eq!(finding(present(Quantity::Constant, &[0.0])), Finding::Fails);
 }
 
 /// Of studies without an effect at most one in twenty may have a verdict; of those with an effect
@@ -148,4 +156,13 @@ fn more_repetitions_and_more_events_decide_more() {
     assert!(power(Assumed::Events(5.0), 1) < 0.5);
     assert!(power(Assumed::Events(200.0), 1) >= POWER);
     assert!(power(Assumed::Nothing, 1) >= 1.0);
+}
+
+#[test]
+fn what_can_be_found_grows_with_the_repetitions() {
+    assert_eq!(largest_spread(3), None, "three against three cannot be sure of anything");
+    let [four, twelve] = [4, 12].map(|repetitions| largest_spread(repetitions).unwrap());
+    assert!(0.05 < four && four < twelve && twelve < 0.5, "{four} {twelve}");
+    let [one, four] = [1, 4].map(least_events);
+    assert!((60.0..150.0).contains(&one) && (four * 4.0 - one).abs() < 0.3 * one, "{one} {four}");
 }

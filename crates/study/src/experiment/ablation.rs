@@ -5,18 +5,19 @@
 //! inspection: greedy elimination misses sets whose members stand in for one another. A set
 //! suffices where its median is at most that of all mechanisms plus the share that the file allows,
 //! or at most the highest repetition of all of them. It is smallest where no part of it suffices.
-//! Comparisons are judged by the sign test on pairs, as statements are.
+//! Comparisons are judged by the tests that judge statements.
 //!
 //! Sets are called sufficient only where every repetition of every subset was measured: one that is
 //! missing might be smaller than what was found.
 
+use super::claims::quantity;
 use super::declared::Experiment;
-use super::pairs::pairs_by;
 use super::result::CellResult;
 use crate::cell::Cell;
-use crate::experiment::concluded::{Concluded, Group, Judgement, Pairs};
+use crate::experiment::concluded::{Concluded, Group, Judgement};
 use crate::experiment::parts::Ablation;
 use serde::Serialize;
+use stats::judge::{self, Finding, Pair};
 use std::collections::BTreeMap;
 
 /// One mechanism left out of all.
@@ -73,7 +74,7 @@ pub fn ablated(
     }
     let of = |levels: BTreeMap<String, String>| {
         let groups: Vec<&Group> = concluded.groups.iter().filter(|group| rest(group) == levels).collect();
-        one(ablation, &names, &groups, results, levels)
+        one(experiment, ablation, &names, &groups, results, levels)
     };
     others.into_iter().map(of).collect()
 }
@@ -85,6 +86,7 @@ fn subset(ablation: &Ablation, names: &[&str], group: &Group) -> usize {
 }
 
 fn one(
+    experiment: &Experiment,
     ablation: &Ablation,
     names: &[&str],
     groups: &[&Group],
@@ -115,16 +117,26 @@ fn one(
     let left_out = |(bit, name): (usize, &&str)| {
         let other = whole & !(1 << bit);
         let (all, without) = (figure(whole, value)?, figure(other, value)?);
-        let Pairs { judgement, why, .. } = pairs_by(
-            results,
-            value,
-            |cell| is(ablation, names, cell, whole) && within(cell, &levels),
-            |cell| is(ablation, names, cell, other) && within(cell, &levels),
-        );
+        let of = |set: usize| -> Vec<f64> {
+            let there =
+                results.iter().filter(|(cell, _)| is(ablation, names, cell, set) && within(cell, &levels));
+            there.filter_map(|(_, result)| *result.values.get(value)?).collect()
+        };
+        let (with, less) = (of(whole), of(other));
+        let decision =
+            judge::order(quantity(experiment, value), &[Pair { first: &with, second: &less }], false);
+        let needed = match decision.finding {
+            Finding::Holds => Judgement::Agrees,
+            Finding::Fails => Judgement::Differs,
+            Finding::Undecided => Judgement::Inconclusive,
+        };
+        let p = if decision.finding == Finding::Fails { decision.p_true } else { decision.p_false };
+        let p = p.map_or_else(String::new, |p| format!(", p = {p:.3}"));
+        let why = format!("{} against {} repetitions{p}", with.len(), less.len());
         let cost = ablation.cost.as_ref().map(|cost| cost.get_ref().as_str());
         let cost = cost
             .and_then(|cost| Some(figure(whole, cost)? / figure(other, cost).filter(|other| *other > 0.0)?));
-        Some(LeftOut { mechanism: (*name).to_owned(), all, without, needed: judgement, why, cost })
+        Some(LeftOut { mechanism: (*name).to_owned(), all, without, needed, why, cost })
     };
     let smallest = || {
         let all = figure(whole, value)?;

@@ -56,6 +56,12 @@ fn list(value: &str) -> Option<(Vec<&str>, Cpus)> {
     Some((flags, Cpus::parse_list(&rest).ok()?))
 }
 
+/// Whether two texts name the same CPUs, as `0-1` and `0,1` do.
+fn same_list(one: &str, other: &str) -> bool {
+    let cpus = |text: &str| Cpus::parse_list(text).ok().filter(|cpus| !cpus.is_empty());
+    cpus(one).is_some_and(|cpus_of_one| cpus(other) == Some(cpus_of_one))
+}
+
 /// Whether the command line has it.
 fn given(name: &str, value: &str, ground: &Ground) -> bool {
     let named = |one: &&Parameter| same(&one.name, name);
@@ -85,7 +91,7 @@ fn given(name: &str, value: &str, ground: &Ground) -> bool {
         ("irqaffinity", Some((_, cpus))) => {
             found.any(|one| one.cpus.as_ref().is_some_and(|has| has.is_subset(&cpus)))
         }
-        _ => found.next_back().is_some_and(|one| one.value == value),
+        _ => found.next_back().is_some_and(|one| one.value == value || same_list(&one.value, value)),
     }
 }
 

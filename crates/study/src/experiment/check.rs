@@ -1,11 +1,12 @@
 //! Checks a file for every possible mistake before anything is started.
 
-use super::declared::{EXPERIMENT_SCHEMA, Experiment};
+use super::claims::Form;
+use super::declared::{Claim, EXPERIMENT_SCHEMA, Experiment};
 use super::fault::Fault;
 use super::published::Published;
 use super::quantity::{Amount, Quantity, time_ns};
 use super::words::{GIVEN, placeholders};
-use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::factors::{KERNEL, OF_STATEMENTS, SETTING, VALUE};
 use crate::experiment::parts::Figure;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -66,6 +67,7 @@ impl Checker<'_> {
         for factor in &self.experiment.factors {
             let name = factor.name.get_ref().as_str();
             let taken = [KERNEL, SETTING].contains(&name)
+                || OF_STATEMENTS.contains(&name)
                 || GIVEN.contains(&name)
                 || self.experiment.quantities.contains_key(name);
             if taken || seen.contains(&name) || name.is_empty() {
@@ -245,25 +247,59 @@ impl Checker<'_> {
                 return self.fail(one.key.span(), error.to_string());
             }
         }
-        for claim in &self.experiment.claims {
-            self.value(&claim.value)?;
-            self.levels(&claim.less)?;
-            self.levels(&claim.than)?;
-            let keys = |levels: &Where| levels.keys().map(|key| key.get_ref().clone()).collect::<Vec<_>>();
-            if keys(&claim.less) != keys(&claim.than) || claim.less.is_empty() {
-                return self
-                    .fail(claim.value.span(), "a claim; expected the same factors in less and in than");
-            }
-            let levels =
-                |levels: &Where| levels.values().map(|one| one.get_ref().clone()).collect::<Vec<_>>();
-            if levels(&claim.less) == levels(&claim.than) {
-                return self.fail(
-                    claim.value.span(),
-                    "a claim on cells against themselves; expected other levels in than",
-                );
-            }
+        self.experiment.claims.iter().try_for_each(|claim| self.claim(claim))
+    }
+
+    fn claim(&self, claim: &Claim) -> Checked {
+        let span = claim.value.span();
+        self.value(&claim.value)?;
+        if claim.statement.is_none() && claim.text.is_empty() {
+            return self.fail(span, "a claim; expected text, or the id of a statement");
         }
-        Ok(())
+        let (groups, form) = match claim.form() {
+            Ok(found) => found,
+            Err(what) => return self.fail(span, what),
+        };
+        groups.iter().copied().chain([&claim.when]).try_for_each(|cells| self.cells(cells))?;
+        let keys = |cells: &Where| cells.keys().map(|key| key.get_ref().clone()).collect::<Vec<_>>();
+        if groups.iter().any(|cells| keys(cells) != keys(groups[0])) {
+            return self.fail(span, "a claim; expected the same factors in each of its groups");
+        }
+        let levels = |cells: &Where| cells.values().map(|one| one.get_ref().clone()).collect::<Vec<_>>();
+        let twice =
+            (1..groups.len()).any(|at| groups[..at].iter().any(|one| levels(one) == levels(groups[at])));
+        if twice {
+            let what = "a claim on cells against themselves; expected other levels in each group";
+            return self.fail(span, what);
+        }
+        let numbers = match form {
+            Form::RatioBetween(bounds) => bounds.to_vec(),
+            Form::RatioAtLeast(one) | Form::AtLeast(one) | Form::AtMost(one) => vec![one],
+            Form::Rising { .. } | Form::Happens(_) => Vec::new(),
+        };
+        if numbers.iter().all(|number| number.is_finite()) {
+            return Ok(());
+        }
+        self.fail(span, "a claim; expected finite numbers")
+    }
+
+    /// Levels as of [`Self::levels`], of the kernel's version and flavour and of the value too.
+    fn cells(&self, cells: &Where) -> Checked {
+        let (special, others): (Where, Where) = cells
+            .iter()
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .partition(|(factor, _)| OF_STATEMENTS.contains(&factor.get_ref().as_str()));
+        self.levels(&others)?;
+        special.iter().try_for_each(|(factor, level)| {
+            if factor.get_ref() == VALUE {
+                return self.value(level);
+            }
+            if self.experiment.machine.kernels.is_empty() {
+                return self
+                    .fail(factor.span(), format!("{:?} where kernels are no factor", factor.get_ref()));
+            }
+            Ok(())
+        })
     }
 
     fn ablation(&self) -> Checked {

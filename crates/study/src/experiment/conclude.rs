@@ -1,18 +1,19 @@
 //! Combines repetitions and sets them beside what was published: agrees, differs, inconclusive, not
 //! comparable; each with its reason.
 //!
-//! A published number agrees where it lies between the lowest and the highest repetition, widened
-//! by the share that the file allows. A statement on two groups is judged by the sign test on pairs
-//! that differ in nothing else.
+//! A published number agrees where repetitions show that they are within the share of it that the
+//! file allows, so that a wide spread is no agreement; it differs where they show the opposite.
 
-use super::declared::{Claim, Experiment, PublishedAt};
-use super::pairs::counted;
+use super::claims::{judged, quantity};
+use super::declared::{Experiment, PublishedAt};
 use super::published::Published;
 use super::result::{CellResult, CellState};
 use super::words::text;
 use crate::cell::Cell;
-use crate::experiment::concluded::{Beside, Claimed, Concluded, Group, Judgement, Pairs, Summary, summary};
+use crate::experiment::concluded::{Beside, Concluded, Group, Judgement, Summary, summary};
 use crate::experiment::factors::{KERNEL, SETTING};
+use crate::experiment::sheet::number;
+use stats::judge::{self, Finding};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -22,7 +23,7 @@ pub fn conclude(experiment: &Experiment, numbers: &Published, results: &[(Cell, 
     Concluded {
         groups: groups(experiment, results),
         published: experiment.published.iter().flat_map(beside).collect(),
-        claims: experiment.claims.iter().map(|claim| claimed(experiment, claim, results)).collect(),
+        claims: experiment.claims.iter().flat_map(|claim| judged(experiment, claim, results)).collect(),
     }
 }
 
@@ -121,7 +122,7 @@ fn beside_one(
     let published = numbers.number(one.key.get_ref()).unwrap_or(f64::NAN) * one.times;
     let time = experiment.value(value).is_some_and(|value| value.time);
     let emulated = all.iter().any(|result| result.emulated);
-    let (judgement, mut why) = judge(one, published, &measured, &all, time && emulated);
+    let (judgement, mut why) = compared(experiment, one, published, &measured, &all, time && emulated);
     let open = open_factors(found);
     if measured.n > 0 && !open.is_empty() {
         why = format!("{why}; all levels of {} together", open.join(", "));
@@ -146,7 +147,8 @@ fn open_factors(found: &[&(Cell, CellResult)]) -> Vec<String> {
     first.factors.keys().filter(differs).cloned().collect()
 }
 
-fn judge(
+fn compared(
+    experiment: &Experiment,
     one: &PublishedAt,
     published: f64,
     measured: &Summary,
@@ -173,33 +175,23 @@ fn judge(
         let why = "times of an emulated guest are not those of a machine";
         return (Judgement::NotComparable, why.to_owned());
     }
-    let (low, high) = (low - one.within * published.abs(), high + one.within * published.abs());
-    let n = measured.n;
-    if (low..=high).contains(&published) {
-        (
-            Judgement::Agrees,
-            format!("inside what {n} repetitions span, give or take {:.0} %", one.within * 100.0),
-        )
-    } else if n < 2 {
-        (Judgement::Inconclusive, "one repetition has no spread".to_owned())
+    let quantity = quantity(experiment, one.value.get_ref());
+    let values: Vec<f64> =
+        found.iter().filter_map(|result| *result.values.get(one.value.get_ref())?).collect();
+    let margin = one.within * published.abs();
+    let within =
+        if one.within > 0.0 { format!(", give or take {:.0} %", one.within * 100.0) } else { String::new() };
+    let here = format!("{} repetitions from {} to {}{within}", measured.n, number(low), number(high));
+    let sides = [
+        judge::at_least(quantity, &values, published - margin),
+        judge::at_most(quantity, &values, published + margin),
+    ];
+    let has = |finding| sides.iter().any(|side| side.finding == finding);
+    if has(Finding::Fails) {
+        (Judgement::Differs, here)
+    } else if has(Finding::Undecided) {
+        (Judgement::Inconclusive, format!("{here} decide neither"))
     } else {
-        (
-            Judgement::Differs,
-            format!("outside what {n} repetitions span, give or take {:.0} %", one.within * 100.0),
-        )
+        (Judgement::Agrees, here)
     }
-}
-
-fn claimed(experiment: &Experiment, claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
-    let time = experiment.value(claim.value.get_ref()).is_some_and(|value| value.time);
-    let rest = |cell: &Cell| {
-        let mut rest = cell.factors.clone();
-        claim.less.keys().for_each(|factor| _ = rest.remove(factor.get_ref()));
-        rest
-    };
-    let less = |cell: &Cell| matches(cell, &claim.less);
-    let than = |cell: &Cell| matches(cell, &claim.than);
-    let Pairs { holds, fails, judgement, why } =
-        counted(results, claim.value.get_ref(), time, less, than, rest);
-    Claimed { text: claim.text.clone(), holds, fails, judgement, why }
 }

@@ -1,7 +1,7 @@
 //! What is concluded of an experiment.
 
 use crate::experiment::result::CellResult;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One value over the repetitions of a combination.
@@ -43,7 +43,7 @@ pub struct Group {
 }
 
 /// Whether what was measured is what was published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
     /// It is.
@@ -91,15 +91,30 @@ pub struct Beside {
     pub why: String,
 }
 
-/// A statement of the source.
+/// One group of a statement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figures {
+    /// Its levels.
+    pub group: String,
+    /// Repetitions.
+    pub n: usize,
+    /// Their median.
+    pub median: Option<f64>,
+}
+
+/// A statement, on one kernel and setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claimed {
-    /// In words.
+    /// Which of a paper it is; null for one of our own.
+    pub statement: Option<String>,
+    /// In words; empty where the statement's own are meant.
     pub text: String,
-    /// Pairs in which it holds, and in which the opposite does; ties are neither.
-    pub holds: u64,
-    /// The opposite.
-    pub fails: u64,
+    /// Which value.
+    pub value: String,
+    /// Kernel and setting; empty where the statement names them, or where there are no cells.
+    pub condition: String,
+    /// Its groups.
+    pub figures: Vec<Figures>,
     /// The judgement.
     pub judgement: Judgement,
     /// Why.
@@ -132,17 +147,4 @@ pub(crate) fn of_numbers(numbers: impl Iterator<Item = f64>) -> Summary {
         _ => Some(f64::midpoint(numbers[n / 2 - 1], numbers[n / 2])),
     };
     Summary { n, median, low: numbers.first().copied(), high: numbers.last().copied() }
-}
-
-/// What pairs show.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pairs {
-    /// Pairs in which the first has less, and in which it has more.
-    pub(crate) holds: u64,
-    /// The opposite.
-    pub(crate) fails: u64,
-    /// Whether the first has less.
-    pub(crate) judgement: Judgement,
-    /// Why.
-    pub(crate) why: String,
 }

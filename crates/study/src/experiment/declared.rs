@@ -146,8 +146,24 @@ pub struct ValueOf {
     /// A length of time: from an emulated guest it does not describe the machine.
     #[serde(default)]
     pub time: bool,
+    /// What it is otherwise, for the test that judges it.
+    #[serde(default)]
+    pub kind: ValueKind,
     /// The step it is of, where there are several.
     pub step: Option<Spanned<String>>,
+}
+
+/// What repetitions of a value have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueKind {
+    /// Repetitions differ.
+    #[default]
+    Measured,
+    /// Events that are independent of one another.
+    Count,
+    /// Chance has no part: what is calculated, a number of nodes.
+    Constant,
 }
 
 fn one() -> f64 {
@@ -196,18 +212,54 @@ pub struct PublishedAt {
     pub not_comparable: Option<String>,
 }
 
-/// A statement of the source on two groups of cells that differ in the levels named.
+/// Cells: levels by factor; factors left out may have any level. Besides the factors of the file,
+/// `version` and `flavour` (`stock`, `rt`, `openeuler`) are those of the kernel; `value` is the
+/// group's value, where it is not the claim's.
+pub type Cells = BTreeMap<Spanned<String>, Spanned<String>>;
+
+/// A statement on groups of cells, of the source or of our own. It has one form: `less` and `than`,
+/// `rising`, `same`, `ratio`, or `of`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// In words, as the source has it.
+    /// Which statement of a paper it is, or is a part of; none for our own.
+    pub statement: Option<Spanned<String>>,
+    /// In words; needed for our own.
+    #[serde(default)]
     pub text: String,
     /// Which value.
     pub value: Spanned<String>,
+    /// Only in these cells.
+    #[serde(default)]
+    pub when: Cells,
     /// Cells that have less …
-    pub less: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub less: Cells,
     /// … than these.
-    pub than: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub than: Cells,
+    /// Groups each of which has more than the one before it.
+    #[serde(default)]
+    pub rising: Vec<Cells>,
+    /// An order holds also where two have as much.
+    #[serde(default)]
+    pub or_as_much: bool,
+    /// Two groups that have the same, but for a share of it.
+    #[serde(default)]
+    pub same: Vec<Cells>,
+    /// That share, such as 0.2: between 1 / 1.2 and 1.2 times as much.
+    pub within: Option<f64>,
+    /// Two groups, the first of which has so many times as much as the second.
+    #[serde(default)]
+    pub ratio: Vec<Cells>,
+    /// One group.
+    pub of: Option<Cells>,
+    /// The ratio, or the group, is at least this.
+    pub at_least: Option<f64>,
+    /// At most this.
+    pub at_most: Option<f64>,
+    /// The group has none, or some.
+    pub happens: Option<bool>,
 }
 
 /// Layout of the answer.

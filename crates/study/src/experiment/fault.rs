@@ -17,7 +17,7 @@ pub struct Fault {
 
 impl Fault {
     /// The mistake at these bytes of the file.
-    pub(super) fn at(text: &str, span: &Range<usize>, what: impl Into<String>) -> Self {
+    pub(crate) fn at(text: &str, span: &Range<usize>, what: impl Into<String>) -> Self {
         let start = span.start.min(text.len());
         let before = text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -20,7 +20,8 @@
 //! | `list` | values by name, such as one per topic |
 //! | `result` | what is stored of a cell |
 //! | `part` | what a directory says of itself, and parts put together |
-//! | `pairs` | pairs of cells that differ in one thing, and the sign test on them |
+//! | `claims` | statements on groups of cells, a verdict a kernel |
+//! | `decidable` | what the repetitions of a plan can decide of them |
 //! | `published` | numbers of papers, by key |
 //! | `conclude` | repetitions put together, beside what was published |
 //! | `table` | the same as rows and columns |
@@ -32,8 +33,10 @@
 mod ablation;
 mod boot_word;
 mod check;
+mod claims;
 mod conclude;
 mod concluded;
+mod decidable;
 mod declared;
 mod differing;
 mod factors;
@@ -42,7 +45,6 @@ mod figure;
 mod ground;
 mod list;
 mod needs;
-mod pairs;
 mod part;
 mod parts;
 mod plan;
@@ -61,9 +63,11 @@ mod tests;
 pub use ablation::{Ablated, LeftOut, ablated};
 pub use check::undone_in;
 pub use conclude::conclude;
-pub use concluded::{Beside, Claimed, Concluded, Group, Judgement, Summary};
+pub use concluded::{Beside, Claimed, Concluded, Figures, Group, Judgement, Summary};
+pub use decidable::{Decidable, Limit, decidable};
 pub use declared::{
-    Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Machine, PublishedAt, SeriesOf, Step, Table, ValueOf,
+    Cells, Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Machine, PublishedAt, SeriesOf, Step, Table,
+    ValueKind, ValueOf,
 };
 pub use factors::{KERNEL, SETTING};
 pub use fault::Fault;

@@ -31,6 +31,18 @@ impl Published {
 
     /// The number at a key: names between dots, `[i]` for an element of a list.
     pub fn number(&self, key: &str) -> Result<f64, PublishedError> {
+        as_number(key, self.at(key)?)
+    }
+
+    /// The numbers at a key: those of a list, or the one.
+    pub fn numbers(&self, key: &str) -> Result<Vec<f64>, PublishedError> {
+        match self.at(key)? {
+            Value::Array(all) if !all.is_empty() => all.iter().map(|one| as_number(key, one)).collect(),
+            one => Ok(vec![as_number(key, one)?]),
+        }
+    }
+
+    fn at(&self, key: &str) -> Result<&Value, PublishedError> {
         let wrong = |found| PublishedError { key: key.to_owned(), found };
         let mut parts = key.split('.');
         let first = parts.next().unwrap_or_default();
@@ -48,13 +60,18 @@ impl Published {
                 at = at.get(index).ok_or_else(|| wrong("nothing"))?;
             }
         }
-        match at {
-            Value::Integer(number) => Ok(*number as f64),
-            Value::Float(number) => Ok(*number),
-            Value::String(_) => Err(wrong("text")),
-            Value::Array(_) => Err(wrong("a list")),
-            Value::Table(_) => Err(wrong("a table")),
-            _ => Err(wrong("no number")),
-        }
+        Ok(at)
+    }
+}
+
+fn as_number(key: &str, at: &Value) -> Result<f64, PublishedError> {
+    let wrong = |found| PublishedError { key: key.to_owned(), found };
+    match at {
+        Value::Integer(number) => Ok(*number as f64),
+        Value::Float(number) => Ok(*number),
+        Value::String(_) => Err(wrong("text")),
+        Value::Array(_) => Err(wrong("a list")),
+        Value::Table(_) => Err(wrong("a table")),
+        _ => Err(wrong("no number")),
     }
 }

@@ -15,7 +15,10 @@ const FILES: &[(&str, &str)] = &[
     ("rtss24-fig8e-readings", include_str!("../../../../../experiments/rtss24-fig8e-readings.toml")),
     ("rtss24-fig8f", include_str!("../../../../../experiments/rtss24-fig8f.toml")),
     ("rtss24-fig8f-readings", include_str!("../../../../../experiments/rtss24-fig8f-readings.toml")),
+    ("rtss24-fig8-analyses", include_str!("../../../../../experiments/rtss24-fig8-analyses.toml")),
     ("replication-table7", include_str!("../../../../../experiments/replication-table7.toml")),
+    ("replication-cores", include_str!("../../../../../experiments/replication-cores.toml")),
+    ("ospert13-sets", include_str!("../../../../../experiments/ospert13-sets.toml")),
 ];
 
 /// The text of the study of this name.

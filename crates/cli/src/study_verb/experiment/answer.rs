@@ -1,5 +1,6 @@
 //! What came out of an experiment: tables, and what was published beside them.
 
+use super::files::words;
 use super::{exposure, figures, rows};
 use crate::measure::table::table;
 use crate::study_verb::experiment::options::AnswerOptions;
@@ -10,12 +11,12 @@ use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Apart, Beside, CellResult, CellState, Concluded, Conclusion, Experiment, Judgement, Sheet, ablated,
-    apart, conclude, sheets,
+    Apart, Beside, CellResult, CellState, Claimed, Concluded, Conclusion, Experiment, Judgement, Sheet,
+    ablated, apart, conclude, sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
-const SCHEMA: &str = "stillcore.study-run/1";
+pub(crate) const SCHEMA: &str = "stillcore.study-run/2";
 
 /// Writes the conclusions and prints them.
 pub(super) fn write_and_print(
@@ -65,7 +66,7 @@ pub(super) fn write_and_print(
     store::write_whole(&out.join("study.html"), page.as_bytes())?;
     if args.json {
         println!("{object}");
-    } else {
+    } else if !args.quiet {
         print!("{}", text(experiment, &concluded, &sheets, &worth, &notes));
         if results.len() < args.cells {
             println!("note: {} of {} cells have a result", results.len(), args.cells);
@@ -130,11 +131,18 @@ fn beside(concluded: &Concluded) -> Vec<String> {
         )
     };
     let published = concluded.published.iter().map(number);
-    let claims = concluded
-        .claims
-        .iter()
-        .map(|claim| format!("\"{}\": {}: {}", claim.text, claim.judgement.words(), claim.why));
-    published.chain(claims).collect()
+    let claim = |claim: &Claimed| {
+        format!("{}: {}{}: {}", words(claim), claim.judgement.words(), on(&claim.condition), claim.why)
+    };
+    // What papers state, and then what this file asks besides.
+    let (papers, ours): (Vec<&Claimed>, Vec<&Claimed>) =
+        concluded.claims.iter().partition(|claim| claim.statement.is_some());
+    published.chain(papers.into_iter().chain(ours).map(claim)).collect()
+}
+
+/// A condition behind a verdict.
+fn on(condition: &str) -> String {
+    if condition.is_empty() { String::new() } else { format!(" on {condition}") }
 }
 
 /// The file's notes, and why cells have no values.

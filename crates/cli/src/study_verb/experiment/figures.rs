@@ -1,6 +1,7 @@
 //! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate
 //! `report`, as files and on the study's page.
 
+use super::files::words;
 use crate::study_verb::experiment::options::AnswerOptions;
 use model::{Error, store};
 use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, OverPoint, Style, Upright};
@@ -281,10 +282,14 @@ fn judged(experiment: &Experiment, concluded: &Concluded) -> Vec<Judged> {
         }
     });
     let claims = concluded.claims.iter().map(|claim| Judged {
-        what: format!("\u{201c}{}\u{201d}", claim.text),
+        what: words(claim),
         published: None,
         measured: None,
-        word: claim.judgement.words().to_owned(),
+        word: format!(
+            "{}{}",
+            claim.judgement.words(),
+            if claim.condition.is_empty() { String::new() } else { format!(" on {}", claim.condition) }
+        ),
         class: class(claim.judgement),
         why: claim.why.clone(),
     });

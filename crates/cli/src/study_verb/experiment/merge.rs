@@ -56,7 +56,13 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<u8> {
     for (planned, result) in gathered.found {
         target.save(&planned.cell, result)?;
     }
-    let options = AnswerOptions { scale: first.scale, json: args.json, cells: plan.cells.len(), onto: None };
+    let options = AnswerOptions {
+        scale: first.scale,
+        json: args.json,
+        quiet: false,
+        cells: plan.cells.len(),
+        onto: None,
+    };
     answer::write_and_print(&options, &experiment, &super::results(&target, &plan.cells)?, &out)
 }
 

@@ -5,7 +5,7 @@
 //! others. `whose` says which machine a cell has changed. The declaration, the plan and the
 //! judgement are the crate `study`'s.
 
-mod answer;
+pub(crate) mod answer;
 mod cell;
 pub(super) mod directory;
 pub(crate) mod exposure;
@@ -107,12 +107,53 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) 
         here::run(args, &experiment, &todo, &store, &part, &out, signals)?
     };
     if interrupted {
-        anyhow::bail!("stopped; resume with: the same command, or --out {}", out.display());
+        return Err(Stopped { out }.into());
     }
     let onto = args.matrix.onto.clone();
-    let options = AnswerOptions { scale: args.scale(), json: args.json, cells: plan.cells.len(), onto };
+    let options = AnswerOptions {
+        scale: args.scale(),
+        json: args.json,
+        quiet: args.quiet,
+        cells: plan.cells.len(),
+        onto,
+    };
     let results = with_lost(results(&store, cells)?, lost, cells);
     answer::write_and_print(&options, &experiment, &results, &out)
+}
+
+/// A study that a signal ended.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped; resume with: the same command, or --out {}", out.display())]
+struct Stopped {
+    out: PathBuf,
+}
+
+/// Whether an error says that a signal ended the study.
+pub(crate) fn was_stopped(error: &anyhow::Error) -> bool {
+    error.is::<Stopped>()
+}
+
+/// An experiment before it is run.
+pub(crate) struct Ahead {
+    pub(crate) experiment: Experiment,
+    /// Its cells.
+    pub(crate) cells: Vec<Planned>,
+    /// Ids of those without a result.
+    pub(crate) todo: BTreeSet<String>,
+}
+
+/// What a call would run.
+pub(crate) fn ahead(args: &RunArgs, text: &str, from: &str) -> anyhow::Result<Ahead> {
+    let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
+    let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
+    let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
+    let plan = part(args, &experiment, text, &on).plan(&experiment)?;
+    let todo = todo(&Store::new(&out), &plan.cells, args, on.ground.as_ref())?;
+    // What this machine cannot run takes no time.
+    let met =
+        |planned: &&&Planned| on.ground.as_ref().is_none_or(|ground| planned.needs.unmet(ground).is_none());
+    let todo = todo.iter().filter(met).map(|planned| planned.cell.id.clone()).collect();
+    Ok(Ahead { experiment, cells: plan.cells, todo })
 }
 
 /// Results in the order of the plan, and among them the cells whose machine was lost.

@@ -17,6 +17,8 @@ pub(crate) struct AnswerOptions {
     pub(crate) scale: f64,
     /// As JSON.
     pub(crate) json: bool,
+    /// Stored and not printed.
+    pub(crate) quiet: bool,
     /// Cells of the whole plan.
     pub(crate) cells: usize,
     /// The table whose rows are replaced, and the stressors of those rows.

@@ -7,7 +7,7 @@ use report::format;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use study::experiment::{Experiment, Ground, Plan, Planned, boot_line, expected, kernel_name};
+use study::experiment::{Experiment, Ground, Plan, Planned, boot_line, decidable, expected, kernel_name};
 
 /// One line before the first cell.
 pub(super) fn ahead(cells: usize, todo: &[&Planned], out: &Path, ground: Option<&Ground>) -> String {
@@ -58,6 +58,28 @@ pub(super) fn page(experiment: &Experiment, plan: &Plan, cells: &[Planned], out:
         writeln!(page, "\n{} cells, {boots} boots; {}", cells.len(), ahead(cells.len(), &all, out, ground));
     if let Some(ground) = ground {
         page.push_str(&further(experiment, &all, ground, &on.kernels));
+    }
+    page.push_str(&statements(experiment, cells));
+    page
+}
+
+/// What the repetitions can decide of each statement.
+fn statements(experiment: &Experiment, cells: &[Planned]) -> String {
+    let mut page = String::new();
+    let found = decidable(experiment, cells);
+    if !found.is_empty() {
+        page.push_str("statements:\n");
+    }
+    for one in found {
+        let name = one.statement.unwrap_or_else(|| format!("ours: {}", one.text));
+        let condition =
+            if one.condition.is_empty() { String::new() } else { format!(" on {}", one.condition) };
+        let _ = writeln!(
+            page,
+            "- {name}{condition}, {} repetitions a group: {}",
+            one.repetitions,
+            one.limit.words()
+        );
     }
     page
 }

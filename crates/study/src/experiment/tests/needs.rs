@@ -71,6 +71,7 @@ fn a_boot_line_is_that_of_the_machine_or_the_cell_needs_another() {
     assert_eq!(unmet("isolcpus=domain,{cpus}", "isolcpus=2-3"), None);
     assert!(unmet("isolcpus=domain,managed_irq,{cpus}", "isolcpus=2-3").is_some());
     assert_eq!(unmet("nohz_full={cpus}", "isolcpus=nohz,domain,2-3 nohz_full=2-3"), None);
+    assert_eq!(unmet("kthread_cpus={housekeeping}", "kthread_cpus=0-1"), None, "the same CPUs");
     // Other words literally, the last one.
     assert_eq!(unmet("mitigations=off", "mitigations=auto mitigations=off"), None);
     assert_eq!(

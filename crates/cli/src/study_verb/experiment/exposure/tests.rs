@@ -71,7 +71,7 @@ fn results(
 
 fn table(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Matrix {
     let place = tempfile::tempdir().unwrap();
-    let args = AnswerOptions { scale: 1.0, json: true, cells: 0, onto: None };
+    let args = AnswerOptions { scale: 1.0, json: true, quiet: false, cells: 0, onto: None };
     gather(&args, experiment, results, place.path()).unwrap()
 }
 

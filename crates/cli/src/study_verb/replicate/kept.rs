@@ -1,0 +1,60 @@
+//! What the directory of a replication says of itself: what was asked, and how much time it took.
+
+use super::ReplicateArgs;
+use model::{Error, store};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const SCHEMA: &str = "stillcore.study-replicate-plan/1";
+const NAME: &str = "replicate-plan.json";
+
+/// `replicate-plan.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Kept {
+    schema: String,
+    paper: String,
+    here: bool,
+    kernels: Vec<String>,
+    repetitions: Option<u32>,
+    /// The scale that was chosen; 0 before.
+    pub(super) scale: f64,
+    /// Time that experiments have taken, over all calls.
+    pub(super) spent_s: f64,
+}
+
+impl Kept {
+    /// Of a new directory, or of one that the same call was made on.
+    pub(super) fn of(out: &Path, args: &ReplicateArgs) -> anyhow::Result<Self> {
+        let asked = Self {
+            schema: SCHEMA.to_owned(),
+            paper: args.paper.clone(),
+            here: args.here,
+            kernels: args.lab.clone(),
+            repetitions: args.repetitions,
+            scale: args.scale.unwrap_or(0.0),
+            spent_s: 0.0,
+        };
+        let path = out.join(NAME);
+        if !path.exists() {
+            if std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
+                let expected = "a new or empty directory, or that of a replication";
+                return Err(Error::invalid(out.display(), "the directory is not empty", expected).into());
+            }
+            return Ok(asked);
+        }
+        let there: Self = store::read_json(&path)?;
+        // The scale that was chosen holds for all calls; one that is given must be that.
+        let scale = args.scale.unwrap_or(there.scale);
+        if (Self { scale, spent_s: there.spent_s, ..asked }) != there {
+            let found = format!("another replication (of {})", there.paper);
+            return Err(Error::invalid(path.display(), found, "the same call, or another --out").into());
+        }
+        Ok(there)
+    }
+
+    pub(super) fn store(&self, out: &Path) -> anyhow::Result<()> {
+        std::fs::create_dir_all(out).map_err(|source| Error::io("make", out, source))?;
+        Ok(store::write_json(&out.join(NAME), self)?)
+    }
+}

@@ -1,0 +1,162 @@
+//! `stillcore study replicate PAPER`: the experiments of a paper in the order of what they decide
+//! for their time, and one report of its statements.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `chosen` | which experiments, in which order, at which scale |
+//! | `kept` | what the directory says of itself, so that the same call goes on with it |
+//! | `page` | the report |
+
+mod chosen;
+mod kept;
+mod page;
+
+use super::experiment::{self, files};
+use super::{RunArgs, statements};
+use crate::run::progress::Reporter;
+use clap::Args;
+use kept::Kept;
+use model::quantity::duration;
+use model::{Cpus, Error, store};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use sys::signals::EndSignals;
+
+/// For every paper.
+const ALL: &str = "all";
+
+/// Arguments of `study replicate`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplicateArgs {
+    /// The paper, as in `study statements`, or all.
+    #[arg(value_name = "PAPER|all")]
+    paper: String,
+    /// Time for everything; experiments that do not fit are left out, and named.
+    #[arg(long, value_name = "TIME", default_value = "8h", value_parser = duration)]
+    within: Duration,
+    /// Run on this machine as it is, even where files name kernels.
+    #[arg(long, conflicts_with = "lab")]
+    here: bool,
+    /// Run in guests with these kernels [default: those of the files].
+    #[arg(long, value_delimiter = ',', value_name = "KERNELS")]
+    lab: Vec<String>,
+    /// Directory: new, empty, or of the same call, to go on with it [default: replicate-PAPER].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Scale factor of durations and counts, never below the files' minimums [default: the largest of
+    /// 1, 0.3, 0.1 … with which everything fits].
+    #[arg(long, value_name = "F", value_parser = super::scale)]
+    scale: Option<f64>,
+    /// Runs of each cell [default: as declared].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repetitions: Option<u32>,
+    /// CPUs to measure [default: the isolated CPUs, else the highest one].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<Cpus>,
+    /// Parallel guests [default: one per spare CPU, at most 3].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Static program that runs in guests [default: this program].
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// Directory for the journal [default: as for `study run`].
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Print what would be run, how long it takes and what it can decide; run nothing.
+    #[arg(long)]
+    plan: bool,
+    /// Print one JSON object instead of the report.
+    #[arg(long)]
+    json: bool,
+}
+
+impl ReplicateArgs {
+    /// The call of one experiment.
+    fn call(&self, name: &str, out: &Path, scale: f64) -> RunArgs {
+        RunArgs {
+            study: name.to_owned(),
+            out: Some(out.join(name)),
+            repetitions: self.repetitions,
+            cpus: self.cpus.clone(),
+            state: self.state.clone(),
+            here: self.here,
+            lab: (!self.lab.is_empty()).then(|| self.lab.clone()),
+            scale: Some(scale),
+            jobs: self.jobs,
+            binary: self.binary.clone(),
+            quiet: true,
+            ..RunArgs::default()
+        }
+    }
+}
+
+pub(crate) fn run(args: &ReplicateArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("replicate-{}", args.paper)));
+    let mut kept = Kept::of(&out, args)?;
+    let chosen = chosen::chosen(args, &out, &kept)?;
+    if args.plan {
+        print!("{}", chosen.page(args));
+        return Ok(0);
+    }
+    kept.scale = chosen.scale;
+    kept.store(&out)?;
+    let (mut failed, mut ran) = (Vec::new(), 0);
+    for one in &chosen.fitting {
+        if kept.spent_s + one.left.as_secs_f64() > args.within.as_secs_f64() {
+            Reporter::say(&format!("{}: left out, no time is left for it", one.name));
+            continue;
+        }
+        Reporter::say(&format!("{}: {}", one.name, one.title));
+        let begun = Instant::now();
+        let text = files::built_in(&one.name).unwrap_or_default();
+        let ended = experiment::run(&args.call(&one.name, &out, chosen.scale), text, &one.name, signals);
+        kept.spent_s += begun.elapsed().as_secs_f64();
+        kept.store(&out)?;
+        match ended {
+            Ok(_) => ran += 1,
+            Err(error) if signals.arrived().is_some() || experiment::was_stopped(&error) => {
+                return Err(error);
+            }
+            Err(error) => {
+                Reporter::say(&format!("{}: {error:#}", one.name));
+                failed.push(format!("{}: {error:#}", one.name));
+            }
+        }
+    }
+    let answers = statements::answered(&papers(&args.paper)?, &[out.clone()].map(existing).concat())?;
+    let report =
+        page::Report { paper: &args.paper, chosen: &chosen, kept: &kept, failed: &failed, out: &out };
+    store::write_whole(&out.join("replicate.md"), report.markdown(&answers).as_bytes())?;
+    store::write_whole(&out.join("replicate.html"), report.html(&answers)?.as_bytes())?;
+    let object = report.object(&answers);
+    store::write_json(&out.join("replicate.json"), &object)?;
+    if args.json {
+        println!("{object}");
+    } else {
+        print!("{}", report.text(&answers));
+    }
+    if ran == 0 && !failed.is_empty() {
+        anyhow::bail!("every experiment failed; {} has the reasons", out.join("replicate.md").display());
+    }
+    Ok(0)
+}
+
+/// A directory that holds studies; none where no study of it has an answer yet.
+fn existing(dir: PathBuf) -> Vec<PathBuf> {
+    let has = |path: &Path| path.join("study.json").exists();
+    let below = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+    if below.map(|entry| entry.path()).any(|path| has(&path)) { vec![dir] } else { Vec::new() }
+}
+
+/// The papers that a name stands for.
+fn papers(name: &str) -> anyhow::Result<Vec<String>> {
+    let known = statements::papers()?;
+    if name == ALL {
+        return Ok(known);
+    }
+    if known.iter().any(|one| one == name) {
+        return Ok(vec![name.to_owned()]);
+    }
+    Err(Error::invalid("PAPER", name, format!("{}, or {ALL}", known.join(", "))).into())
+}
