@@ -5,7 +5,7 @@ use super::show::edge_answer;
 use graph::results::accounts::Account;
 use graph::results::latency::{LatencyRow, Section};
 use graph::results::target::{Target, Verdict, judge};
-use graph::results::tracker::{Bounds, Total};
+use graph::results::tracker::{Bounds, Total, Tracker};
 use graph::results::{Generation, events, latency, resources};
 use graph::run::Plan;
 use graph::run::carry_out::{EdgeRun, Measured};
@@ -30,6 +30,8 @@ pub(super) struct Ran {
     pub(super) account: Account,
     /// By the formulas of ros2-performance.
     pub(super) total: Total,
+    /// Whether messages were classified.
+    pub(super) tracking: bool,
     /// Limits of the target.
     pub(super) verdicts: Vec<Verdict>,
     /// Outputs compared, and wrong.
@@ -87,6 +89,7 @@ pub(super) fn write(
         edges: measured.edges.clone(),
         account,
         total,
+        tracking: bounds.tracking,
         verdicts,
         outputs: measured.outputs,
         releases: [
@@ -161,32 +164,49 @@ fn answer(dir: &Path, plan: &Plan, measured: &Measured, conditions: &Conditions<
     })
 }
 
-/// Rows of `latency_all.txt`: what each subscriber received of each publisher, and what each
-/// client's round trips took.
+/// A row and its tracker, by the subscriber's node and the topic.
+type Named<'a> = ((usize, &'a str), (LatencyRow, Tracker));
+
+/// Rows of `latency_all.txt`: what each subscriber received on each topic, and what each client's
+/// round trips took.
 fn rows(plan: &Plan, measured: &Measured, seconds: f64) -> Vec<LatencyRow> {
     let graph = &plan.graph;
     let edges = plan.edges.iter().zip(&measured.edges).zip(&plan.periods_ns);
-    let rows = edges.filter_map(|((edge, found), period_ns)| {
+    let mut rows: Vec<Named<'_>> = Vec::new();
+    for ((edge, found), period_ns) in edges {
         let section = match edge.kind {
             EdgeKind::Topic => Section::Subscriptions,
             EdgeKind::Response => Section::Clients,
-            EdgeKind::Request => return None,
+            EdgeKind::Request => continue,
         };
         let node = graph.nodes[edge.to.node].full_name();
         let topic = edge.topic.strip_suffix("/response").unwrap_or(&edge.topic);
         let freq_hz = period_ns.map_or(0.0, |ns| 1e9 / ns as f64);
-        Some(LatencyRow::of(section, (&node, topic), edge.bytes, freq_hz, &found.tracker, seconds))
-    });
-    rows.collect()
+        let row = |tracker: &Tracker| {
+            LatencyRow::of(section, (&node, topic), edge.bytes, freq_hz, tracker, seconds)
+        };
+        // A subscriber has one row a topic, whoever publishes on it.
+        let key = (edge.to.node, edge.topic.as_str());
+        match rows.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, (there, tracker))) => {
+                *tracker = tracker.with(&found.tracker);
+                *there = row(tracker);
+            }
+            None => rows.push((key, (row(&found.tracker), found.tracker))),
+        }
+    }
+    rows.into_iter().map(|(_, (row, _))| row).collect()
 }
 
 fn metadata(plan: &Plan, bounds: Bounds, seconds: f64) -> String {
-    let Bounds { late_percentage, late_absolute_us, too_late_percentage, too_late_absolute_us } = bounds;
+    let Bounds { tracking, late_percentage, late_absolute_us, too_late_percentage, too_late_absolute_us } =
+        bounds;
     let transport = plan.options.transport.map_or("default", graph::transport::Kind::name);
     format!(
-        "topology {}\nduration_s {seconds}\ntransport {transport}\ntracking on\nlate_percentage {late_percentage}\nlate_absolute_us \
+        "topology {}\nduration_s {seconds}\ntransport {transport}\ntracking {}\nlate_percentage {late_percentage}\nlate_absolute_us \
          {late_absolute_us}\ntoo_late_percentage {too_late_percentage}\ntoo_late_absolute_us {too_late_absolute_us}\nstillcore {}\n",
         plan.graph.name,
+        if tracking { "on" } else { "off" },
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -87,17 +87,21 @@ pub(crate) struct RunArgs {
     /// Target file of ros2-performance; exit 2 if a limit is exceeded.
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<PathBuf>,
+    /// Classify messages as late, too late and lost, as ros2-performance does with --tracking;
+    /// without, all of them are in its mean and maximum. A --target turns it on.
+    #[arg(long)]
+    pub(crate) tracking: bool,
     /// Late messages: latency above this share of the period, percent.
-    #[arg(long, default_value_t = 20, value_name = "PERCENT")]
+    #[arg(long, requires = "tracking", default_value_t = 20, value_name = "PERCENT")]
     pub(crate) late_percentage: u32,
     /// Late messages: latency above this value, us.
-    #[arg(long, default_value_t = 5_000, value_name = "US")]
+    #[arg(long, requires = "tracking", default_value_t = 5_000, value_name = "US")]
     pub(crate) late_absolute: u32,
     /// Too late messages: latency above this share of the period, percent.
-    #[arg(long, default_value_t = 100, value_name = "PERCENT")]
+    #[arg(long, requires = "tracking", default_value_t = 100, value_name = "PERCENT")]
     pub(crate) too_late_percentage: u32,
     /// Too late messages: latency above this value, us.
-    #[arg(long, default_value_t = 50_000, value_name = "US")]
+    #[arg(long, requires = "tracking", default_value_t = 50_000, value_name = "US")]
     pub(crate) too_late_absolute: u32,
     /// Headers of the result files: those of ros2-performance today (late_msgs) or until 2023
     /// (late[#]).
@@ -254,6 +258,7 @@ fn around(
 
 fn bounds(args: &RunArgs) -> Bounds {
     Bounds {
+        tracking: args.tracking || args.target.is_some(),
         late_percentage: args.late_percentage,
         late_absolute_us: args.late_absolute,
         too_late_percentage: args.too_late_percentage,

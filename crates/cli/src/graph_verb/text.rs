@@ -73,8 +73,8 @@ fn row(plan: &Plan, ran: &Ran, at: usize) -> Vec<String> {
         time(honest.p99_ns),
         time(honest.max_ns),
         time(found.latencies.hop.max_ns),
-        format::count(found.tracker.late),
-        format::count(found.tracker.too_late),
+        classified(ran, found.tracker.late),
+        classified(ran, found.tracker.too_late),
     ]
 }
 
@@ -124,15 +124,24 @@ fn accounts(ran: &Ran) -> String {
         );
     }
     let total = &ran.total;
-    let _ = writeln!(
-        text,
-        "by ros2-performance's formulas: late {:.3} %, too late {:.3} %, lost {:.3} %, mean {:.0} us",
-        total.late_percent(),
-        total.too_late_percent(),
-        total.lost_percent(),
-        total.mean_us
-    );
+    let _ = if ran.tracking {
+        writeln!(
+            text,
+            "by ros2-performance's formulas: late {:.3} %, too late {:.3} %, lost {:.3} %, mean {:.0} us",
+            total.late_percent(),
+            total.too_late_percent(),
+            total.lost_percent(),
+            total.mean_us
+        )
+    } else {
+        writeln!(text, "by ros2-performance's formulas, without tracking: mean {:.0} us", total.mean_us)
+    };
     text
+}
+
+/// A number of late messages; none where nothing was classified.
+fn classified(ran: &Ran, count: u64) -> String {
+    if ran.tracking { format::count(count) } else { "-".to_owned() }
 }
 
 fn verdict_text(ran: &Ran) -> String {

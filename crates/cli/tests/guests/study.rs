@@ -37,10 +37,15 @@ pub(crate) fn work_items_reach_a_cpu_that_is_not_isolated_and_are_drawn_with_the
         cell["result"]["values"]["work"].as_f64().unwrap_or_else(|| panic!("{cell:#}"))
     };
     assert!(work("none") > 0.0 && work("boot") < work("none"), "{} {}", work("none"), work("boot"));
-    // One pair of cells: it holds there, which is too little for a judgement.
+    // RTSS 2024 has operations wake workers on isolated CPUs of its 5.10: here hardly one of them
+    // does, which one repetition decides because these are counts.
     let claim = &answer["claims"][0];
-    assert_eq!((&claim["holds"], &claim["fails"]), (&1.into(), &0.into()), "{claim:#}");
-    assert_eq!(claim["judgement"], "cannot-be-told");
+    assert_eq!(
+        (&claim["statement"], &claim["condition"]),
+        (&"rtss24.025".into(), &"6.1".into()),
+        "{claim:#}"
+    );
+    assert_eq!(claim["judgement"], "differs", "{claim:#}");
     // Each says what it was measured under, and the kernel is that of its level.
     for cell in cells(&place.path("rtss24-fig3")) {
         let under = &cell["result"]["under"];

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn messages_become_events_and_come_back() {
-        let limits = Bounds::default().of(10_000_000);
+        let limits = Bounds { tracking: true, ..Bounds::default() }.of(10_000_000);
         let mut tracker = Tracker::default();
         let mut events = Vec::new();
         for (number, latency_us) in [(0, 10), (2, 2_500), (6, 20_000)] {

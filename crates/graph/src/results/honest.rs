@@ -110,7 +110,7 @@ mod tests {
         let honest = latencies(&arrivals);
         assert_eq!((honest.hop.max_ns, honest.from_release.max_ns), (20_000, 30_020_000));
         assert_eq!((honest.from_release.n, honest.from_release.p50_ns / 100), (100, 200));
-        let limits = Bounds::default().of(PERIOD_NS as u64);
+        let limits = Bounds { tracking: true, ..Bounds::default() }.of(PERIOD_NS as u64);
         let mut tracker = Tracker::default();
         for one in &arrivals {
             tracker.scan(limits, one.number, one.sent_ns, one.received_ns);
@@ -126,7 +126,7 @@ mod tests {
             |number, latency_ns| Arrival { number, release_ns: 0, sent_ns: 0, received_ns: latency_ns };
         let arrivals = [arrival(0, 15_000), arrival(1, 80_000_000)];
         assert_eq!(latencies(&arrivals).from_release.max_ns, 80_000_000);
-        let limits = Bounds::default().of(10_000_000);
+        let limits = Bounds { tracking: true, ..Bounds::default() }.of(10_000_000);
         let mut tracker = Tracker::default();
         for one in &arrivals {
             tracker.scan(limits, one.number, one.sent_ns, one.received_ns);

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     fn rows() -> Vec<LatencyRow> {
-        let limits = Bounds::default().of(10_000_000);
+        let limits = Bounds { tracking: true, ..Bounds::default() }.of(10_000_000);
         let mut tracker = Tracker::default();
         for number in [0, 1, 2, 5] {
             tracker.scan(limits, number, 0, 1_000_000 + number as i64 * 900_000);

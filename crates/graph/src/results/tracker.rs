@@ -3,16 +3,20 @@
 //!
 //! The latency is that of one hop, in whole microseconds: stamp just before `publish()` to the
 //! entry of the callback. A message is too late above the smaller of an absolute bound and a share
-//! of the period, and late above the same of smaller bounds. This tracker excludes what those
-//! formulas exclude, which is why [`super::honest`] stands beside it. Messages that are too late
-//! are in no mean and no maximum, a timer that fires late is no latency, and messages lost behind
-//! the last received one are not lost.
+//! of the period, and late above the same of smaller bounds, if tracking is on; by default it is
+//! off there, and then nothing is classified and everything is counted. This tracker excludes what
+//! those formulas exclude, which is why [`super::honest`] stands beside it. With tracking, messages
+//! that are too late are in no mean and no maximum; a timer that fires late is no latency, and
+//! messages lost behind the last received one are not lost.
 
 use serde::{Deserialize, Serialize};
 
 /// The bounds, as the command line of ros2-performance spells them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
+    /// Whether messages are classified at all: `--tracking` there, off by default. Without, none is
+    /// late, too late or lost, and all are in the mean and the maximum.
+    pub tracking: bool,
     /// Share of the period above which a message is late, percent.
     pub late_percentage: u32,
     /// Latency above which it is late in any case, µs.
@@ -26,6 +30,7 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
+            tracking: false,
             late_percentage: 20,
             late_absolute_us: 5_000,
             too_late_percentage: 100,
@@ -37,6 +42,8 @@ impl Default for Bounds {
 /// The two bounds for one period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Whether messages are classified.
+    pub tracking: bool,
     /// Above it a message is late, µs.
     pub late_us: u64,
     /// Above it a message is too late, and not late, µs.
@@ -49,6 +56,7 @@ impl Bounds {
     pub fn of(&self, period_ns: u64) -> Limits {
         let share = |percentage: u32| u64::from(percentage) * (period_ns / 1_000) / 100;
         Limits {
+            tracking: self.tracking,
             late_us: share(self.late_percentage).min(self.late_absolute_us.into()),
             too_late_us: share(self.too_late_percentage).min(self.too_late_absolute_us.into()),
         }
@@ -94,15 +102,18 @@ pub struct Tracker {
 
 impl Tracker {
     /// Counts a message with its number (from 0), published and received at these times, ns.
-    /// Returns its classification and how many were found lost before it.
+    /// Returns its classification and how many are missing before it, tracked or not.
     pub fn scan(&mut self, limits: Limits, number: u64, sent_ns: i64, received_ns: i64) -> (Judged, i64) {
         // A stamp from the future is a huge latency there: unsigned.
         let latency_us = ((received_ns - sent_ns) / 1_000) as u64;
         let lost = number as i64 - self.next as i64;
-        self.lost += lost;
         self.next = number + 1;
         self.received += 1;
+        if limits.tracking {
+            self.lost += lost;
+        }
         let judged = match latency_us {
+            _ if !limits.tracking => Judged::OnTime,
             us if us > limits.too_late_us => Judged::TooLate,
             us if us > limits.late_us => Judged::Late,
             _ => Judged::OnTime,
@@ -127,6 +138,31 @@ impl Tracker {
         let off = latency_us as f64 - self.mean_us;
         self.mean_us += off / self.counted as f64;
         self.squares_us2 += off * (latency_us as f64 - self.mean_us);
+    }
+
+    /// Both together, as one tracker of both would have them: T. F. Chan and others, "Updating
+    /// formulae and a pairwise algorithm for computing sample variances", 1979.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let counted = self.counted + other.counted;
+        if counted == 0 {
+            return Self { received: self.received + other.received, ..*self };
+        }
+        let (own, theirs) = (self.counted as f64, other.counted as f64);
+        let off = other.mean_us - self.mean_us;
+        let min_of = |one: &Self| if one.counted == 0 { u64::MAX } else { one.min_us };
+        Self {
+            received: self.received + other.received,
+            late: self.late + other.late,
+            too_late: self.too_late + other.too_late,
+            lost: self.lost + other.lost,
+            counted,
+            mean_us: self.mean_us + off * theirs / (own + theirs),
+            squares_us2: self.squares_us2 + other.squares_us2 + off * off * own * theirs / (own + theirs),
+            min_us: min_of(self).min(min_of(other)),
+            max_us: self.max_us.max(other.max_us),
+            next: self.next.max(other.next),
+        }
     }
 
     /// Standard deviation of the population, µs.
@@ -194,8 +230,41 @@ mod tests {
 
     const PERIOD_NS: u64 = 10_000_000;
 
+    fn tracked() -> Bounds {
+        Bounds { tracking: true, ..Bounds::default() }
+    }
+
     fn limits() -> Limits {
-        Bounds::default().of(PERIOD_NS)
+        tracked().of(PERIOD_NS)
+    }
+
+    #[test]
+    fn without_tracking_nothing_is_classified_and_everything_is_counted() {
+        let limits = Bounds::default().of(PERIOD_NS);
+        let mut tracker = Tracker::default();
+        // The maximum of 884 ms of the replication's table VIII is one of these.
+        for (number, latency_us) in [(0, 100), (1, 884_535), (5, 300)] {
+            let found = tracker.scan(limits, number, 0, latency_us * 1_000);
+            assert_eq!(found, (Judged::OnTime, if number == 5 { 3 } else { 0 }));
+        }
+        assert_eq!((tracker.late, tracker.too_late, tracker.lost), (0, 0, 0));
+        assert_eq!((tracker.counted, tracker.max_us, tracker.mean_us.round()), (3, 884_535, 294_978.0));
+    }
+
+    #[test]
+    fn two_publishers_on_a_topic_are_one_tracker() {
+        let limits = Bounds::default().of(PERIOD_NS);
+        let of = |latencies: &[i64]| {
+            let mut tracker = Tracker::default();
+            for (number, latency_us) in latencies.iter().enumerate() {
+                tracker.scan(limits, number as u64, 0, latency_us * 1_000);
+            }
+            tracker
+        };
+        let (both, one) = (of(&[10, 30]).with(&of(&[50, 70, 90])), of(&[10, 30, 50, 70, 90]));
+        assert!((both.mean_us - one.mean_us).abs() < 1e-9 && (both.sd_us() - one.sd_us()).abs() < 1e-9);
+        assert_eq!((both.received, both.min_us, both.max_us), (5, 10, 90));
+        assert_eq!(Tracker::default().with(&one).min_us, 10);
     }
 
     #[test]
@@ -210,7 +279,11 @@ mod tests {
             (15_625_000, 3_125, 15_625),
             (1_033_000, 206, 1_033),
         ] {
-            assert_eq!(Bounds::default().of(period_ns), Limits { late_us, too_late_us }, "{period_ns}");
+            assert_eq!(
+                tracked().of(period_ns),
+                Limits { tracking: true, late_us, too_late_us },
+                "{period_ns}"
+            );
         }
     }
 

@@ -39,9 +39,11 @@ impl EdgeTally {
         let found = self.tracker.scan(self.limits, arrival.number, since_ns, arrival.received_ns);
         let latency_us = ((arrival.received_ns - since_ns) / 1_000) as u64;
         let at_ns = arrival.received_ns - start_ns;
-        events::of_message(at_ns, &self.caller, arrival.number, latency_us, self.limits, found)
-            .into_iter()
-            .for_each(&mut report);
+        if self.limits.tracking {
+            events::of_message(at_ns, &self.caller, arrival.number, latency_us, self.limits, found)
+                .into_iter()
+                .for_each(&mut report);
+        }
         self.arrivals.add(*arrival);
         found.1.max(0) as u64
     }
