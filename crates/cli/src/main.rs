@@ -11,6 +11,7 @@ mod verbs;
 
 mod assess;
 mod audit;
+mod calls;
 mod carried;
 mod compare_verb;
 mod conclude;
@@ -117,6 +118,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
     };
+    calls::check_by(what_is_wrong);
     sys::signals::outlive_file_size_limit();
     // Signals are blocked before any thread exists, so that every thread inherits it.
     let ended = EndSignals::block().map_err(Into::into).and_then(|signals| verb.run(&signals));
@@ -134,9 +136,26 @@ fn parse(words: Vec<OsString>) -> Result<(Verb, bool), clap::Error> {
     Ok((Verb::from_arg_matches_mut(&mut matches)?, json))
 }
 
+/// What is wrong with a call, in one line.
+fn what_is_wrong(words: &[String]) -> Option<String> {
+    let line = std::iter::once("stillcore".to_owned()).chain(words.iter().cloned());
+    let error = Verb::command().try_get_matches_from(line).err()?;
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    Some(first.trim_start_matches("error: ").to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_is_none_says_why_in_one_line() {
+        let wrong = |line: &str| what_is_wrong(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(wrong("measure wakeup --cpus 1 --json"), None);
+        assert_eq!(wrong("measur wakeup").unwrap(), "unrecognized subcommand 'measur'");
+        assert!(wrong("measure wakeup --cpuss 1").unwrap().contains("--cpuss"));
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -18,6 +18,8 @@ pub(crate) enum Source {
     Curves,
     /// `lab matrix`: events per operation by kernel and profile.
     Matrix,
+    /// `stillcore.study-replicate`: the statements of papers.
+    Papers,
 }
 
 /// Conditions and rows of a file; `prefix` is in front of each row's name.
@@ -28,6 +30,7 @@ pub(super) fn read(from: Source, path: &Path, prefix: &str) -> Result<(Vec<Strin
         Source::Study => study(&json),
         Source::Curves => curves(&json),
         Source::Matrix => matrix(&json),
+        Source::Papers => papers(&json),
     };
     anyhow::ensure!(!rows.is_empty(), "{}: no rows; expected the JSON of a {from:?}", path.display());
     rows.iter_mut().for_each(|row| row.what.insert_str(0, prefix));
@@ -80,15 +83,7 @@ fn study(json: &Value) -> (Vec<String>, Vec<Row>) {
             rows.push(row);
         }
     }
-    for claim in list(json, "claims") {
-        let [holds, fails] = ["holds", "fails"].map(|key| claim[key].as_u64().unwrap_or(0));
-        let why = format!("{}: {}", text(claim, "judgement"), text(claim, "why"));
-        rows.push(
-            Row::new(format!("pairs in which: {}", text(claim, "text")), holds as f64, "")
-                .n(holds + fails)
-                .why(why),
-        );
-    }
+    rows.extend(list(json, "claims").map(claimed));
     let sum = |key: &str| list(json, "groups").filter_map(|group| group[key].as_u64()).sum::<u64>();
     let (cells, ok) = (sum("cells"), sum("ok"));
     rows.push(Row::new("cells with values", ok as f64, "").n(cells));
@@ -105,6 +100,46 @@ fn study(json: &Value) -> (Vec<String>, Vec<Row>) {
         "Intervals are from the lowest to the highest repetition, values their median.".to_owned();
     let settings = list(json, "settings").filter_map(|one| one.as_str().map(str::to_owned));
     ([note, repetitions].into_iter().chain(settings).collect(), rows)
+}
+
+/// A statement on one kernel: 1 where it holds, with the repetitions of the smallest group.
+fn claimed(claim: &Value) -> Row {
+    let statement = claim["statement"].as_str().unwrap_or_else(|| text(claim, "text"));
+    let on = text(claim, "condition");
+    let what = if on.is_empty() { statement.to_owned() } else { format!("{statement} on {on}") };
+    let holds = text(claim, "judgement") == "agrees";
+    let n = list(claim, "figures").filter_map(|group| group["n"].as_u64()).min();
+    let why = format!("{}: {}", text(claim, "judgement"), text(claim, "why"));
+    Row::new(format!("statement: {what}"), f64::from(u8::from(holds)), "").n(n.unwrap_or(0)).why(why)
+}
+
+/// Statements of papers: 1 where one is decided, with its answer; how many are, by paper.
+fn papers(json: &Value) -> (Vec<String>, Vec<Row>) {
+    let mut rows = Vec::new();
+    for (paper, tally) in json["papers"].as_object().into_iter().flatten() {
+        for what in ["decided", "by_own_numbers", "not_run", "open"] {
+            let value = tally[what].as_u64().unwrap_or(0) as f64;
+            let row = Row::new(format!("{paper}: {}", what.replace('_', " ")), value, "");
+            rows.push(row.n(tally["all"].as_u64().unwrap_or(0)));
+        }
+    }
+    for statement in list(json, "statements") {
+        let verdict = |one: &Value| {
+            let on = text(one, "condition");
+            let on = if on.is_empty() { String::new() } else { format!(" on {on}") };
+            format!("{}{on}: {}", text(one, "word"), text(one, "why"))
+        };
+        let open = statement["why_open"].as_str().map(str::to_owned);
+        let why: Vec<String> = list(statement, "verdicts").map(verdict).chain(open).collect();
+        let what =
+            format!("{} ({}): {}", text(statement, "id"), text(statement, "where"), text(statement, "quote"));
+        let decided = statement["decided"] == true;
+        rows.push(Row::new(what, f64::from(u8::from(decided)), "").why(why.join("; ")));
+    }
+    let hours = json["spent_s"].as_f64().unwrap_or(0.0) / 3600.0;
+    let note = format!("scale {}, {hours:.1} hours of experiments", json["scale"]);
+    let notes = list(json, "notes").filter_map(|one| one.as_str().map(str::to_owned));
+    ([note].into_iter().chain(notes).collect(), rows)
 }
 
 /// Shares in percent with Wilson's interval; points where a share is 0 or 100 % of all sets are
@@ -203,7 +238,8 @@ mod tests {
                 "values": { "switches": summary, "tlb": { "n": 0, "median": null } } }],
             "published": [{ "value": "switches", "at": { "kernel": "5.10" }, "system": "vanilla", "published": 32.0,
                 "judgement": "not-comparable", "why": "lines of text" }],
-            "claims": [{ "text": "less", "holds": 2, "fails": 0, "judgement": "cannot-be-told", "why": "p = 0.5" }],
+            "claims": [{ "statement": "p.1", "condition": "5.10", "figures": [{ "n": 3 }, { "n": 2 }],
+                "judgement": "cannot-be-told", "why": "p = 0.5" }],
         });
         let (notes, rows) = study(&answer);
         let row = find(&rows, "5.10 isolated: switches");
@@ -211,9 +247,29 @@ mod tests {
         assert_eq!(row.peer.as_ref().unwrap().value, Some(32.0));
         assert_eq!(find(&rows, "cells with values").value, Some(3.0));
         assert_eq!(find(&rows, "published numbers and statements: cannot-be-told").value, Some(1.0));
-        assert_eq!(find(&rows, "pairs in which: less").n, Some(2));
+        let claim = find(&rows, "statement: p.1 on 5.10");
+        assert_eq!((claim.value, claim.n), (Some(0.0), Some(2)));
         assert_eq!(notes[0], "t1: Table I, scale 1");
         assert!(!rows.iter().any(|row| row.what.ends_with("tlb")), "a value that nothing has is no row");
+    }
+
+    #[test]
+    fn papers_give_a_row_a_statement_with_its_answer() {
+        let verdict = json!({ "word": "agrees", "condition": "6.1", "why": "p = 0.01" });
+        let answer = json!({
+            "scale": 0.1, "spent_s": 7200.0, "notes": ["x: no time left"],
+            "papers": { "p": { "all": 2, "decided": 1, "by_own_numbers": 0, "not_run": 0, "open": 1 } },
+            "statements": [
+                { "id": "p.1", "where": "I", "quote": "less", "decided": true, "why_open": null, "verdicts": [verdict] },
+                { "id": "p.2", "where": "II", "quote": "more", "decided": false, "why_open": "quoted only", "verdicts": [] },
+            ],
+        });
+        let (notes, rows) = papers(&answer);
+        assert_eq!(notes, ["scale 0.1, 2.0 hours of experiments", "x: no time left"]);
+        assert_eq!((find(&rows, "p: decided").value, find(&rows, "p: decided").n), (Some(1.0), Some(2)));
+        let decided = find(&rows, "p.1 (I): less");
+        assert_eq!((decided.value, decided.why.as_deref()), (Some(1.0), Some("agrees on 6.1: p = 0.01")));
+        assert_eq!(find(&rows, "p.2 (II): more").why.as_deref(), Some("quoted only"));
     }
 
     #[test]

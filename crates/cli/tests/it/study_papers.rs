@@ -102,3 +102,14 @@ fn a_replication_is_planned_by_what_decides_most_for_its_time() {
         stillcore(&["study", "replicate", "ospert13", "--plan", "--out"]).arg(place.path("out")).output();
     assert_refused(&output.unwrap(), &["the directory is not empty"]);
 }
+
+#[test]
+fn a_misspelt_call_is_found_by_the_plan() {
+    let place = Place::new();
+    let text = "schema = \"stillcore.experiment/1\"\nname = \"bad\"\ntitle = \"t\"\nsource = \"s\"\nseed = 1\nrepetitions = 1\n\
+                [[step]]\nrun = [\"measure\", \"wakeup\", \"--cpuss\", \"1\"]\n[[value]]\nname = \"x\"\ntitle = \"x\"\nat = \"x\"\n";
+    fs::write(place.path("bad.toml"), text).unwrap();
+    let output =
+        stillcore(&["study", "run", "--here", "--plan"]).arg(place.path("bad.toml")).output().unwrap();
+    assert_refused(&output, &["\"measure wakeup --cpuss 1 --json\": ", "--cpuss"]);
+}

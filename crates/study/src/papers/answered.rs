@@ -75,7 +75,7 @@ impl Answered {
             } else {
                 format!("; stand-in: {}", open.stand_in)
             };
-            format!("{}: {}{stand_in}", open.needs.words(), open.why)
+            format!("{}: {}{stand_in}", open.needs.words(), open.why.trim_end_matches('.'))
         };
         let ran = self.verdicts.iter().any(|verdict| verdict.by != Source::OwnNumbers);
         let by_experiments = match (self.experiments.is_empty(), ran) {

@@ -148,23 +148,16 @@ mod tests {
     #[test]
     fn every_command_of_every_cell_is_one_that_the_program_takes() {
         use clap::Parser;
-        use study::experiment::{Place, Plan, commands};
+        use study::experiment::Plan;
+        crate::calls::check_by(|words| {
+            let line = std::iter::once("stillcore".to_owned()).chain(words.iter().cloned());
+            crate::Verb::try_parse_from(line).err().map(|error| error.to_string())
+        });
         for (name, text) in FILES {
             let experiment = read(text).unwrap().unwrap();
             let plan = Plan::of(&experiment, &experiment.machine.kernels, 1, 0.01).unwrap();
-            for planned in &plan.cells {
-                let place =
-                    Place { cpus: "2-3".to_owned(), housekeeping: "0-1".to_owned(), out: "out".to_owned() };
-                let made = commands(&experiment, &planned.cell, 0.01, &place, false);
-                let steps = made.steps.into_iter().map(|(_, words)| words);
-                for words in made.before.into_iter().chain(steps).chain(made.after) {
-                    let line = std::iter::once("stillcore".to_owned()).chain(words);
-                    let line: Vec<String> = line.collect();
-                    if let Err(error) = crate::Verb::try_parse_from(&line) {
-                        panic!("{name}: {}: {error}", line.join(" "));
-                    }
-                }
-            }
+            super::super::spelt::check(&experiment, &plan.cells, 0.01)
+                .unwrap_or_else(|why| panic!("{name}: {why}"));
         }
     }
 }

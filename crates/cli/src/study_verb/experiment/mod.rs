@@ -22,6 +22,7 @@ pub(super) mod options;
 mod pace;
 mod planned;
 mod rows;
+mod spelt;
 mod whose;
 
 use super::RunArgs;
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) 
     let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
     let part = part(args, &experiment, text, &on);
     let plan = part.plan(&experiment)?;
+    spelt::check(&experiment, &plan.cells, args.scale())?;
     let cells = args.shard.of(&plan.cells);
     if args.plan {
         print!("{}", planned::page(&experiment, &plan, cells, &out, &on));
