@@ -155,6 +155,12 @@ pub(crate) fn fetch(names: &[String], arch: Arch, stop: &Stop) -> anyhow::Result
     Ok(found)
 }
 
+/// Refuses a name that is neither a kernel of the lab's nor a file.
+pub(crate) fn known(names: &[String]) -> Result<(), lab::Error> {
+    let unknown = names.iter().filter(|name| !Path::new(name).exists());
+    unknown.into_iter().try_for_each(|name| name.parse::<lab::kernels::KernelName>().map(|_| ()))
+}
+
 /// What makes an emulator die with this process.
 pub(crate) fn launcher() -> anyhow::Result<Vec<OsString>> {
     Ok(vec![own()?.into(), EXEC_BOUND.into(), std::process::id().to_string().into()])

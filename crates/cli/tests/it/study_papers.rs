@@ -96,6 +96,8 @@ fn a_replication_is_planned_by_what_decides_most_for_its_time() {
     assert!(!place.path("out").exists(), "a plan makes nothing");
     let output = stillcore(&["study", "replicate", "ospert"]).output().unwrap();
     assert_refused(&output, &["PAPER: ospert; expected rtss24, ", ", or all"]);
+    let output = stillcore(&["study", "replicate", "ospert13", "--lab", "9.9", "--plan"]).output().unwrap();
+    assert!(text(&output.stdout).contains("ospert13-ipi cannot be run so: no kernel \"9.9\""), "{output:?}");
     fs::create_dir(place.path("out")).unwrap();
     fs::write(place.path("out").join("x"), "").unwrap();
     let output =

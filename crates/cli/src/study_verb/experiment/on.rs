@@ -30,6 +30,7 @@ impl On {
         match &args.lab {
             _ if args.hosts.is_some() => Ok(Self { lab: false, kernels: Vec::new(), ground: None }),
             Some(named) if !named.is_empty() => {
+                crate::lab_verb::known(named)?;
                 let mut kernels = named.clone();
                 // Where one thing is concluded from all kernels, more of them may come later.
                 if let Some(part) = present.filter(|_| experiment.conclusion.is_some()) {

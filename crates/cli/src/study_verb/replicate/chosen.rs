@@ -82,8 +82,8 @@ fn at_scale(
     let mut wanted = Vec::new();
     let mut refused = Vec::new();
     for name in names {
-        let call = args.call(name, out, scale);
         let text = files::built_in(name).unwrap_or_default();
+        let call = args.call(name, text, out, scale);
         match experiment::ahead(&call, text, name) {
             Ok(ahead) => {
                 // The scale changes lengths, and no repetition.

@@ -46,11 +46,32 @@ impl Kept {
         let there: Self = store::read_json(&path)?;
         // The scale that was chosen holds for all calls; one that is given must be that.
         let scale = args.scale.unwrap_or(there.scale);
-        if (Self { scale, spent_s: there.spent_s, ..asked }) != there {
-            let found = format!("another replication (of {})", there.paper);
-            return Err(Error::invalid(path.display(), found, "the same call, or another --out").into());
+        match there.differing(&Self { scale, ..asked }) {
+            Some(found) => {
+                Err(Error::invalid(path.display(), found, "the same call, or another --out").into())
+            }
+            None => Ok(there),
         }
-        Ok(there)
+    }
+
+    /// The first thing that was asked there and is not now.
+    fn differing(&self, asked: &Self) -> Option<String> {
+        let repetitions =
+            |kept: &Self| kept.repetitions.map_or_else(|| "as declared".to_owned(), |n| n.to_string());
+        let place = |kept: &Self| match (kept.here, kept.kernels.is_empty()) {
+            (true, _) => "this machine".to_owned(),
+            (false, true) => "the files' kernels".to_owned(),
+            (false, false) => kept.kernels.join(", "),
+        };
+        let pairs = [
+            ("schema", self.schema.clone(), asked.schema.clone()),
+            ("paper", self.paper.clone(), asked.paper.clone()),
+            ("on", place(self), place(asked)),
+            ("repetitions", repetitions(self), repetitions(asked)),
+            ("scale", self.scale.to_string(), asked.scale.to_string()),
+        ];
+        let (what, there, here) = pairs.into_iter().find(|(_, there, here)| there != here)?;
+        Some(format!("{what}: {there} there, and {here} now"))
     }
 
     pub(super) fn store(&self, out: &Path) -> anyhow::Result<()> {

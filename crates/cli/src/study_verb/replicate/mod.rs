@@ -72,8 +72,11 @@ pub(crate) struct ReplicateArgs {
 }
 
 impl ReplicateArgs {
-    /// The call of one experiment.
-    fn call(&self, name: &str, out: &Path, scale: f64) -> RunArgs {
+    /// The call of one experiment. One that names no kernels calculates, and needs no guest.
+    fn call(&self, name: &str, text: &str, out: &Path, scale: f64) -> RunArgs {
+        let declared = files::read(text).ok().and_then(Result::ok);
+        let names_kernels = declared.is_some_and(|experiment| !experiment.machine.kernels.is_empty());
+        let in_guests = !self.lab.is_empty() && names_kernels;
         RunArgs {
             study: name.to_owned(),
             out: Some(out.join(name)),
@@ -81,7 +84,7 @@ impl ReplicateArgs {
             cpus: self.cpus.clone(),
             state: self.state.clone(),
             here: self.here,
-            lab: (!self.lab.is_empty()).then(|| self.lab.clone()),
+            lab: in_guests.then(|| self.lab.clone()),
             scale: Some(scale),
             jobs: self.jobs,
             binary: self.binary.clone(),
@@ -110,7 +113,8 @@ pub(crate) fn run(args: &ReplicateArgs, signals: &EndSignals) -> anyhow::Result<
         Reporter::say(&format!("{}: {}", one.name, one.title));
         let begun = Instant::now();
         let text = files::built_in(&one.name).unwrap_or_default();
-        let ended = experiment::run(&args.call(&one.name, &out, chosen.scale), text, &one.name, signals);
+        let ended =
+            experiment::run(&args.call(&one.name, text, &out, chosen.scale), text, &one.name, signals);
         kept.spent_s += begun.elapsed().as_secs_f64();
         kept.store(&out)?;
         match ended {
