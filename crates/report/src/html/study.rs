@@ -77,7 +77,9 @@ pub fn study_page(page: &StudyPage) -> Result<String, Error> {
         context! { title => figure.title.clone(), half => figure.half, panels => figure.panels.iter().map(panel).collect::<Vec<_>>() }
     };
     let figures: Vec<Value> = page.figures.iter().map(figure).collect();
-    render(&environment()?, "study", context! { study => value(page), figures => figures })
+    // Statements alone have no numbers beside them.
+    let numbers = page.judged.iter().any(|one| one.published.is_some() || one.measured.is_some());
+    render(&environment()?, "study", context! { study => value(page), figures, numbers })
 }
 
 #[cfg(test)]
@@ -114,6 +116,7 @@ mod tests {
         let text = study_page(&page).unwrap();
         assert!(text.contains("<svg class=\"chart\"></svg>"));
         assert!(!text.contains("<script>"), "{text}");
+        assert!(!text.contains(">measured<"), "no column without a number");
         assert!(study_page(&StudyPage::default()).unwrap().contains("Nothing of it was published"));
     }
 }

@@ -115,7 +115,7 @@ impl Report<'_> {
     }
 }
 
-/// A line a verdict; one for a statement that has none.
+/// A line a verdict, and one for what is open; the first has the statement.
 fn judged(one: &Answered) -> Vec<Judged> {
     let what =
         format!("{} \u{201c}{}\u{201d} ({})", one.statement.id, one.statement.quote, one.statement.place);
@@ -142,6 +142,7 @@ fn judged(one: &Answered) -> Vec<Judged> {
         why,
         ..Judged::default()
     }));
+    lines.iter_mut().skip(1).for_each(|line| line.what.clear());
     lines
 }
 
