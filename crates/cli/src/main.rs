@@ -155,6 +155,10 @@ mod tests {
         assert_eq!(wrong("measure wakeup --cpus 1 --json"), None);
         assert_eq!(wrong("measur wakeup").unwrap(), "unrecognized subcommand 'measur'");
         assert!(wrong("measure wakeup --cpuss 1").unwrap().contains("--cpuss"));
+        // Bounds of what is late need something that classifies.
+        assert_eq!(wrong("graph run x --target y --late-percentage 30"), None);
+        assert_eq!(wrong("graph run x --target y --tracking"), None);
+        assert!(wrong("graph run x --late-percentage 30").is_some());
     }
 
     #[test]

@@ -43,6 +43,7 @@ const PHASE: &str = "measured";
 
 /// Arguments of `graph run`.
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("classifying").args(["tracking", "target"]).multiple(true)))]
 pub(crate) struct RunArgs {
     /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in
     /// graph.
@@ -92,16 +93,16 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) tracking: bool,
     /// Late messages: latency above this share of the period, percent.
-    #[arg(long, requires = "tracking", default_value_t = 20, value_name = "PERCENT")]
+    #[arg(long, requires = "classifying", default_value_t = 20, value_name = "PERCENT")]
     pub(crate) late_percentage: u32,
     /// Late messages: latency above this value, us.
-    #[arg(long, requires = "tracking", default_value_t = 5_000, value_name = "US")]
+    #[arg(long, requires = "classifying", default_value_t = 5_000, value_name = "US")]
     pub(crate) late_absolute: u32,
     /// Too late messages: latency above this share of the period, percent.
-    #[arg(long, requires = "tracking", default_value_t = 100, value_name = "PERCENT")]
+    #[arg(long, requires = "classifying", default_value_t = 100, value_name = "PERCENT")]
     pub(crate) too_late_percentage: u32,
     /// Too late messages: latency above this value, us.
-    #[arg(long, requires = "tracking", default_value_t = 50_000, value_name = "US")]
+    #[arg(long, requires = "classifying", default_value_t = 50_000, value_name = "US")]
     pub(crate) too_late_absolute: u32,
     /// Headers of the result files: those of ros2-performance today (late_msgs) or until 2023
     /// (late[#]).

@@ -248,6 +248,11 @@ fn said(
         let n: usize = figures.iter().map(|one| one.n).sum();
         _ = write!(why, "; at most {} a repetition (95 %)", number(3.0 / n as f64));
     }
+    if form == Form::Happens(true) && decision.finding == Finding::Holds {
+        let all: Vec<f64> = strata.values().flatten().flatten().copied().collect();
+        let seen = all.iter().filter(|value| **value > 0.0).count();
+        _ = write!(why, "; in {seen} of {}", all.len());
+    }
     if strata.len() > 1 {
         let open: BTreeSet<&str> = strata.keys().flat_map(|levels| levels.keys().copied()).collect();
         let open: Vec<&str> = open.into_iter().collect();

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Below these a number cannot be shown to be above or below the middle of a group: 1 / 2^6.
 const LEAST_OF_ONE: usize = 6;
-/// Below these two groups cannot be told apart: 1 of 70 labellings.
+/// Below these no test distinguishes two groups: 1 of 70 labellings.
 const LEAST_OF_TWO: usize = 4;
 
 /// What can be decided of a claim, on one kernel and setting.

@@ -24,7 +24,7 @@ pub(super) fn version(kernel: &str) -> &str {
     kernel.split('-').next().unwrap_or_default()
 }
 
-/// Of a kernel by the lab's name; nothing where there is no name.
+/// Of a kernel by the lab's name; empty for an empty one.
 pub(super) fn flavour(kernel: &str) -> &str {
     match kernel.split_once('-') {
         Some((_, flavour)) => flavour,

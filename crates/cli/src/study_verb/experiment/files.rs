@@ -147,12 +147,8 @@ mod tests {
     /// The words that a cell calls this program with are words that it takes.
     #[test]
     fn every_command_of_every_cell_is_one_that_the_program_takes() {
-        use clap::Parser;
         use study::experiment::Plan;
-        crate::calls::check_by(|words| {
-            let line = std::iter::once("stillcore".to_owned()).chain(words.iter().cloned());
-            crate::Verb::try_parse_from(line).err().map(|error| error.to_string())
-        });
+        crate::calls::check_by(crate::what_is_wrong);
         for (name, text) in FILES {
             let experiment = read(text).unwrap().unwrap();
             let plan = Plan::of(&experiment, &experiment.machine.kernels, 1, 0.01).unwrap();

@@ -20,6 +20,8 @@ const SCALES: [f64; 9] = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.000
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) name: String,
+    /// Its file.
+    pub(super) text: &'static str,
     pub(super) title: String,
     /// All its cells.
     pub(super) cells: usize,
@@ -43,14 +45,14 @@ pub(super) struct Chosen {
 
 /// Chooses for the time that is left.
 pub(super) fn chosen(args: &ReplicateArgs, out: &Path, kept: &Kept) -> anyhow::Result<Chosen> {
-    let names = names(&args.paper)?;
+    let named = named(&args.paper)?;
     let left = args.within.saturating_sub(Duration::from_secs_f64(kept.spent_s));
     let fixed = args.scale.or((kept.scale > 0.0).then_some(kept.scale));
     let scales = fixed.map_or_else(|| SCALES.to_vec(), |scale| vec![scale]);
     let mut found = None;
     let mut known = BTreeMap::new();
     for scale in scales {
-        let one = at_scale(args, out, &names, scale, left, &mut known);
+        let one = at_scale(args, out, &named, scale, left, &mut known);
         let fits = one.left_out.is_empty();
         found = Some(one);
         if fits {
@@ -60,34 +62,33 @@ pub(super) fn chosen(args: &ReplicateArgs, out: &Path, kept: &Kept) -> anyhow::R
     found.ok_or_else(|| anyhow::anyhow!("no scale to try"))
 }
 
-/// The experiments that judge statements of a paper.
-fn names(paper: &str) -> anyhow::Result<Vec<String>> {
+/// The experiments that judge statements of a paper, by name, with their files.
+fn named(paper: &str) -> anyhow::Result<Vec<(&'static str, &'static str)>> {
     let papers = papers(paper)?;
     let of = |id: &str| papers.iter().any(|paper| id.split('.').next() == Some(paper));
     let claims: BTreeMap<String, Vec<String>> = statements::claims()?;
     let wanted: BTreeSet<&String> =
         claims.iter().filter(|(id, _)| of(id)).flat_map(|(_, names)| names).collect();
-    let order = files::FILES.iter().map(|(name, _)| (*name).to_owned());
-    Ok(order.filter(|name| wanted.contains(name)).collect())
+    let all = files::FILES.iter().copied();
+    Ok(all.filter(|(name, _)| wanted.iter().any(|one| one == name)).collect())
 }
 
 fn at_scale(
     args: &ReplicateArgs,
     out: &Path,
-    names: &[String],
+    named: &[(&'static str, &'static str)],
     scale: f64,
     mut left: Duration,
     known: &mut BTreeMap<String, BTreeSet<String>>,
 ) -> Chosen {
     let mut wanted = Vec::new();
     let mut refused = Vec::new();
-    for name in names {
-        let text = files::built_in(name).unwrap_or_default();
+    for &(name, text) in named {
         let call = args.call(name, text, out, scale);
         match experiment::ahead(&call, text, name) {
             Ok(ahead) => {
                 // The scale changes lengths, and no repetition.
-                let decides = known.entry(name.clone()).or_insert_with(|| {
+                let decides = known.entry(name.to_owned()).or_insert_with(|| {
                     let all = decidable(&ahead.experiment, &ahead.cells).into_iter();
                     all.filter(|one| one.limit.decidable()).filter_map(|one| one.statement).collect()
                 });
@@ -95,14 +96,15 @@ fn at_scale(
                 let cells: Vec<&Planned> =
                     ahead.cells.iter().filter(|one| ahead.todo.contains(&one.cell.id)).collect();
                 wanted.push(Wanted {
-                    name: name.clone(),
+                    name: name.to_owned(),
+                    text,
                     title: ahead.experiment.title.clone(),
                     cells: ahead.cells.len(),
                     left: expected(&cells),
                     decides,
                 });
             }
-            Err(error) => refused.push((name.clone(), format!("{error:#}"))),
+            Err(error) => refused.push((name.to_owned(), format!("{error:#}"))),
         }
     }
     // What is already there costs nothing and comes first.

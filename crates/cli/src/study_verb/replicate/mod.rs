@@ -104,17 +104,16 @@ pub(crate) fn run(args: &ReplicateArgs, signals: &EndSignals) -> anyhow::Result<
     }
     kept.scale = chosen.scale;
     kept.store(&out)?;
-    let (mut failed, mut ran) = (Vec::new(), 0);
+    let (mut not_run, mut failed, mut ran) = (Vec::new(), 0, 0);
     for one in &chosen.fitting {
         if kept.spent_s + one.left.as_secs_f64() > args.within.as_secs_f64() {
-            Reporter::say(&format!("{}: left out, no time is left for it", one.name));
+            not_run.push(format!("{}: no time left, what came before it took longer than planned", one.name));
             continue;
         }
         Reporter::say(&format!("{}: {}", one.name, one.title));
         let begun = Instant::now();
-        let text = files::built_in(&one.name).unwrap_or_default();
-        let ended =
-            experiment::run(&args.call(&one.name, text, &out, chosen.scale), text, &one.name, signals);
+        let call = args.call(&one.name, one.text, &out, chosen.scale);
+        let ended = experiment::run(&call, one.text, &one.name, signals);
         kept.spent_s += begun.elapsed().as_secs_f64();
         kept.store(&out)?;
         match ended {
@@ -124,13 +123,14 @@ pub(crate) fn run(args: &ReplicateArgs, signals: &EndSignals) -> anyhow::Result<
             }
             Err(error) => {
                 Reporter::say(&format!("{}: {error:#}", one.name));
-                failed.push(format!("{}: {error:#}", one.name));
+                not_run.push(format!("{}: {error:#}", one.name));
+                failed += 1;
             }
         }
     }
     let answers = statements::answered(&papers(&args.paper)?, &[out.clone()].map(existing).concat())?;
     let report =
-        page::Report { paper: &args.paper, chosen: &chosen, kept: &kept, failed: &failed, out: &out };
+        page::Report { paper: &args.paper, chosen: &chosen, kept: &kept, ran, not_run: &not_run, out: &out };
     store::write_whole(&out.join("replicate.md"), report.markdown(&answers).as_bytes())?;
     store::write_whole(&out.join("replicate.html"), report.html(&answers)?.as_bytes())?;
     let object = report.object(&answers);
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &ReplicateArgs, signals: &EndSignals) -> anyhow::Result<
     } else {
         print!("{}", report.text(&answers));
     }
-    if ran == 0 && !failed.is_empty() {
+    if ran == 0 && failed > 0 {
         anyhow::bail!("every experiment failed; {} has the reasons", out.join("replicate.md").display());
     }
     Ok(0)

@@ -17,8 +17,10 @@ pub(super) struct Report<'a> {
     pub(super) paper: &'a str,
     pub(super) chosen: &'a Chosen,
     pub(super) kept: &'a Kept,
-    /// Experiments that ended with an error.
-    pub(super) failed: &'a [String],
+    /// Experiments that came to their end.
+    pub(super) ran: usize,
+    /// Those that failed, or had no time when their turn came, and why.
+    pub(super) not_run: &'a [String],
     pub(super) out: &'a Path,
 }
 
@@ -32,7 +34,7 @@ impl Report<'_> {
         format!(
             "{}: {decided} of {all} statements decided, by {} experiments at scale {} in {}",
             self.paper,
-            self.chosen.fitting.len(),
+            self.ran,
             self.chosen.scale,
             format::span((self.kept.spent_s * 1e9) as u64)
         )
@@ -46,7 +48,7 @@ impl Report<'_> {
         });
         let refused =
             self.chosen.refused.iter().map(|(name, why)| format!("{name}: cannot be run so: {why}"));
-        left_out.chain(refused).chain(self.failed.iter().cloned()).collect()
+        left_out.chain(refused).chain(self.not_run.iter().cloned()).collect()
     }
 
     pub(super) fn text(&self, answers: &Answers) -> String {
