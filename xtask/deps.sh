@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
-# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts|loader
 set -eu
 
 want=${1:-test}
@@ -17,6 +17,9 @@ test | release)
 hosts)
     programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3
         podman:podman crun:crun busybox:busybox-static shellcheck:shellcheck"
+    ;;
+loader)
+    programs="$programs qemu-system-x86_64:qemu-system-x86 grub-mkimage:grub-common mke2fs:e2fsprogs debugfs:e2fsprogs"
     ;;
 middleware)
     programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"
@@ -49,6 +52,8 @@ release:aarch64)
     command -v x86_64-linux-gnu-gcc >/dev/null 2>&1 || missing="$missing gcc-x86-64-linux-gnu libc6-dev-amd64-cross"
     ;;
 esac
+# What GRUB starts from; a machine that boots otherwise does not have it.
+[ "$want" != loader ] || [ -e /usr/lib/grub/i386-pc/boot.img ] || missing="$missing grub-pc-bin"
 [ "$want" != middleware ] || [ -e /usr/include/dds/dds.h ] || missing="$missing cyclonedds-dev"
 
 if [ -n "$missing" ]; then

@@ -163,12 +163,22 @@ pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
     undone.commands = match way {
         Way::Kargs => vec![kargs(&reversed(&old.edits))],
         _ if old.files.is_empty() => Vec::new(),
+        // What was written for one boot is in none of the files that a generator makes.
+        _ if !old.lasting => loader::unchosen(root, &old.loader),
         _ => after,
     };
     if undone.left.is_empty() {
         record::forget(root, &old)?;
     }
     Ok(Some(undone))
+}
+
+/// Restores what was written for one boot; `None` where nothing of ours is in force, or what lasts.
+pub fn undo_once(root: &Root) -> Result<Option<Undone>, Error> {
+    match record::read(root)? {
+        Some(record) if record.lasting => Ok(None),
+        _ => undo(root),
+    }
 }
 
 /// The file that an earlier version has left for GRUB, of which there is no record.
@@ -250,6 +260,10 @@ fn clean(root: &Root, path: &str, now: &[u8], old: &Record, undone: &mut Undone)
 }
 
 fn without(root: &Root, path: &str, now: &[u8], edits: &[Edit]) -> Result<Vec<u8>, String> {
+    if loader::menu::find(root).is_some_and(|menu| menu.custom() == path) {
+        let text = std::str::from_utf8(now).map_err(|_| "it is not UTF-8".to_owned())?;
+        return Ok(loader::menu::custom_without(text).into_bytes());
+    }
     let places = match loader::find(root).way {
         Way::Files(places) => places,
         _ => Vec::new(),

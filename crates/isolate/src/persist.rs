@@ -8,6 +8,7 @@
 //! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
 //! printed.
 
+use crate::unit::{ISOLATE as UNIT, link_folder, ours, quoted, reload, remove_files};
 use boot::store;
 use machine::Root;
 use model::plan::{Plan, StepKind};
@@ -17,15 +18,10 @@ use std::path::Path;
 use sys::Error;
 
 const SYSCTL: &str = "etc/sysctl.d/90-stillcore.conf";
-const UNIT: &str = "etc/systemd/system/stillcore-isolate.service";
 const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isolate.service";
 
 /// The first line of each file: what does not have it is not ours.
 const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
-
-/// How the unit says that the directory of its link was made with it.
-const MADE: &str = "# Made with it: /etc/systemd/system/multi-user.target.wants\n";
-const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
 
 /// Everybody may read them.
 const MODE: u32 = 0o644;
@@ -95,8 +91,7 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
         all.by_hand.push(format!("call at the end of each boot: {}", call("apply", arguments)));
         return;
     }
-    let made = !root.has(WANTS) || made_folder(root);
-    let made = if made { MADE } else { "" };
+    let made = link_folder(root);
     // 2 says that the kernel refused a part: what could be isolated is.
     let text = format!(
         "{MARK}\n{made}[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target\n\n[Service]\n\
@@ -107,24 +102,12 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
     );
     all.files.push(TextFile { path: UNIT.to_owned(), text });
     all.links.push(Link { path: WANTED.to_owned(), to: format!("/{UNIT}") });
-    if root.has("run/systemd/system") {
-        all.commands.push(vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
-    }
-}
-
-/// A word of a unit file's command line (systemd.service(5)).
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,=:+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
-    format!("\"{escaped}\"")
+    all.commands.extend(reload(root, true));
 }
 
 /// Writes the files, whole or not at all; on an error those of this call are taken away again.
 pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
-    store::sweep(root, [UNIT, SYSCTL]);
+    store::sweep(root, all.files.iter().map(|file| file.path.as_str()));
     for TextFile { path: file, .. } in &all.files {
         let path = root.at(file);
         if path.exists() && !ours(&path) {
@@ -163,46 +146,22 @@ fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
 
 /// Commands that make a removal effective on the machine that runs.
 pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
-    let was = |file: &str| removed.iter().any(|path| path.trim_start_matches('/') == file);
-    let reload = (was(UNIT) && root.has("run/systemd/system"))
-        .then(|| vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
-    reload.into_iter().collect()
+    reload(root, removed.iter().any(|path| path.trim_start_matches('/') == UNIT))
 }
 
 /// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
 pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
-    let mut removed = store::sweep(root, [UNIT, SYSCTL]);
-    let made = made_folder(root);
-    for file in [WANTED, UNIT, SYSCTL] {
-        let path = root.at(file);
-        let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
-        if link || ours(&path) {
-            fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))?;
-            removed.push(format!("/{file}"));
-        }
-    }
-    if made {
-        store::remove_folders(root, [WANTS].into_iter());
-    }
-    Ok(removed)
-}
-
-/// Whether the directory of the unit's link was made with it.
-fn made_folder(root: &Root) -> bool {
-    ours(&root.at(UNIT)) && root.maybe(UNIT).is_some_and(|text| text.contains(MADE))
-}
-
-fn ours(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|text| text.starts_with(MARK))
+    remove_files(root, &[WANTED, UNIT, SYSCTL])
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::unit::WANTS;
     use fixture::tree;
     use model::plan::{BootStep, Placement, Step};
 
-    fn plan() -> Plan {
+    pub(crate) fn plan() -> Plan {
         let step = |target: &str, new: &str| Step {
             mechanism: "m".to_owned(),
             kind: StepKind::File,

@@ -35,5 +35,5 @@ mod workdir;
 pub use crate::stop::Stop;
 pub use arch::Arch;
 pub use error::{Error, Result};
-pub use run::{Event, Outcome, qemu_version, run};
+pub use run::{Event, Outcome, prepare, qemu_version, run};
 pub use spec::{Accel, Addition, Nic, Smp, Spec};

@@ -78,16 +78,11 @@ pub struct Outcome {
 pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Event<'_>)) -> Result<Outcome> {
     check(spec)?;
     let qemu_version = qemu_version(spec.arch, stop)?;
-    let kernel = find_kernel(spec, etc_apt, stop, events)?;
     let work = WorkDir::create(&spec.cache, stop)?;
-    let modules = guest_modules(&kernel, spec, events)?;
-    let trees =
-        packages::unpack(spec, etc_apt, &work.join("packages"), stop, &mut |note| events(Event::Note(note)))?;
     let initramfs = work.join("initramfs");
-    write_initramfs(spec, &modules, &trees, &initramfs)?;
+    let (kernel, package_mib) = files(spec, etc_apt, &work, &initramfs, stop, events)?;
     results::prepare_dir(&spec.out)?;
 
-    let package_mib = (packages::size(&trees) >> 20) as u32;
     let boot = Boot {
         arch: spec.arch,
         accel: if spec.accel == Accel::Icount { Accel::Icount } else { Accel::Tcg },
@@ -108,6 +103,38 @@ pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Even
         serde_json::to_vec_pretty(&outcome).map_err(std::io::Error::other).context("encode", &spec.out)?;
     fs::write(spec.out.join("lab.json"), json).context("write", spec.out.join("lab.json"))?;
     Ok(outcome)
+}
+
+/// Writes what a guest starts from to `initramfs`, for one that is booted by other means; gives the
+/// kernel's image.
+pub fn prepare(
+    spec: &Spec,
+    etc_apt: &Path,
+    initramfs: &Path,
+    stop: &Stop,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<PathBuf> {
+    check(spec)?;
+    let work = WorkDir::create(&spec.cache, stop)?;
+    Ok(files(spec, etc_apt, &work, initramfs, stop, events)?.0.image)
+}
+
+/// The kernel, the modules that the guest needs of it, the packages, and the initial file system
+/// made of them; gives the size of the packages too, MiB.
+fn files(
+    spec: &Spec,
+    etc_apt: &Path,
+    work: &WorkDir,
+    initramfs: &Path,
+    stop: &Stop,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<(Kernel, u32)> {
+    let kernel = find_kernel(spec, etc_apt, stop, events)?;
+    let modules = guest_modules(&kernel, spec, events)?;
+    let trees =
+        packages::unpack(spec, etc_apt, &work.join("packages"), stop, &mut |note| events(Event::Note(note)))?;
+    write_initramfs(spec, &modules, &trees, initramfs)?;
+    Ok((kernel, (packages::size(&trees) >> 20) as u32))
 }
 
 /// What can be refused before anything is fetched or written.

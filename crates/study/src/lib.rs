@@ -11,12 +11,14 @@
 //! | `store` | checkpoints on disk, written whole or not at all |
 //! | `run` | the loop: skip what is done, run the rest |
 //! | `merge` | several stores into one |
+//! | `boots` | a study over several boots of one machine: what comes next after each |
 //! | `experiment` | a published table or figure as such a matrix of this program's verbs |
 //!
 //! What a cell *does* is the caller's: [`run`] takes it as a function. The only thing touched here
 //! is the directory of checkpoints.
 #![forbid(unsafe_code)]
 
+pub mod boots;
 mod cell;
 pub mod experiment;
 mod merge;

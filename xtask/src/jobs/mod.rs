@@ -101,6 +101,7 @@ pub(crate) enum Needs {
     Release,
     Middleware,
     Hosts,
+    Loader,
 }
 
 impl Needs {
@@ -110,6 +111,7 @@ impl Needs {
             Self::Release => "release",
             Self::Middleware => "middleware",
             Self::Hosts => "hosts",
+            Self::Loader => "loader",
         }
     }
 }

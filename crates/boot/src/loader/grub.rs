@@ -51,7 +51,7 @@ pub(super) fn find(root: &Root) -> Option<Loader> {
     } else {
         Way::Files(vec![Place { path: DEFAULT.to_owned(), form: Form::Grub }])
     };
-    Some(Loader { name: "GRUB", way, generated: None, after, next })
+    Some(Loader { name: super::GRUB, way, generated: None, after, next })
 }
 
 /// The files that the generator reads before ours, and those after it. Error: one that this user

@@ -3,6 +3,7 @@
 
 pub(crate) mod form;
 mod grub;
+pub(crate) mod menu;
 mod places;
 mod u_boot;
 mod variables;
@@ -14,6 +15,9 @@ pub(crate) use variables::Unfit;
 use super::edit::Edit;
 use form::Form;
 use machine::Root;
+
+/// GRUB with a generated menu.
+pub(crate) const GRUB: &str = "GRUB";
 
 /// A file that keeps command lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,4 +85,20 @@ pub(crate) fn find(root: &Root) -> Loader {
 /// A command as words.
 pub(crate) fn command(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Commands that take back the choice of an entry that has not been booted.
+pub(crate) fn unchosen(root: &Root, loader: &str) -> Vec<Vec<String>> {
+    if loader == "systemd-boot" {
+        return vec![command(&["bootctl", "set-oneshot", ""])];
+    }
+    let chosen = format!("next_entry={}", menu::ID);
+    let folders = [("boot/grub", "grub-editenv"), ("boot/grub2", "grub2-editenv")];
+    let holds = |folder: &str| {
+        root.maybe(&format!("{folder}/grubenv")).is_some_and(|text| text.lines().any(|line| line == chosen))
+    };
+    let folders = folders.into_iter().filter(|(folder, _)| holds(folder));
+    folders
+        .map(|(folder, edit)| command(&[edit, &format!("/{folder}/grubenv"), "unset", "next_entry"]))
+        .collect()
 }

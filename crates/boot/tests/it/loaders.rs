@@ -594,6 +594,91 @@ fn an_entry_that_boots_once_leaves_the_others_alone() {
     assert!(error.contains("--once") && error.contains("Raspberry Pi"), "{error}");
 }
 
+/// A menu as Debian's generator makes it, shortened.
+const MENU: &str = r#"if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+   save_env next_entry
+   set boot_once=true
+fi
+menuentry 'Debian GNU/Linux' --class debian $menuentry_id_option 'gnulinux-simple-1' {
+	load_video
+	linux	/boot/vmlinuz-6.12.0-amd64 root=UUID=1 ro  quiet
+	initrd	/boot/initrd.img-6.12.0-amd64
+}
+submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-advanced-1' {
+	menuentry 'Debian GNU/Linux, with Linux 6.1.0-rt-amd64' --class debian $menuentry_id_option 'gnulinux-6.1.0-rt-amd64-advanced-1' {
+		load_video
+		linux	/boot/vmlinuz-6.1.0-rt-amd64 root=UUID=1 ro  quiet
+		initrd	/boot/initrd.img-6.1.0-rt-amd64
+	}
+	menuentry 'Debian GNU/Linux, with Linux 6.1.0-rt-amd64 (recovery mode)' $menuentry_id_option 'x' {
+		linux	/boot/vmlinuz-6.1.0-rt-amd64 root=UUID=1 ro single
+	}
+}
+if [ -f  ${config_directory}/custom.cfg ]; then
+  source ${config_directory}/custom.cfg
+fi
+"#;
+
+#[test]
+fn a_generated_menu_gets_an_entry_that_boots_once() {
+    let files = [&DEBIAN[..], &[("boot/grub/grub.cfg", MENU), ("boot/grub/grubenv", "# GRUB\n")]].concat();
+    for theirs in [None, Some("menuentry 'theirs' {\n}\n")] {
+        let theirs_too = theirs.map(|text| ("boot/grub/custom.cfg", text));
+        let (dir, root) = tree(&[&files[..], theirs_too.as_slice()].concat());
+        let before = contents(dir.path());
+        let kernels = boot::installed(&root);
+        let releases: Vec<_> = kernels.iter().map(|one| one.release.as_str()).collect();
+        assert_eq!(releases, ["6.12.0-amd64", "6.1.0-rt-amd64"]);
+        let with = ["isolcpus=2,3".to_owned(), "panic=10".to_owned()];
+        let line = boot::line_with(&Kernel::default(), &kernels[1], &with, &["quiet".to_owned()]);
+        let writing = boot::writing_once(&root, &line, "6.1.0-rt-amd64").unwrap();
+        assert_eq!(writing.commands, [vec!["grub-reboot", "stillcore-once"]]);
+        boot::write(&root, &writing).unwrap();
+        let custom = fs::read_to_string(dir.path().join("boot/grub/custom.cfg")).unwrap();
+        assert!(custom.starts_with(theirs.unwrap_or_default()), "{custom}");
+        for part in [
+            "with Linux 6.1.0-rt-amd64 (stillcore, once)' --class debian --id stillcore-once {\n",
+            "linux\t/boot/vmlinuz-6.1.0-rt-amd64 root=UUID=1 ro isolcpus=2,3 panic=10\n",
+            "initrd\t/boot/initrd.img-6.1.0-rt-amd64\n",
+        ] {
+            assert!(custom.contains(part), "{part}: {custom}");
+        }
+        assert_eq!(custom.matches("menuentry ").count(), 1 + theirs.iter().count());
+        // Another one takes its place, and one that was chosen and not booted is forgotten.
+        let line = boot::line_with(&Kernel::default(), &kernels[0], &with, &[]);
+        boot::write(&root, &boot::writing_once(&root, &line, "6.12.0-amd64").unwrap()).unwrap();
+        let custom = fs::read_to_string(dir.path().join("boot/grub/custom.cfg")).unwrap();
+        assert_eq!(custom.matches("menuentry ").count(), 1 + theirs.iter().count());
+        let env = dir.path().join("boot/grub/grubenv");
+        fs::write(&env, "# GRUB\nnext_entry=stillcore-once\n").unwrap();
+        assert_eq!(undo(&root).commands, [vec!["grub-editenv", "/boot/grub/grubenv", "unset", "next_entry"]]);
+        fs::write(&env, "# GRUB\n").unwrap();
+        let mut after = contents(dir.path());
+        after.retain(|file, (mode, _)| before.contains_key(file) || *mode != 0);
+        assert_eq!(after, before);
+    }
+    // What others add meanwhile stays, and ours goes.
+    let (dir, root) = tree(&files);
+    let line = boot::line_with(&Kernel::default(), &boot::installed(&root)[0], &["panic=1".to_owned()], &[]);
+    boot::write(&root, &boot::writing_once(&root, &line, "6.12.0-amd64").unwrap()).unwrap();
+    let path = dir.path().join("boot/grub/custom.cfg");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{text}menuentry 'new' {{\n}}\n")).unwrap();
+    assert_eq!(undo(&root).cleaned, ["/boot/grub/custom.cfg"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "menuentry 'new' {\n}\n");
+    // A menu that does not forget what it booted once, and words that it would read itself.
+    let forgetful = MENU.replace("next_entry", "x");
+    let (_dir, root) = tree(&[("etc/default/grub", ""), ("boot/grub/grub.cfg", &forgetful)]);
+    let refused = boot::writing_once(&root, &line, "6.12.0-amd64").unwrap_err().to_string();
+    assert!(refused.contains("does not know entries that boot once"), "{refused}");
+    let (_dir, root) = tree(&files);
+    let line = boot::line_with(&Kernel::default(), &boot::installed(&root)[0], &["a=$x".to_owned()], &[]);
+    let refused = boot::writing_once(&root, &line, "6.12.0-amd64").unwrap_err().to_string();
+    assert!(refused.contains("a=$x"), "{refused}");
+}
+
 #[test]
 fn what_no_file_of_ours_can_hold_is_printed() {
     let line = |files: &[(&str, &str)]| {

@@ -111,7 +111,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("invalid rate {text:?}: expected operations per second, 0 = unlimited"))
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     model::quantity::bytes(text)
         .filter(|bytes| (4096..=1 << 40).contains(bytes))
         .ok_or_else(|| format!("invalid size {text:?}: expected 4K to 1024G, such as 20M"))

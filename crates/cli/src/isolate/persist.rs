@@ -178,7 +178,8 @@ fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
     words
 }
 
-fn make_effective(command: &[String]) -> anyhow::Result<()> {
+/// Runs a command that makes written files count.
+pub(crate) fn make_effective(command: &[String]) -> anyhow::Result<()> {
     let call = command.join(" ");
     let output = Command::new(&command[0]).args(&command[1..]).output().with_context(|| call.clone())?;
     if output.status.success() {

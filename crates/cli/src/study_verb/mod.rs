@@ -17,6 +17,7 @@ pub(crate) use experiment::options::Onto;
 use model::quantity::duration;
 use model::{Cpus, Error};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -146,6 +147,18 @@ pub(crate) struct RunArgs {
     /// Store the answer and print nothing, as one of several that `study replicate` reports on.
     #[arg(skip)]
     pub(crate) quiet: bool,
+    /// The study spans several boots of this machine.
+    #[arg(skip)]
+    pub(crate) boots: Option<OverBoots>,
+}
+
+/// What a study over several boots of this machine runs in this one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OverBoots {
+    /// The kernels that the machine is booted with, by the lab's names.
+    pub(crate) kernels: Vec<String>,
+    /// Ids of the cells to run in this boot; all where none are named.
+    pub(crate) cells: Option<BTreeSet<String>>,
 }
 
 /// What `lab matrix` asks of the study that it is.

@@ -115,3 +115,34 @@ fn a_misspelt_call_is_found_by_the_plan() {
         stillcore(&["study", "run", "--here", "--plan"]).arg(place.path("bad.toml")).output().unwrap();
     assert_refused(&output, &["\"measure wakeup --cpuss 1 --json\": ", "--cpuss"]);
 }
+
+/// What would reboot a machine is refused, or asked, before anything is changed.
+#[test]
+fn boots_are_planned_and_nothing_is_rebooted_unasked() {
+    let place = Place::new();
+    let out = place.path("out");
+    let call = |further: &[&str]| {
+        let mut call =
+            stillcore(&["study", "replicate", "access20", "--boots", "--only", "access20-cstate", "--out"]);
+        call.arg(&out).args(further).output().unwrap()
+    };
+    // Even the machine's own kernel has a line in the list of boots, with or without an entry for it.
+    let planned = call(&["--plan"]);
+    done(&planned);
+    let page = text(&planned.stdout);
+    assert!(page.contains("with intel_idle.max_cstate=0") && page.contains("measured CPUs"), "{page}");
+    let kernels = call(&["--plan", "--kernels", "0.1"]);
+    assert_refused(&kernels, &["--kernels: 0.1"]);
+    let stopped = call(&["--stop"]);
+    assert_ne!(stopped.status.code(), Some(0), "{}", text(&stopped.stdout));
+    // Nobody to ask, no program that root may start, or no kernel to boot: each is a reason.
+    let unasked = call(&[]);
+    assert_eq!(unasked.status.code(), Some(1), "{}", text(&unasked.stderr));
+    assert!(!out.exists());
+    assert_refused(
+        &stillcore(&["study", "replicate", "access20", "--only", "rtss24-fig1", "--plan"]).output().unwrap(),
+        &["--only: rtss24-fig1"],
+    );
+    let output = stillcore(&["study", "replicate", "access20", "--yes"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}

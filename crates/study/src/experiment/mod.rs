@@ -74,7 +74,7 @@ pub use fault::Fault;
 pub use figure::{Bins, Curve, Drawn, Panel, Point, Quantiles, Span, Spread, Trail, panels};
 pub use ground::Ground;
 pub use list::listed;
-pub use needs::{Needs, boot_line, kernel_name};
+pub use needs::{Needs, boot_line, kernel_name, kernel_named};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
 pub use parts::{Ablation, Conclusion, Figure, Kind, Level, ListOf, Take, Wants};
 pub use plan::{Boot, Plan, Planned, expected};

@@ -27,12 +27,16 @@ pub struct Needs {
 /// The lab's name of a kernel: `6.1`, with `-rt` where it is built for real time, `-openeuler`
 /// where openEuler built it.
 pub fn kernel_name(machine: &Machine) -> String {
-    let release = &machine.kernel.release;
+    kernel_named(&machine.kernel.release, machine.kernel.realtime)
+}
+
+/// The same of a kernel's release, and of whether it is built for real time.
+pub fn kernel_named(release: &str, realtime: bool) -> String {
     let numbers: Vec<&str> =
         release.split(|c: char| !c.is_ascii_digit()).take(2).filter(|one| !one.is_empty()).collect();
-    let name = if numbers.len() == 2 { numbers.join(".") } else { release.clone() };
+    let name = if numbers.len() == 2 { numbers.join(".") } else { release.to_owned() };
     let vendor = if release.contains(".oe") { "-openeuler" } else { "" };
-    format!("{name}{vendor}{}", if machine.kernel.realtime { "-rt" } else { "" })
+    format!("{name}{vendor}{}", if realtime { "-rt" } else { "" })
 }
 
 /// Whether a text names a kernel as [`kernel_name`] does; else it is the path of one.

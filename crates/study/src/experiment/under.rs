@@ -13,9 +13,22 @@ use crate::experiment::result::Under;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Parameters that locate the system and do not change how the kernel works.
-const PLACES: [&str; 11] =
-    ["BOOT_IMAGE", "root", "rootflags", "rootfstype", "ro", "rw", "initrd", "resume", "init", "ip", "BOOTIF"];
+/// Parameters that locate the system, or say what follows a panic, and do not change how the kernel
+/// works.
+const PLACES: [&str; 12] = [
+    "BOOT_IMAGE",
+    "root",
+    "rootflags",
+    "rootfstype",
+    "ro",
+    "rw",
+    "initrd",
+    "resume",
+    "init",
+    "ip",
+    "BOOTIF",
+    "panic",
+];
 
 impl Under {
     /// Of a machine as it stands.

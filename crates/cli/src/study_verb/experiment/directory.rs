@@ -13,14 +13,14 @@ use study::experiment::{PART_SCHEMA, Part};
 use sys::process::Owner;
 
 /// What the directory says of itself.
-pub(super) const PLAN: &str = "plan.json";
+pub(crate) const PLAN: &str = "plan.json";
 /// In a study's directory: locked while a call works on it.
 const LOCK: &str = "lock";
 /// Poll interval of a call that is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A directory that is this process's until it ends, however it ends.
-pub(super) struct Held {
+pub(crate) struct Held {
     _file: File,
 }
 
@@ -69,7 +69,7 @@ fn is_own(out: &Path) -> anyhow::Result<()> {
 }
 
 /// Takes the directory, which must exist; refuses one that another call works on.
-fn hold(out: &Path) -> anyhow::Result<Held> {
+pub(crate) fn hold(out: &Path) -> anyhow::Result<Held> {
     let path = out.join(LOCK);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -101,23 +101,29 @@ pub(crate) fn stop(out: &Path, patience: Duration) -> anyhow::Result<String> {
         let expected = "a directory that `stillcore study run` has made for an experiment";
         return Err(Error::invalid(out.display(), format!("no {PLAN}"), expected).into());
     }
-    let mut said = "nothing ran there".to_owned();
-    if let Ok(mut file) = File::open(out.join(LOCK))
-        && file.try_lock().is_err()
-        && let Some(owner) = owner(&mut file)
-    {
-        owner.interrupt();
-        await_end(owner, patience);
-        // Its changes are undone below.
-        owner.kill();
-        await_end(owner, patience);
-        said = format!("process {} has ended", owner.pid);
-    }
+    let ended = end(out, patience);
+    let mut said =
+        ended.map_or_else(|| "nothing ran there".to_owned(), |pid| format!("process {pid} has ended"));
     let _held = hold(out).context("the study could not be ended")?;
     if cell::give_back(&out.join("runs"))? {
         said += "; called isolate undo";
     }
     Ok(said)
+}
+
+/// Ends the call that holds a directory, if one does, and gives its process id: as Ctrl-C does, and
+/// after `patience` by force, without an undo of its own.
+pub(crate) fn end(out: &Path, patience: Duration) -> Option<i32> {
+    let mut file = File::open(out.join(LOCK)).ok()?;
+    if file.try_lock().is_ok() {
+        return None;
+    }
+    let owner = owner(&mut file)?;
+    owner.interrupt();
+    await_end(owner, patience);
+    owner.kill();
+    await_end(owner, patience);
+    Some(owner.pid)
 }
 
 fn await_end(owner: Owner, patience: Duration) {

@@ -64,7 +64,10 @@ pub(crate) fn run(args: &RunArgs, text: &str, from: &str, signals: &EndSignals) 
     let named = args.cells.as_deref().map(|path| named(path, &plan)).transpose()?;
     let ground = on.ground.as_ref();
     let mut todo = todo(&store, cells, args, ground)?;
-    todo.retain(|planned| named.as_ref().is_none_or(|named| named.contains(&planned.cell.id)));
+    let of_boot = args.boots.as_ref().and_then(|boots| boots.cells.as_ref());
+    for ids in named.iter().chain(of_boot) {
+        todo.retain(|planned| ids.contains(&planned.cell.id));
+    }
     let profiles = &args.matrix.profiles;
     todo.retain(|planned| {
         profiles.is_empty()
@@ -138,7 +141,7 @@ pub(crate) fn was_stopped(error: &anyhow::Error) -> bool {
 /// An experiment before it is run.
 pub(crate) struct Ahead {
     pub(crate) experiment: Experiment,
-    /// Its cells.
+    /// Those of its cells that can run on what the call names.
     pub(crate) cells: Vec<Planned>,
     /// Ids of those without a result.
     pub(crate) todo: BTreeSet<String>,
@@ -149,12 +152,17 @@ pub(crate) fn ahead(args: &RunArgs, text: &str, from: &str) -> anyhow::Result<Ah
     let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
     let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
-    let plan = part(args, &experiment, text, &on).plan(&experiment)?;
+    let mut plan = part(args, &experiment, text, &on).plan(&experiment)?;
+    // What this machine cannot run takes no time, unless it is booted for that; emulated guests have
+    // no performance counters.
+    let ground = on.ground.as_ref().filter(|_| args.boots.is_none());
+    let emulated = on.lab && experiment.machine.accel.as_deref() != Some("kvm");
+    plan.cells.retain(|planned| {
+        let counters = planned.needs.wants.iter().any(|wants| wants.counters);
+        !(emulated && counters) && ground.is_none_or(|ground| planned.needs.unmet(ground).is_none())
+    });
     let todo = todo(&Store::new(&out), &plan.cells, args, on.ground.as_ref())?;
-    // What this machine cannot run takes no time.
-    let met =
-        |planned: &&&Planned| on.ground.as_ref().is_none_or(|ground| planned.needs.unmet(ground).is_none());
-    let todo = todo.iter().filter(met).map(|planned| planned.cell.id.clone()).collect();
+    let todo = todo.iter().map(|planned| planned.cell.id.clone()).collect();
     Ok(Ahead { experiment, cells: plan.cells, todo })
 }
 

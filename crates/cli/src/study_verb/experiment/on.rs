@@ -54,7 +54,10 @@ impl On {
                 if !declared.is_empty() && !args.any_kernel {
                     let before = present.filter(|part| part.on_machines).map(|part| part.kernels.clone());
                     kernels = before.unwrap_or_default();
-                    kernels.push(kernel_name(&ground.machine));
+                    match &args.boots {
+                        Some(boots) => kernels.extend(boots.kernels.iter().cloned()),
+                        None => kernels.push(kernel_name(&ground.machine)),
+                    }
                     kernels.sort();
                     kernels.dedup();
                 }

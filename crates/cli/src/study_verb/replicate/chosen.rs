@@ -6,6 +6,7 @@ use super::{ReplicateArgs, papers};
 use crate::measure::table::table;
 use crate::study_verb::experiment::{self, files};
 use crate::study_verb::statements;
+use model::Error;
 use report::format;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -45,7 +46,7 @@ pub(super) struct Chosen {
 
 /// Chooses for the time that is left.
 pub(super) fn chosen(args: &ReplicateArgs, out: &Path, kept: &Kept) -> anyhow::Result<Chosen> {
-    let named = named(&args.paper)?;
+    let named = named(&args.paper, &args.only)?;
     let left = args.within.saturating_sub(Duration::from_secs_f64(kept.spent_s));
     let fixed = args.scale.or((kept.scale > 0.0).then_some(kept.scale));
     let scales = fixed.map_or_else(|| SCALES.to_vec(), |scale| vec![scale]);
@@ -62,15 +63,22 @@ pub(super) fn chosen(args: &ReplicateArgs, out: &Path, kept: &Kept) -> anyhow::R
     found.ok_or_else(|| anyhow::anyhow!("no scale to try"))
 }
 
-/// The experiments that judge statements of a paper, by name, with their files.
-fn named(paper: &str) -> anyhow::Result<Vec<(&'static str, &'static str)>> {
+/// The experiments that judge statements of a paper, by name, with their files; of them those that
+/// were asked for.
+fn named(paper: &str, only: &[String]) -> anyhow::Result<Vec<(&'static str, &'static str)>> {
     let papers = papers(paper)?;
     let of = |id: &str| papers.iter().any(|paper| id.split('.').next() == Some(paper));
     let claims: BTreeMap<String, Vec<String>> = statements::claims()?;
     let wanted: BTreeSet<&String> =
         claims.iter().filter(|(id, _)| of(id)).flat_map(|(_, names)| names).collect();
     let all = files::FILES.iter().copied();
-    Ok(all.filter(|(name, _)| wanted.iter().any(|one| one == name)).collect())
+    let mut named: Vec<_> = all.filter(|(name, _)| wanted.iter().any(|one| one == name)).collect();
+    if let Some(unknown) = only.iter().find(|one| !named.iter().any(|(name, _)| name == one)) {
+        let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+        return Err(Error::invalid("--only", unknown, names.join(", ")).into());
+    }
+    named.retain(|(name, _)| only.is_empty() || only.iter().any(|one| one == name));
+    Ok(named)
 }
 
 fn at_scale(
@@ -86,6 +94,10 @@ fn at_scale(
     for &(name, text) in named {
         let call = args.call(name, text, out, scale);
         match experiment::ahead(&call, text, name) {
+            Ok(ahead) if ahead.cells.is_empty() => {
+                let why = "none of its cells can be run there: each needs another machine, kernel or boot";
+                refused.push((name.to_owned(), why.to_owned()));
+            }
             Ok(ahead) => {
                 // The scale changes lengths, and no repetition.
                 let decides = known.entry(name.to_owned()).or_insert_with(|| {
