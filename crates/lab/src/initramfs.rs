@@ -7,6 +7,7 @@
 //! | `/usr/bin/NAME` | `--binary` |
 //! | `/stillcore-lab.json` | its orders ([`crate::guest_config`]) |
 //! | `/lab/NN-name.ko` | modules in loading order, decompressed |
+//! | `/boot/config-RELEASE` | the kernel's build options, where its package had them |
 //! | `/dev/console`, `/dev/null` | what there must be before devtmpfs is mounted |
 //! | `/bin`, `/sbin`, `/lib`, `/lib64` | links into `/usr`, as on every Debian of today |
 
@@ -36,6 +37,8 @@ pub struct Contents<'a> {
     pub config: &'a GuestConfig,
     /// In loading order.
     pub modules: &'a [Module],
+    /// Where distributions keep a kernel's build options, and these.
+    pub options: Option<(String, Vec<u8>)>,
     /// The user's files.
     pub add: &'a [Addition],
     /// Trees of unpacked packages, laid over the root.
@@ -113,6 +116,9 @@ fn build(contents: &Contents<'_>, out: impl Write) -> std::result::Result<(), Fa
     }
     for (module, path) in contents.modules.iter().zip(module_paths(contents.modules)) {
         tree.file(&path, 0o644, &module.elf).map_err(own)?;
+    }
+    if let Some((path, text)) = &contents.options {
+        tree.file(path, 0o644, text).map_err(own)?;
     }
     for addition in contents.add {
         tree.add(&addition.host, &addition.guest)?;
@@ -373,6 +379,7 @@ mod tests {
             binary: None,
             config: &config,
             modules: &modules,
+            options: Some(("boot/config-6.1.0".into(), b"CONFIG_SMP=y".to_vec())),
             add: &add,
             trees: &[tree],
         });
@@ -382,6 +389,7 @@ mod tests {
         assert_eq!(find(&entries, "opt/in/sets/deep/a.toml").data, b"a");
         assert_eq!(find(&entries, "usr/lib/x86_64-linux-gnu/libc.so.6").data, b"libc");
         assert_eq!(find(&entries, "usr/lib/x86_64-linux-gnu/libc.so").data, b"libc.so.6");
+        assert_eq!(find(&entries, "boot/config-6.1.0").data, b"CONFIG_SMP=y");
         assert_eq!(find(&entries, "dev/console").device, (5, 1));
         let modes = ["dev/console", "bin", "dev"].map(|name| find(&entries, name).mode);
         assert_eq!(modes, [0o020_600, 0o120_777, 0o040_755]);
@@ -416,6 +424,7 @@ mod tests {
             binary: None,
             config: &config(vec![]),
             modules: &[],
+            options: None,
             add: &add,
             trees: &[],
         };

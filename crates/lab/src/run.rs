@@ -133,7 +133,8 @@ fn files(
     let modules = guest_modules(&kernel, spec, events)?;
     let trees =
         packages::unpack(spec, etc_apt, &work.join("packages"), stop, &mut |note| events(Event::Note(note)))?;
-    write_initramfs(spec, &modules, &trees, initramfs)?;
+    let options = kernel_options(&kernel, events)?;
+    write_initramfs(spec, &modules, options, &trees, initramfs)?;
     Ok((kernel, (packages::size(&trees) >> 20) as u32))
 }
 
@@ -210,13 +211,30 @@ fn guest_modules(kernel: &Kernel, spec: &Spec, events: &mut dyn FnMut(Event<'_>)
     modules::resolve(kernel, &wanted.collect::<Vec<_>>())
 }
 
-fn write_initramfs(spec: &Spec, modules: &[Module], trees: &[PathBuf], path: &Path) -> Result<()> {
+/// The kernel's build options for the guest, at the place where a distribution keeps them, so that
+/// an audit there knows them.
+fn kernel_options(kernel: &Kernel, events: &mut dyn FnMut(Event<'_>)) -> Result<Option<(String, Vec<u8>)>> {
+    let text = kernel.config_text()?;
+    if text.is_none() {
+        events(Event::Note("no build options found for this kernel (config-RELEASE beside its image)"));
+    }
+    Ok(text.map(|text| (format!("boot/config-{}", kernel.release), text)))
+}
+
+fn write_initramfs(
+    spec: &Spec,
+    modules: &[Module],
+    options: Option<(String, Vec<u8>)>,
+    trees: &[PathBuf],
+    path: &Path,
+) -> Result<()> {
     let config = guest_config(spec, modules);
     let contents = initramfs::Contents {
         init: &spec.init,
         binary: spec.binary.as_deref(),
         config: &config,
         modules,
+        options,
         add: &spec.add,
         trees,
     };

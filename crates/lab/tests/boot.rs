@@ -66,6 +66,8 @@ fn look_around() -> ! {
     println!("tracefs={}", read("/proc/mounts").contains("tracefs"));
     let listener = std::net::TcpListener::bind("127.0.0.1:0");
     println!("loopback={}", listener.and_then(|l| std::net::TcpStream::connect(l.local_addr()?)).is_ok());
+    let release = read("/proc/sys/kernel/osrelease");
+    println!("options={}", read(&format!("/boot/config-{}", release.trim())).contains("\nCONFIG_SMP=y\n"));
     println!("added={}", read("set.toml").trim());
     fs::create_dir_all("out/deep").unwrap();
     fs::write("out/deep/big", big()).unwrap();
@@ -137,7 +139,7 @@ fn guest_is_a_whole_machine() {
     assert_eq!(
         fs::read_to_string(spec.out.join("stdout")).unwrap(),
         "isolated=2-3\nhostname=stillcore-lab\ncwd=/root\nhome=/root\ndummy=true\ncgroup2=true\ntracefs=false\n\
-         loopback=true\nadded=n = 3\n"
+         loopback=true\noptions=true\nadded=n = 3\n"
     );
     assert!(
         fs::read(spec.out.join("root/out/deep/big")).unwrap() == big(),
