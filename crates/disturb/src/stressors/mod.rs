@@ -27,19 +27,23 @@ mod hugepages;
 mod io_uring_setup;
 mod iomix;
 mod k_workqueue;
+mod khugepaged;
 mod kmsg;
 mod kprobe_toggle;
 mod ksm;
 mod llc_thrash;
+mod madvise_collapse;
 mod mem_bandwidth;
 mod mem_offline;
 mod membarrier_expedited;
 mod membarrier_global;
 mod membarrier_private;
 mod mlock;
+mod mmap_fork;
 mod module_load;
 mod mount_tmpfs;
 mod move_pages;
+mod mremap;
 mod net_clients;
 mod netns;
 mod nic_dummy;
@@ -65,6 +69,7 @@ mod tlb_span;
 mod trace_event;
 mod u_fork;
 mod u_thread;
+mod userfaultfd;
 mod userns;
 mod vm_fill;
 mod vm_map;
@@ -90,6 +95,11 @@ pub(super) const ALL: &[StressorSpec] = &[
     vm_map::SPEC,
     vm_fill::SPEC,
     vmap_churn::SPEC,
+    mmap_fork::SPEC,
+    mremap::SPEC,
+    madvise_collapse::SPEC,
+    khugepaged::SPEC,
+    userfaultfd::SPEC,
     tlb_span::SPEC,
     tlb_own::SPEC,
     mlock::SPEC,
