@@ -28,6 +28,7 @@ mod links;
 mod loops;
 mod mounts;
 mod namespaces;
+mod netlink;
 mod nic_pair;
 mod offspring;
 mod order;

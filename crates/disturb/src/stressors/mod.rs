@@ -5,9 +5,11 @@ mod affinity_flip;
 mod aio_setup;
 mod bpf_filter;
 mod bpf_prog;
+mod cache_flush;
 mod calc_pi;
 mod calc_pi_out;
 mod cgroup_mkdir;
+mod clock_step;
 mod clocksource;
 mod compact;
 mod cpu_hotplug;
@@ -24,6 +26,7 @@ mod fork_exec;
 mod futex;
 mod hackbench;
 mod hugepages;
+mod icache_flush;
 mod io_uring_setup;
 mod iomix;
 mod k_workqueue;
@@ -31,6 +34,7 @@ mod khugepaged;
 mod kmsg;
 mod kprobe_toggle;
 mod ksm;
+mod kvm_create;
 mod llc_thrash;
 mod madvise_collapse;
 mod mem_bandwidth;
@@ -46,9 +50,11 @@ mod move_pages;
 mod mremap;
 mod net_clients;
 mod netns;
+mod nft_replace;
 mod nic_dummy;
 mod nic_veth;
 mod packet_sock;
+mod pci_config;
 mod perf_hk;
 mod perf_stat;
 mod perf_sys;
@@ -60,6 +66,7 @@ mod schedstats;
 mod slab_shrink;
 mod so_timestamp;
 mod sock;
+mod split_lock;
 mod stat_refresh;
 pub(super) mod stress_ng;
 mod thr_exit;
@@ -118,6 +125,7 @@ pub(super) const ALL: &[StressorSpec] = &[
     netns::SPEC,
     userns::SPEC,
     packet_sock::SPEC,
+    nft_replace::SPEC,
     k_workqueue::SPEC,
     wq_loop::SPEC,
     wq_mount_ext4::SPEC,
@@ -143,14 +151,20 @@ pub(super) const ALL: &[StressorSpec] = &[
     rdmsr::SPEC,
     cpuinfo_read::SPEC,
     rcu_expedited::SPEC,
+    kvm_create::SPEC,
+    clock_step::SPEC,
     iomix::SPEC,
     direct_io::SPEC,
     io_uring_setup::SPEC,
     aio_setup::SPEC,
     kmsg::SPEC,
     proc_read::SPEC,
+    pci_config::SPEC,
     llc_thrash::SPEC,
     mem_bandwidth::SPEC,
+    cache_flush::SPEC,
+    icache_flush::SPEC,
+    split_lock::SPEC,
     calc_pi::SPEC,
     calc_pi_out::SPEC,
     cpu_methods::SPEC,
