@@ -147,7 +147,8 @@ fn read(root: &Path, look: &Look) -> Result<Observation, Failed> {
         let state = record["state"].as_str().unwrap_or_default();
         observation.load.push(match (state, during) {
             ("ok", true) => format!("{name} {}", record["ops_ok"]),
-            ("ok", false) => format!("{name} not all the time"),
+            ("weak", true) => format!("{name} {} of {} (weak)", record["ops_ok"], record["ops_asked"]),
+            ("ok" | "weak", false) => format!("{name} not all the time"),
             _ => format!("{name} {state}"),
         });
     }

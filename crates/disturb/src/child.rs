@@ -67,18 +67,25 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
 }
 
 fn record(job: &Job<'_>, account: Account) -> StressorRecord {
-    let reason = judge(&account);
+    let wrong = judge(&account);
+    let weak = wrong.is_none().then(|| weakness(&account)).flatten();
+    let state = match (&wrong, &weak) {
+        (Some(_), _) => StressorState::Void,
+        (None, Some(_)) => StressorState::Weak,
+        (None, None) => StressorState::Ok,
+    };
     StressorRecord {
         name: job.name.clone(),
         cpus: job.cpus.clone(),
+        ops_asked: account.asked,
         ops_ok: account.tally.ok,
         ops_failed: account.tally.failed,
         parts: account.tally.parts,
         t0_ns: account.t0_ns,
         t1_ns: account.t1_ns,
         witness: account.witness,
-        state: if reason.is_some() { StressorState::Void } else { StressorState::Ok },
-        reason,
+        state,
+        reason: wrong.or(weak),
         confined_by: job.confined_by.clone(),
         rates: Vec::new(),
         stalls: 0,
@@ -87,11 +94,12 @@ fn record(job: &Job<'_>, account: Account) -> StressorRecord {
 
 /// Why the account is void, if it is.
 fn judge(account: &Account) -> Option<String> {
-    let Account { tally, witness, floor, wrong, .. } = account;
+    let Account { tally, witness, wrong, .. } = account;
     if let Some(wrong) = wrong {
         return Some(wrong.clone());
     }
-    if tally.ok < *floor {
+    let floor = account.floor();
+    if tally.ok < floor {
         let failed: u64 = tally.failed.values().sum();
         return Some(format!(
             "{} operations succeeded and {failed} failed; expected at least {floor}",
@@ -101,9 +109,18 @@ fn judge(account: &Account) -> Option<String> {
     (witness.seen < witness.expected)
         .then(|| format!("{} grew by {}; expected at least {}", witness.name, witness.seen, witness.expected))
 }
+
+/// How far it has stayed behind what was asked for, if it is less than half.
+fn weakness(account: &Account) -> Option<String> {
+    let (asked, done) = (account.asked?, account.tally.ok);
+    let percent = done as f64 * 100.0 / asked.max(1) as f64;
+    StressorRecord::is_below_half(account.asked, done)
+        .then(|| format!("{done} operations succeeded of {asked} asked for ({percent:.1} %)"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::account::floor;
+    use super::super::account::asked;
     use super::super::protocol::Group;
     use super::super::tally::Tally;
     use super::*;
@@ -112,17 +129,17 @@ mod tests {
     use proptest::prelude::*;
     use sys::clock::SECOND_NS;
 
-    fn account(ok: u64, floor: u64, expected: u64, seen: u64) -> Account {
+    fn account(ok: u64, asked: u64, expected: u64, seen: u64) -> Account {
         let witness = Witness { name: "counter".into(), expected, seen };
         let tally = Tally { ok, failed: [("EAGAIN".to_owned(), 7)].into(), ..Tally::default() };
-        Account { tally, t0_ns: 0, t1_ns: 1, witness, floor, wrong: None }
+        Account { tally, t0_ns: 0, t1_ns: 1, witness, asked: Some(asked), wrong: None }
     }
 
     #[test]
     fn too_few_operations_and_a_doubting_witness_void() {
-        assert_eq!(judge(&account(10, 10, 10, 10)), None);
+        assert_eq!(judge(&account(10, 10_000, 10, 10)), None);
         assert_eq!(
-            judge(&account(9, 10, 9, 9)).unwrap(),
+            judge(&account(9, 10_000, 9, 9)).unwrap(),
             "9 operations succeeded and 7 failed; expected at least 10"
         );
         assert_eq!(judge(&account(10, 1, 10, 9)).unwrap(), "counter grew by 9; expected at least 10");
@@ -132,10 +149,25 @@ mod tests {
 
     #[test]
     fn the_floor_is_a_thousandth_of_the_rate_and_never_nothing() {
+        let floor =
+            |rate, t0_ns, t1_ns| Account { asked: asked(rate, t0_ns, t1_ns), ..account(1, 1, 1, 1) }.floor();
         assert_eq!(floor(Some(1000.0), 0, 10 * SECOND_NS), 10);
         assert_eq!(floor(Some(1000.0), 0, 1), 1);
         assert_eq!(floor(None, 0, 10 * SECOND_NS), 1);
         assert_eq!(floor(Some(1000.0), 5, 0), 1);
+    }
+
+    #[test]
+    fn less_than_half_of_what_was_asked_for_is_weak() {
+        assert_eq!(weakness(&account(50, 100, 0, 0)), None);
+        assert_eq!(weakness(&account(51, 101, 0, 0)), None);
+        assert_eq!(
+            weakness(&account(50, 101, 0, 0)).unwrap(),
+            "50 operations succeeded of 101 asked for (49.5 %)"
+        );
+        assert_eq!(weakness(&account(0, 0, 0, 0)), None);
+        let unlimited = Account { asked: None, ..account(1, 1, 0, 0) };
+        assert_eq!(weakness(&unlimited), None);
     }
 
     #[test]

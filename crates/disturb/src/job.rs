@@ -9,7 +9,7 @@ use super::rates::Meter;
 use super::settle::arm_alarm;
 use super::tally::Tally;
 use super::witness::{Counter, Growth};
-use crate::account::{Account, floor};
+use crate::account::{Account, asked};
 use crate::protocol::Line;
 use model::Cpus;
 use model::stressor::Witness;
@@ -174,10 +174,10 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// The account of it, with a floor by the job's rate.
+    /// The account of it, with the operations due by the job's rate.
     pub(super) fn account(self, job: &Job<'_>, witness: Witness) -> Account {
         let Self { tally, t0_ns, t1_ns } = self;
-        Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None }
+        Account { asked: asked(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None }
     }
 
     /// What several loops have done together; nothing where there are none.

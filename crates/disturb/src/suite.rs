@@ -4,6 +4,7 @@
 use super::{Error, Order, StressorSpec, catalogue};
 use model::Cpus;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 const TEXT: &str = include_str!("../../../catalogue/suites.toml");
 const SCHEMA: &str = "stillcore.suites/1";
@@ -26,6 +27,16 @@ pub struct Suite {
     /// What a run with it must see on the measured CPU to count.
     #[serde(default)]
     pub expect: Expect,
+    /// Whether its stressors run as fast as they can, except those with a rate of their own here.
+    #[serde(default)]
+    pub unpaced: bool,
+    /// The suite whose stressors it has, each at its default rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced_like: Option<String>,
+    /// Number of CPUs that the `copies` and `workers` of its stressors were published for. They
+    /// are scaled to the CPUs of this machine; without it they stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_cpus: Option<u32>,
     /// What its stressors have in common, where it has all that have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
@@ -66,6 +77,32 @@ pub struct Member {
     /// Loops, if not its own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Processes of it, if not one: for stressors that are one loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u32>,
+}
+
+impl Suite {
+    /// Its stressors on so many CPUs, each copy by itself.
+    pub fn members(&self, cpus: usize) -> Vec<Member> {
+        let scaled = |count: u32| match self.published_cpus {
+            Some(published) if published > 0 => {
+                (u64::from(count) * cpus as u64).div_ceil(u64::from(published)).max(1) as u32
+            }
+            _ => count,
+        };
+        let mut members = Vec::new();
+        for member in &self.stressors {
+            // Loops are scaled where they are counted, else processes are.
+            let (copies, workers) = match member.workers {
+                Some(workers) => (member.copies.unwrap_or(1), Some(scaled(workers))),
+                None => (scaled(member.copies.unwrap_or(1)), None),
+            };
+            let one = Member { workers, copies: None, ..member.clone() };
+            members.extend(std::iter::repeat_n(one, copies as usize));
+        }
+        members
+    }
 }
 
 /// Which CPUs a stressor gets.
@@ -106,7 +143,16 @@ pub fn suites() -> Result<Vec<Suite>, Error> {
     if file.schema != SCHEMA {
         return Err(invalid(format!("schema {}, expected {SCHEMA}", file.schema)));
     }
+    let written: BTreeMap<String, Vec<Member>> =
+        file.suites.iter().map(|suite| (suite.id.clone(), suite.stressors.clone())).collect();
     for suite in &mut file.suites {
+        if let Some(other) = &suite.paced_like {
+            let found = written.get(other).ok_or_else(|| invalid(format!("no suite {other}")))?;
+            suite.stressors.clone_from(found);
+        }
+        if suite.unpaced {
+            suite.stressors.iter_mut().for_each(|member| member.rate = member.rate.or(Some(0.0)));
+        }
         let alike = |spec: &&StressorSpec| suite.every.is_some_and(|every| every.has(spec));
         let plain = |spec: &StressorSpec| Member { name: spec.name.to_owned(), ..Member::default() };
         suite.stressors.extend(catalogue().iter().filter(alike).map(plain));
@@ -183,8 +229,43 @@ mod tests {
     }
 
     #[test]
+    fn suites_of_papers_are_unpaced_and_their_paced_namesakes_have_the_same_stressors() {
+        let all = suites().unwrap();
+        let paced: Vec<&Suite> = all.iter().filter(|suite| suite.paced_like.is_some()).collect();
+        assert!(paced.len() >= 4);
+        for paced in paced {
+            let id = paced.paced_like.as_ref().unwrap();
+            let full = find(id).unwrap();
+            assert_eq!(paced.id, format!("{id}-paced"));
+            assert!(full.unpaced && !paced.unpaced);
+            let names = |suite: &Suite| -> Vec<String> {
+                suite.stressors.iter().map(|member| member.name.clone()).collect()
+            };
+            assert_eq!(names(&full), names(paced));
+            assert!(full.stressors.iter().all(|member| member.rate.is_some()), "{id}");
+            assert!(full.stressors.iter().any(|member| member.rate == Some(0.0)), "{id}");
+        }
+    }
+
+    #[test]
+    fn published_numbers_are_scaled_to_the_cpus_of_the_machine() {
+        let on = |cpus: usize| {
+            let mut counts = BTreeMap::<String, u32>::new();
+            for member in find("replication25").unwrap().members(cpus) {
+                *counts.entry(member.name).or_default() += member.workers.unwrap_or(1);
+            }
+            ["cpu_methods", "vm_fill", "sock", "fault"].map(|name| counts[name])
+        };
+        assert_eq!(on(4), [4, 2, 2, 2], "as published");
+        assert_eq!(on(1), [1, 1, 1, 1]);
+        assert_eq!(on(6), [6, 3, 3, 3]);
+        assert_eq!(on(71), [71, 36, 36, 36]);
+        assert_eq!(find("rtss24").unwrap().members(72).len(), 12, "placed on each CPU, not multiplied");
+    }
+
+    #[test]
     fn each_way_of_placing_uses_every_cpu_it_should() {
-        let member = |name: &str| Member { name: name.into(), rate: None, bytes: Some(7), workers: None };
+        let member = |name: &str| Member { name: name.into(), bytes: Some(7), ..Member::default() };
         let members = ["u_fork", "fault", "timer", "tlb_span"].map(member);
         let cpus = Cpus::from_iter([0, 5]);
         let placed = |placing| {

@@ -426,7 +426,7 @@ impl Stressor {
             record.reason = Some(format!("it did not end on request and {end}"));
         }
         if let Some(leak) = self.sightings.complaint() {
-            record.state = if record.state == StressorState::Ok { StressorState::Void } else { record.state };
+            record.state = if record.state.happened() { StressorState::Void } else { record.state };
             record.reason = Some(record.reason.map_or(leak.clone(), |reason| format!("{reason}; {leak}")));
         }
         (record.rates, record.stalls) = self.rates.finish(record.t1_ns);
@@ -449,6 +449,7 @@ impl Stressor {
         StressorRecord {
             name: self.order.name.clone(),
             cpus: self.order.cpus.clone(),
+            ops_asked: None,
             ops_ok: 0,
             ops_failed: [].into(),
             parts: [].into(),

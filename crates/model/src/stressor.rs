@@ -11,6 +11,10 @@ pub struct StressorRecord {
     pub name: String,
     /// CPUs it was confined to.
     pub cpus: Cpus,
+    /// Operations that were due until the last one, by the rate asked for; none where it was to go
+    /// as fast as it can.
+    #[serde(default)]
+    pub ops_asked: Option<u64>,
     /// Operations that succeeded.
     pub ops_ok: u64,
     /// Operations that failed, by errno name.
@@ -69,12 +73,39 @@ pub struct Witness {
     pub seen: u64,
 }
 
+impl StressorRecord {
+    /// Whether what it did is less than half of what was asked for.
+    pub fn is_below_half(asked: Option<u64>, done: u64) -> bool {
+        asked.is_some_and(|asked| done < asked.div_ceil(2))
+    }
+}
+
+impl StressorState {
+    /// Its name in tables and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Weak => "weak",
+            Self::Void => "void",
+            Self::Stuck => "stuck",
+            Self::Absent => "absent",
+        }
+    }
+
+    /// Whether the disturbance happened, be it weak.
+    pub fn happened(self) -> bool {
+        matches!(self, Self::Ok | Self::Weak)
+    }
+}
+
 /// The verdict on a stressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StressorState {
     /// It did what its name says, and the witness agrees.
     Ok,
+    /// The same, but less than half as much as was asked for.
+    Weak,
     /// It did nothing, too little, or the witness disagrees.
     Void,
     /// It did not end on request and was killed.

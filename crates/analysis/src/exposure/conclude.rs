@@ -123,6 +123,7 @@ fn row(stressor: &str, cells: &[&CellFacts], without: &[EventClass]) -> Row {
         state,
         reason: why.first().filter(|_| state != RowState::Ok).cloned(),
         cells: whole.len() as u64,
+        asked: whole.iter().map(|cell| cell.record.ops_asked).sum(),
         operations: whole.iter().map(|cell| cell.record.ops_ok).sum(),
         failed,
         disturbed_s: seconds(&|cell| cell.disturbed.length_ns),

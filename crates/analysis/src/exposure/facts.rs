@@ -63,6 +63,7 @@ impl CellFacts {
         let record = StressorRecord {
             name: stressor.to_owned(),
             cpus: cpus.clone(),
+            ops_asked: None,
             ops_ok: 0,
             ops_failed: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -184,7 +185,7 @@ fn differences(dir: &Path, run: &Run) -> Result<Vec<String>, Error> {
 
 /// Why counts would be void.
 fn void(run: &Run, record: &StressorRecord) -> Option<String> {
-    if record.state != StressorState::Ok {
+    if !record.state.happened() {
         return Some(record.reason.clone().unwrap_or_else(|| "it gave no reason".to_owned()));
     }
     if let Some(why) = &run.incomplete_reason {

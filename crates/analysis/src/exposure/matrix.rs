@@ -168,6 +168,7 @@ pub(super) mod tests {
             state: RowState::Ok,
             reason: None,
             cells: 1,
+            asked: None,
             operations: 10,
             failed: BTreeMap::new(),
             disturbed_s: 1.0,

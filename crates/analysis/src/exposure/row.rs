@@ -3,6 +3,7 @@
 use crate::exposure::coefficient::Coefficient;
 use crate::exposure::facts::{Count, SourceCount, Stretch};
 use model::EventClass;
+use model::stressor::StressorRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,6 +31,9 @@ pub struct Row {
     pub reason: Option<String>,
     /// Cells that it is made of.
     pub cells: u64,
+    /// Operations that were asked for; none where it was to go as fast as it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
     /// Operations that succeeded.
     pub operations: u64,
     /// Operations that failed, by errno name; what they did to the measured CPUs is in the counts
@@ -56,6 +60,13 @@ pub struct Row {
     pub left_out: Vec<String>,
     /// Limits of the measurement.
     pub limits: Vec<String>,
+}
+
+impl Row {
+    /// Whether less than half of what was asked for was done.
+    pub fn is_weak(&self) -> bool {
+        self.state == RowState::Ok && StressorRecord::is_below_half(self.asked, self.operations)
+    }
 }
 
 /// The coefficient of one class.

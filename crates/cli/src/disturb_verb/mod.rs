@@ -132,7 +132,7 @@ pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8
     })?;
     let cpus = cpus(args, &suite, &place)?;
     let placing = args.place.map_or(suite.place, Placing::from);
-    let mut orders = suite::place(&suite.stressors, &cpus, placing)?;
+    let mut orders = suite::place(&suite.members(cpus.len()), &cpus, placing)?;
     orders.iter_mut().for_each(|order| order.dir.clone_from(&args.dir));
     sched::pin(&place.housekeeping)?;
     let mut session = Session::open(&place.program, &place.state)?;
@@ -191,7 +191,7 @@ fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
 fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
     let member = |name: &String| {
         catalogue::find(name)?;
-        Ok(Member { name: name.clone(), rate: None, bytes: None, workers: None })
+        Ok(Member { name: name.clone(), ..Member::default() })
     };
     Ok(Suite {
         id: "by name".to_owned(),
@@ -200,6 +200,9 @@ fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
         place: Placing::All,
         colocated: false,
         expect: suite::Expect::Any,
+        unpaced: false,
+        paced_like: None,
+        published_cpus: None,
         every: None,
         stressors: args.stressors.iter().map(member).collect::<anyhow::Result<_>>()?,
     })

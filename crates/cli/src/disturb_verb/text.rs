@@ -4,7 +4,7 @@ use crate::measure::table::table;
 use disturb::suite::Suite;
 use disturb::{Status, StressorSpec};
 use model::Cpus;
-use model::stressor::{StressorRecord, StressorState};
+use model::stressor::StressorRecord;
 use report::{Page, TextOptions, format};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -35,15 +35,6 @@ fn counts(named: &BTreeMap<String, u64>) -> String {
     named.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
-fn word(state: StressorState) -> &'static str {
-    match state {
-        StressorState::Ok => "ok",
-        StressorState::Void => "void",
-        StressorState::Stuck => "stuck",
-        StressorState::Absent => "absent",
-    }
-}
-
 /// Live status line: operations per second of each stressor so far, and which have not begun.
 pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
     const SHOWN: usize = 3;
@@ -66,49 +57,93 @@ fn is_noteworthy(word: &str) -> bool {
     word.starts_with("not ") || word.starts_with("traffic over ")
 }
 
-/// What each stressor did, who says so, and what did not go as it should.
-pub(crate) fn stressors(records: &[StressorRecord]) -> String {
-    let row = |record: &StressorRecord| {
+/// The copies of one stressor that ended alike.
+struct Copies<'a>(Vec<&'a StressorRecord>);
+
+impl<'a> Copies<'a> {
+    /// All records, in the order of their first copies.
+    fn of(records: &'a [StressorRecord]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for record in records {
+            let is_same = |one: &StressorRecord| one.name == record.name && one.state == record.state;
+            match all.iter_mut().find(|copies| is_same(copies.0[0])) {
+                Some(copies) => copies.0.push(record),
+                None => all.push(Self(vec![record])),
+            }
+        }
+        all
+    }
+
+    fn row(&self) -> Vec<String> {
+        let (first, sum) = (self.0[0], |of: &dyn Fn(&StressorRecord) -> u64| -> u64 {
+            self.0.iter().map(|record| of(record)).sum()
+        });
+        let copies = if self.0.len() > 1 { format!(" x {}", self.0.len()) } else { String::new() };
+        let asked = self.0.iter().map(|record| record.ops_asked).sum::<Option<u64>>();
+        let cpus: Cpus = self.0.iter().flat_map(|record| record.cpus.iter()).collect();
+        // Copies share some counters, so that their growth cannot be added up.
+        let least = self.0.iter().map(|record| &record.witness);
+        let least = least.min_by_key(|witness| i128::from(witness.seen) - i128::from(witness.expected));
+        let witness = least.map_or_else(String::new, |witness| {
+            format!("{} of {}", format::count(witness.seen), format::count(witness.expected))
+        });
         vec![
-            record.name.clone(),
-            record.cpus.to_string(),
-            word(record.state).to_owned(),
-            format::count(record.ops_ok),
-            format!("{:.1}", per_s(record)),
-            format::count(failed(record)),
-            format!("{} of {}", format::count(record.witness.seen), format::count(record.witness.expected)),
+            format!("{}{copies}", first.name),
+            cpus.to_string(),
+            first.state.word().to_owned(),
+            asked.map_or_else(
+                || if first.state.happened() { "no limit" } else { "-" }.to_owned(),
+                format::count,
+            ),
+            format::count(sum(&|record| record.ops_ok)),
+            format!("{:.1}", self.0.iter().map(|record| per_s(record)).sum::<f64>()),
+            format::count(sum(&failed)),
+            witness,
         ]
-    };
-    let head = ["stressor", "CPUs", "state", "operations", "per s", "failed", "witness"];
-    let mut page = table(&head, records.iter().map(row).collect());
+    }
+
+    /// What did not go as it should, a line each; of many copies the first lines.
+    fn remarks(&self) -> Vec<String> {
+        const SHOWN: usize = 6;
+        let mut lines: Vec<String> = self.0.iter().flat_map(|record| remarks(record)).collect();
+        if lines.len() > SHOWN {
+            let more = lines.split_off(SHOWN).len();
+            lines.push(format!("{}: {more} more such lines with --json", self.0[0].name));
+        }
+        lines
+    }
+}
+
+fn remarks(record: &StressorRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(reason) = &record.reason {
+        lines.push(format!("{}: {reason}", record.state.word()));
+    }
+    lines.extend(record.confined_by.iter().filter(|word| is_noteworthy(word)).cloned());
+    if record.stalls > 0 {
+        let (stalls, of) = (record.stalls, (record.t1_ns - record.t0_ns + 500_000_000) / 1_000_000_000);
+        lines.push(format!("stalled: no operation in {stalls} of {of} seconds"));
+    }
+    if !record.parts.is_empty() {
+        lines.push(counts(&record.parts));
+    }
+    if failed(record) > 0 {
+        lines.push(format!("failed: {}", counts(&record.ops_failed)));
+    }
+    lines.iter().map(|line| format!("{} on CPU {}: {line}", record.name, record.cpus)).collect()
+}
+
+/// What each stressor was asked for and did, who says so, and what did not go as it should.
+pub(crate) fn stressors(records: &[StressorRecord]) -> String {
+    let all = Copies::of(records);
+    let head = ["stressor", "CPUs", "state", "asked", "operations", "per s", "failed", "witness"];
+    let mut page = table(&head, all.iter().map(Copies::row).collect());
     let _ = writeln!(
         page,
         "\nwitness: growth of a counter that is not the stressor's own, of the least it must have grown by"
     );
-    for record in records {
-        if let Some(reason) = &record.reason {
-            let _ =
-                writeln!(page, "{} on CPU {}: {}: {reason}", record.name, record.cpus, word(record.state));
-        }
-        for word in record.confined_by.iter().filter(|word| is_noteworthy(word)) {
-            let _ = writeln!(page, "{} on CPU {}: {word}", record.name, record.cpus);
-        }
-        if record.stalls > 0 {
-            let (stalls, of) = (record.stalls, (record.t1_ns - record.t0_ns + 500_000_000) / 1_000_000_000);
-            let _ = writeln!(
-                page,
-                "{} on CPU {}: stalled: no operation in {stalls} of {of} seconds",
-                record.name, record.cpus
-            );
-        }
-        if !record.parts.is_empty() {
-            let parts = counts(&record.parts);
-            let _ = writeln!(page, "{} on CPU {}: {parts}", record.name, record.cpus);
-        }
-        if failed(record) > 0 {
-            let kinds = counts(&record.ops_failed);
-            let _ = writeln!(page, "{} on CPU {}: failed: {kinds}", record.name, record.cpus);
-        }
+    for line in all.iter().flat_map(Copies::remarks) {
+        let _ = writeln!(page, "{line}");
     }
     page
 }
@@ -179,4 +214,55 @@ pub(super) fn list_page(stressors: &[StressorSpec], suites: &[Suite]) -> String 
         page.item(&format!("  {:widest$} ", ""), &names.join(" "));
     }
     page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::stressor::{StressorState, Witness};
+
+    fn record(name: &str, cpu: u32, asked: Option<u64>, done: u64, state: StressorState) -> StressorRecord {
+        StressorRecord {
+            name: name.to_owned(),
+            cpus: Cpus::one(cpu),
+            ops_asked: asked,
+            ops_ok: done,
+            ops_failed: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            t0_ns: 0,
+            t1_ns: 2_000_000_000,
+            witness: Witness { name: "counter".to_owned(), expected: done, seen: done + u64::from(cpu) },
+            state,
+            reason: (state != StressorState::Ok).then(|| format!("{done} operations succeeded")),
+            confined_by: Vec::new(),
+            rates: Vec::new(),
+            stalls: 0,
+        }
+    }
+
+    #[test]
+    fn copies_are_one_row_with_what_was_asked_and_done_and_weak_ones_another() {
+        let records = [
+            record("u_fork", 0, Some(2000), 1500, StressorState::Ok),
+            record("fault", 0, None, 7, StressorState::Ok),
+            record("u_fork", 3, Some(2000), 1700, StressorState::Ok),
+            record("u_fork", 4, Some(2000), 107, StressorState::Weak),
+        ];
+        let page = stressors(&records);
+        let row = |at: usize| page.lines().nth(at).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(row(0), "stressor CPUs state asked operations per s failed witness");
+        assert_eq!(row(2), "u_fork x 2 0,3 ok 4,000 3,200 1600.0 0 1,500 of 1,500");
+        assert_eq!(row(3), "fault 0 ok no limit 7 3.5 0 7 of 7");
+        assert_eq!(row(4), "u_fork 4 weak 2,000 107 53.5 0 111 of 107");
+        assert!(page.contains("u_fork on CPU 4: weak: 107 operations succeeded\n"), "{page}");
+    }
+
+    #[test]
+    fn remarks_of_many_copies_are_cut_and_counted() {
+        let records: Vec<_> =
+            (0..20).map(|cpu| record("u_fork", cpu, Some(9), 1, StressorState::Weak)).collect();
+        let page = stressors(&records);
+        assert_eq!(page.matches(": weak: ").count(), 6);
+        assert!(page.contains("u_fork: 14 more such lines with --json"), "{page}");
+    }
 }

@@ -42,7 +42,7 @@ impl Disturbing {
             let both = suite.colocated || self.colocated;
             let measured = both.then_some(&place.measured).into_iter().flat_map(Cpus::iter);
             let cpus: Cpus = place.housekeeping.iter().chain(measured).collect();
-            orders.extend(suite::place(&suite.stressors, &cpus, suite.place)?);
+            orders.extend(suite::place(&suite.members(cpus.len()), &cpus, suite.place)?);
         }
         for order in &orders {
             let spec = catalogue::find(&order.name)?;
@@ -66,8 +66,11 @@ fn alone(name: &str) -> anyhow::Result<Suite> {
         place: Placing::All,
         colocated: false,
         expect: Expect::Any,
+        unpaced: false,
+        paced_like: None,
+        published_cpus: None,
         every: None,
-        stressors: vec![Member { name: name.to_owned(), rate: None, bytes: None, workers: None }],
+        stressors: vec![Member { name: name.to_owned(), ..Member::default() }],
     })
 }
 

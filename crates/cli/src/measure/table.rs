@@ -63,6 +63,15 @@ pub(super) fn ending(outcome: &Outcome) -> String {
             record.name
         );
     }
+    for record in run.stressors.iter().filter(|record| record.state == StressorState::Weak) {
+        let _ = writeln!(
+            text,
+            "weak: {} did {} of {} operations asked for: these figures are those of a weaker load",
+            record.name,
+            format::count(record.ops_ok),
+            format::count(record.ops_asked.unwrap_or_default()),
+        );
+    }
     let faults: u64 = run.probes.iter().map(|probe| probe.faults.minor + probe.faults.major).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
     let _ = writeln!(

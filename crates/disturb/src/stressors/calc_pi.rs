@@ -6,7 +6,7 @@
 //! arctangent by its Taylor series in fixed point.
 
 use crate::Error;
-use crate::account::{Account, floor};
+use crate::account::{Account, asked};
 use crate::job::Job;
 use crate::spec::StressorSpec;
 use crate::tally::Tally;
@@ -54,7 +54,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let witness = Witness { name: "thread CPU time, us".into(), expected, seen };
     let wrong = tally.failed.values().sum::<u64>();
     let wrong = (wrong > 0).then(|| format!("{wrong} of {} results were not pi", tally.ok + wrong));
-    Ok(Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong })
+    Ok(Account { asked: asked(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong })
 }
 
 /// Whether fixed-point limbs hold π, by decimals anyone can look up: the first 36, the six nines

@@ -19,8 +19,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use sys::clock::now_ns;
 
-/// Bytes of one operation.
-const CHUNK: usize = 65_536;
+/// Bytes of one operation: what bonnie++ takes unless told otherwise.
+const CHUNK: usize = 8192;
 const DEFAULT_BYTES: u64 = 16 << 20;
 /// Operations of a part before the next one comes.
 const TURN: u64 = 8;
@@ -29,7 +29,7 @@ pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "direct_io",
     title: "direct I/O: create, sequential, random, metadata, as bonnie++ has it",
     class: "io",
-    operation: "64 KiB written or read past the page cache, or a file made, or its metadata changed and synced",
+    operation: "8 KiB written or read past the page cache, or a file made, or its metadata changed and synced",
     privilege: "none; CAP_SYS_ADMIN for a file system of its own where the directory is in memory",
     needs: "a directory on a disk whose file system has O_TMPFILE and O_DIRECT; CONFIG_TASK_IO_ACCOUNTING",
     kernel_paths: &[

@@ -13,6 +13,7 @@ pub(super) fn losses(facts: &Facts) -> Vec<Advice> {
     all.extend(ring(facts));
     all.extend(trace(facts));
     all.extend(disturbance(facts));
+    all.extend(weak(facts));
     all
 }
 
@@ -76,12 +77,11 @@ fn disturbance(facts: &Facts) -> Option<Advice> {
         .run
         .stressors
         .iter()
-        .filter(|stressor| stressor.state != StressorState::Ok)
+        .filter(|stressor| !stressor.state.happened())
         .map(|stressor| {
             let state = match stressor.state {
-                StressorState::Stuck => "stuck",
                 StressorState::Absent => "not on this machine",
-                StressorState::Ok | StressorState::Void => "void",
+                other => other.word(),
             };
             let why = stressor.reason.as_deref().unwrap_or("no reason recorded");
             format!("{} ({state}: {why})", stressor.name)
@@ -92,6 +92,25 @@ fn disturbance(facts: &Facts) -> Option<Advice> {
             facts,
             format!("not every disturbance did its work: {}", broken.join("; ")),
             "what these would have provoked was not tested",
+            "run.json, stressors",
+        )
+    })
+}
+
+/// A weaker load provokes less, and says nothing about the one that was asked for.
+fn weak(facts: &Facts) -> Option<Advice> {
+    let weak = facts.run.stressors.iter().filter(|stressor| stressor.state == StressorState::Weak);
+    let weak: Vec<String> = weak
+        .map(|stressor| {
+            let asked = format::count(stressor.ops_asked.unwrap_or_default());
+            format!("{} ({} of {asked} operations)", stressor.name, format::count(stressor.ops_ok))
+        })
+        .collect();
+    (!weak.is_empty()).then(|| {
+        loss(
+            facts,
+            format!("disturbances did less than half of what was asked for: {}", weak.join("; ")),
+            "what was measured is the effect of a weaker load than the one asked for",
             "run.json, stressors",
         )
     })

@@ -181,6 +181,17 @@ fn losses_come_first_and_each_is_named() {
 }
 
 #[test]
+fn a_weak_disturbance_is_a_loss_with_what_was_asked_and_done() {
+    let mut document = fixture::document();
+    let weak = &mut document.run.stressors[0];
+    (weak.state, weak.ops_asked, weak.ops_ok) = (model::stressor::StressorState::Weak, Some(2000), 107);
+    let document = again(&document);
+    let first = &document.advice[0];
+    assert_eq!(first.kind, AdviceKind::Loss);
+    assert!(first.what.contains("u_fork (107 of 2,000 operations)"), "{}", first.what);
+}
+
+#[test]
 fn a_trace_that_does_not_balance_is_a_loss_even_when_nothing_is_counted_lost() {
     let mut document = fixture::document();
     document.analysis.losses.reconciled = Some(false);

@@ -6,6 +6,7 @@
 
 mod text;
 
+use crate::format;
 use analysis::exposure::{Coefficient, Exposure, Row, SourceCount};
 use model::{EventClass, Machine};
 use serde_json::{Value, json};
@@ -104,6 +105,15 @@ pub(crate) fn source(one: &SourceCount) -> String {
     format!("{}{label}: {who}{site}, {} events", one.class, one.count)
 }
 
+/// Operations of a row, with those asked for where they are more than twice as many.
+pub(crate) fn operations(row: &Row) -> String {
+    let done = format::count(row.operations);
+    match row.asked.filter(|_| row.is_weak()) {
+        Some(asked) => format!("{done} of {} (weak)", format::count(asked)),
+        None => done,
+    }
+}
+
 /// What weakens a row, one sentence each.
 pub(crate) fn weak(row: &Row) -> Vec<String> {
     let sentence =
@@ -111,7 +121,9 @@ pub(crate) fn weak(row: &Row) -> Vec<String> {
     let failed: Vec<String> = row.failed.iter().map(|(name, count)| format!("{name} {count}")).collect();
     let each = row.each.iter().map(|one| per_operation(*one)).collect::<Vec<_>>();
     let differ = each.iter().any(|one| *one != each[0]);
+    let below = if row.is_weak() { vec![operations(row)] } else { Vec::new() };
     [
+        sentence("it did less than half of the operations asked for", &below),
         sentence("contaminated, later cells measured another machine", &row.contaminated),
         sentence(
             "the idle controls before and after do not agree, so the background is not known",

@@ -29,6 +29,7 @@ fn cell(name: &str, operations: u64, state: StressorState, events: &[(EventClass
     let record = StressorRecord {
         name: name.to_owned(),
         cpus: Cpus::one(0),
+        ops_asked: None,
         ops_ok: operations,
         ops_failed: BTreeMap::from([("EINVAL".to_owned(), 7)]),
         parts: BTreeMap::new(),
@@ -100,6 +101,21 @@ fn the_terminal_has_every_row_within_its_width() {
     }
     let unseen = text.lines().find(|line| line.starts_with("calc_pi ")).unwrap();
     assert!(unseen.ends_with("0.006"), "3 in 500: {unseen}");
+}
+
+#[test]
+fn less_than_half_of_what_was_asked_for_is_said_in_every_form() {
+    let mut study = study();
+    study.exposure.rows[0].asked = Some(40_000);
+    study.exposure.rows[1].asked = Some(1000);
+    let text = exposure_text(&study, TextOptions::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("2,000 of 40,000 (weak)"), "{text}");
+    assert_eq!(words.matches("(weak)").count(), 2, "in its row, and among what weakens it: {text}");
+    assert!(crate::exposure_page(&study).unwrap().contains("2,000 of 40,000 (weak)"));
+    assert_eq!(study.json()["rows"][0]["asked"], 40_000);
+    let line = exposure_line(&study.exposure.rows[0]);
+    assert_eq!(line, "tlb_span: tlb 2 events per operation, 2,000 of 40,000 (weak) operations");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The exposure table for a terminal: what was seen, with interval and sources; what was not, with
 //! its bound; what says nothing, and why.
 
-use super::{ExposureStudy, at_most, figure, interval, source, weak};
+use super::{ExposureStudy, at_most, figure, interval, operations, source, weak};
 use crate::format;
 use crate::text::TextOptions;
 use crate::text::layout::{Page, Paint};
@@ -13,7 +13,11 @@ pub fn exposure_line(row: &Row) -> String {
     let reason = row.reason.as_deref().unwrap_or("no reason is known");
     match (row.state, &row.all) {
         (RowState::Ok, Some(all)) => {
-            let operations = format::plural(row.operations, "operation");
+            let operations = if row.is_weak() {
+                format!("{} operations", operations(row))
+            } else {
+                format::plural(row.operations, "operation")
+            };
             let classes: Vec<String> = seen_classes(row).collect();
             if all.seen {
                 return format!("{name}: {} events per operation, {operations}", classes.join(", "));
@@ -83,7 +87,7 @@ fn seen_table(page: &mut Page, rows: &[&Row]) {
     let cells = |row: &&Row| {
         let classes: Vec<_> = seen_classes(row).collect();
         let (value, limits) = row.all.map_or_else(Default::default, |all| (figure(&all), interval(&all)));
-        vec![row.stressor.clone(), classes.join(", "), format::count(row.operations), value, limits]
+        vec![row.stressor.clone(), classes.join(", "), operations(row), value, limits]
     };
     page.table(
         2,
@@ -106,7 +110,7 @@ fn unseen_table(page: &mut Page, rows: &[&Row]) {
         let (events, background, high) = row.all.map_or_else(Default::default, |all| {
             (format::count(all.events), format!("{:.1}", all.background), at_most(all.high))
         });
-        vec![row.stressor.clone(), format::count(row.operations), events, background, high]
+        vec![row.stressor.clone(), operations(row), events, background, high]
     };
     let head = ["stressor", "operations", "events", "background", "95 % bound"];
     page.table(1, &head, &rows.iter().map(cells).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 
 use super::{environment, render};
 use crate::Error;
-use crate::exposure::{ExposureStudy, at_most, figure, interval, source, weak};
+use crate::exposure::{ExposureStudy, at_most, figure, interval, operations, source, weak};
 use analysis::exposure::{Coefficient, Row, RowState};
 use minijinja::{Value, context};
 use model::EventClass;
@@ -44,7 +44,7 @@ fn row_context(row: &Row, classes: &[EventClass]) -> Value {
     let cells = classes.iter().map(|class| of(class).map(|one| cell(&one.coefficient))).collect::<Vec<_>>();
     context! {
         name => row.stressor.clone(),
-        operations => row.operations,
+        operations => operations(row),
         all => row.all.as_ref().map(cell),
         cells => cells,
         sources => row.sources.iter().map(source).collect::<Vec<_>>(),

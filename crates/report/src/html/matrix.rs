@@ -5,7 +5,7 @@ use super::exposure::STEPS;
 use super::{environment, render};
 use crate::Error;
 use crate::exposure::{at_most, per_operation};
-use crate::matrix::{Field, KINDS, Matrix, by_class, change, field, idle, warning};
+use crate::matrix::{Field, KINDS, Matrix, by_class, change, field, idle, mark, warning};
 use analysis::exposure::Column;
 use minijinja::{Value, context};
 
@@ -61,11 +61,11 @@ fn cell_context(column: &Column, stressor: &str) -> Value {
     match field(column, stressor) {
         Field::Seen(value) => {
             let step = STEPS.iter().filter(|step| value >= **step).count();
-            let text = per_operation(value);
+            let text = per_operation(value) + mark(column, stressor);
             context! { seen => true, step => step, text => text, classes => classes, void => column.void }
         }
         Field::Unseen(high) => {
-            let text = format!("\u{2264}\u{a0}{}", at_most(high));
+            let text = format!("\u{2264}\u{a0}{}{}", at_most(high), mark(column, stressor));
             context! { seen => false, text => text, classes => "not seen", void => column.void }
         }
         Field::Empty(word) => context! { word => if word == "-" { "–" } else { word } },

@@ -2,6 +2,7 @@
 //! it what each kernel showed.
 
 use super::{KINDS, Matrix, by_class, change, idle, warning};
+use crate::exposure::operations;
 use std::fmt::Write;
 
 /// The page. `head`: what is to stand above it, such as the command and the machine.
@@ -98,6 +99,9 @@ fn table(page: &mut String, matrix: &Matrix, stressor: &str) {
             let column = matrix.of_profile(profile).find(|column| column.kernel == kernel.name);
             let row = column.and_then(|column| column.rows.iter().find(|row| row.stressor == stressor));
             match row {
+                Some(row) if row.is_weak() => {
+                    let _ = write!(page, " {} | {} |", by_class(row), operations(row));
+                }
                 Some(row) => _ = write!(page, " {} | {} |", by_class(row), row.operations),
                 None => page.push_str(" - | |"),
             }

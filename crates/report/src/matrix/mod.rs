@@ -9,7 +9,7 @@ mod markdown;
 mod tests;
 mod text;
 
-use crate::exposure::{at_most, figure, per_operation};
+use crate::exposure::{at_most, figure, operations, per_operation};
 use analysis::exposure::{Change, Coefficient, Column, Direction, Row, RowState};
 use model::kernel_options::OptionDifference;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,10 @@ impl Matrix {
             let Some(row) = column.rows.iter().find(|row| row.stressor == stressor) else { continue };
             let reason = row.reason.as_ref().map(|reason| format!("{}: {reason}", state(row.state)));
             let others = row.contaminated.iter().map(|what| format!("contaminated: {what}"));
-            for remark in reason.into_iter().chain(others) {
+            let weak = row.is_weak().then(|| {
+                format!("weak, less than half of what was asked for: {} operations", operations(row))
+            });
+            for remark in reason.into_iter().chain(weak).chain(others) {
                 let place = format!("{} {}", column.kernel, column.profile);
                 match remarks.iter_mut().find(|(text, _)| *text == remark) {
                     Some((_, places)) => places.push(place),
@@ -152,6 +155,12 @@ pub(crate) enum Field {
     Unseen(f64),
     /// There is no value, and why in a word.
     Empty(&'static str),
+}
+
+/// What marks a value whose operations were less than half of those asked for.
+pub(crate) fn mark(column: &Column, stressor: &str) -> &'static str {
+    let is_weak = column.rows.iter().any(|row| row.stressor == stressor && row.is_weak());
+    if is_weak { "*" } else { "" }
 }
 
 pub(crate) fn field(column: &Column, stressor: &str) -> Field {

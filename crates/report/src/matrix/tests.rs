@@ -27,6 +27,7 @@ fn row(stressor: &str, events: u64, operations: u64) -> Row {
         state: RowState::Ok,
         reason: None,
         cells: 1,
+        asked: None,
         operations,
         failed: BTreeMap::new(),
         disturbed_s: 2.0,
@@ -153,6 +154,20 @@ fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
     ] {
         assert!(page.replace("Absent: no module", "No module").contains(phrase), "{phrase}: {page}");
     }
+}
+
+#[test]
+fn less_than_half_of_what_was_asked_for_is_said_in_every_form() {
+    let mut matrix = matrix();
+    assert!(!matrix_text(&matrix, TextOptions::default()).contains("weak"));
+    let row = matrix.columns.iter_mut().find_map(|column| column.rows.first_mut()).unwrap();
+    row.asked = Some(10 * row.operations);
+    let (stressor, operations) = (row.stressor.clone(), crate::exposure::operations(row));
+    let text = matrix_text(&matrix, TextOptions::default());
+    let marked = text.lines().any(|line| line.trim_start().starts_with(&stressor) && line.contains('*'));
+    assert!(marked && text.contains("* is weak"), "{text}");
+    assert!(matrix_markdown(&matrix, "").contains(&format!("| {operations} |")));
+    assert!(crate::matrix_page(&matrix).unwrap().contains("Weak, less than half of what was asked for"));
 }
 
 #[test]

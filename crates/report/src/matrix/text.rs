@@ -1,9 +1,10 @@
 //! The matrix for a terminal: a table a way of isolating, stressors by kernels; what changed; in
 //! what the kernels differ.
 
-use super::{KINDS, Matrix, change, field, idle, warning};
+use super::{KINDS, Matrix, change, field, idle, mark, warning};
 use crate::text::TextOptions;
 use crate::text::layout::{Page, Paint};
+use analysis::exposure::Row;
 
 /// Changes of one kind that are printed; the rest is in the files.
 const SHOWN: usize = 12;
@@ -23,6 +24,9 @@ pub fn matrix_text(matrix: &Matrix, options: TextOptions) -> String {
         table(&mut page, matrix, profile, title);
     }
     page.item("", "<= was not seen: the upper 95 % bound of all classes; - has no result; absent and void: see matrix.html");
+    if matrix.columns.iter().flat_map(|column| &column.rows).any(Row::is_weak) {
+        page.item("", "* is weak: less than half of the operations asked for; how many: matrix.md");
+    }
     page.heading("while nothing is done: events a second on a measured CPU");
     for column in matrix.columns.iter().filter(|column| column.absent.is_none()) {
         page.item(&format!("  {} {}: ", column.kernel, column.profile), &idle(column));
@@ -47,7 +51,7 @@ fn table(page: &mut Page, matrix: &Matrix, profile: &str, title: &str) {
     let head: Vec<&str> =
         ["stressor"].into_iter().chain(columns.iter().map(|column| column.kernel.as_str())).collect();
     let row = |stressor: &&str| {
-        let fields = columns.iter().map(|column| field(column, stressor).text());
+        let fields = columns.iter().map(|column| field(column, stressor).text() + mark(column, stressor));
         [(*stressor).to_owned()].into_iter().chain(fields).collect::<Vec<_>>()
     };
     page.table(1, &head, &matrix.stressors().iter().map(row).collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! The stored result of a cell: its values, or why there are none. A failure is a result.
 
+use super::load::Load;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,6 +47,9 @@ pub struct CellResult {
     /// The first step's whole answer, where something is concluded from all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
+    /// What disturbed it, by the steps' own records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Load>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
     /// What it was measured under; results of older versions do not say.
@@ -104,6 +108,7 @@ impl CellResult {
             lists: BTreeMap::new(),
             series: BTreeMap::new(),
             answer: None,
+            loads: Vec::new(),
             place: place.to_owned(),
             under: None,
             emulated,

@@ -13,6 +13,7 @@ fn cell(name: &str, operations: u64, events: &[(EventClass, u64)], idle: &[(Even
     let record = StressorRecord {
         name: name.to_owned(),
         cpus: Cpus::one(0),
+        ops_asked: None,
         ops_ok: operations,
         ops_failed: BTreeMap::new(),
         parts: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! What came out of an experiment: tables, and what was published beside them.
 
 use super::files::words;
-use super::{exposure, figures, rows};
+use super::{exposure, figures, loads, rows};
 use crate::measure::table::table;
 use crate::study_verb::experiment::options::AnswerOptions;
 use model::store;
@@ -53,7 +53,9 @@ pub(super) fn write_and_print(
     if !apart.settings.is_empty() {
         object["settings"] = json!(apart.settings);
     }
-    let notes = [notes(experiment, &concluded), settings(&apart)].concat();
+    let load = loads::sentences(results);
+    object["load"] = json!(load);
+    let notes = [notes(experiment, &concluded), settings(&apart), load].concat();
     store::write_json(&out.join("study.json"), &object)?;
     store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
     store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;

@@ -18,7 +18,7 @@ use std::time::Instant;
 use study::Cell;
 use study::experiment::{
     CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
-    once_booted, rows, taken, undone_in,
+    loads, once_booted, rows, taken, undone_in,
 };
 use sys::process::Owner;
 use sys::signals::EndSignals;
@@ -171,9 +171,10 @@ impl Room {
         let series = |of: &SeriesOf| Some((of.name.get_ref().clone(), rows(answer(&of.step)?, of)));
         let series = experiment.series.iter().filter_map(series).collect();
         let lists = lists.collect();
+        let loads = loads(answers.values());
         let answer = experiment.conclusion.and_then(|_| answers.get(first)).cloned();
         let done = self.without(CellState::Ok, "");
-        Ok(CellResult { reason: None, values, absent, lists, series, answer, ..done })
+        Ok(CellResult { reason: None, values, absent, lists, series, answer, loads, ..done })
     }
 }
 

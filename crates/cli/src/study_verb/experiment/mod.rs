@@ -16,6 +16,7 @@ mod guests;
 mod here;
 pub(crate) mod hosts;
 pub(crate) mod inside;
+mod loads;
 pub(super) mod merge;
 mod on;
 pub(super) mod options;
