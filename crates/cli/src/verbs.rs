@@ -108,16 +108,17 @@ pub(crate) fn restore_what_was_left_in(state: &Path) -> anyhow::Result<Vec<Strin
     Ok(restored.failed)
 }
 
-/// Turns a signal into the lab's request to stop; the thread ends with the process.
+/// Turns a signal into the lab's request to stop; the thread ends with the process. It leaves the
+/// signal to be taken by others: a call that does one thing after another asks several times.
 pub(crate) fn stop_on(signals: &EndSignals) -> std::io::Result<lab::Stop> {
     let signals = signals.try_clone()?;
     let stop = lab::Stop::default();
     let asked = stop.clone();
     std::thread::spawn(move || {
-        while signals.arrived().is_none() {
-            std::thread::sleep(Duration::from_millis(50));
+        // Where nothing can be waited for, nothing can be asked.
+        if signals.wait_for_one().is_ok() {
+            asked.stop();
         }
-        asked.stop();
     });
     Ok(stop)
 }

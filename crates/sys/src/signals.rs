@@ -66,6 +66,17 @@ impl EndSignals {
         wait(&mut [self.to_poll()], Some(&most))
     }
 
+    /// Waits until one of the signals has arrived, and leaves it for [`Self::arrived`].
+    pub fn wait_for_one(&self) -> io::Result<()> {
+        loop {
+            let mut watched = [self.to_poll()];
+            wait(&mut watched, None)?;
+            if watched[0].revents().contains(PollFlags::IN) {
+                return Ok(());
+            }
+        }
+    }
+
     fn to_poll(&self) -> PollFd<'_> {
         PollFd::new(&self.file, PollFlags::IN)
     }
@@ -183,6 +194,10 @@ mod tests {
         // SAFETY: sends a signal that is blocked to the thread that calls.
         assert_eq!(unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGHUP) }, 0);
         signals.wait_for(Duration::from_secs(60)).unwrap();
+        // Whoever only waits leaves it to the others: a study of many guests waits again and again.
+        for _ in 0..2 {
+            signals.try_clone().unwrap().wait_for_one().unwrap();
+        }
         assert_eq!(signals.arrived(), Some("SIGHUP"));
     }
 }

@@ -15,12 +15,21 @@ done
 busybox grep -v ' / ' /proc/mounts | busybox grep vda >/dev/console
 busybox cat /proc/cmdline >>/data/boots
 busybox sync
-if [ ! -e /data/replicate/replicate.json ]; then
+go_on() {
     stillcore "$@" --out /data/replicate --reboot-by '/bin/busybox reboot -f' >>/data/log 2>&1
-    busybox tail -n 3 /data/log >/dev/console
+}
+# In this boot the user comes and stops it while cells run.
+if [ "$(busybox wc -l </data/boots)" = "$(busybox cat /boot/stop-in 2>/dev/null)" ]; then
+    go_on "$@" &
+    busybox sleep 20
+    go_on "$@" --stop
+    echo "$?" >/data/stopped
+elif [ ! -e /data/replicate/replicate.json ]; then
+    go_on "$@"
 fi
+busybox tail -n 3 /data/log >/dev/console
 # Without a report the machine waits for whoever watches it.
-[ -e /data/replicate/replicate.json ] || busybox sleep 3600
+[ -e /data/replicate/replicate.json ] || [ -e /data/stopped ] || busybox sleep 3600
 busybox ls /boot/grub /etc/stillcore >/data/left 2>&1
 busybox umount /var/lib/stillcore /etc/stillcore /data /boot
 busybox poweroff -f

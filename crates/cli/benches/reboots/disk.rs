@@ -45,8 +45,14 @@ pub(crate) struct Kernel {
     pub(crate) initramfs: Option<PathBuf>,
 }
 
-/// Makes the disk; the first kernel is the one that boots by itself.
-pub(crate) fn make(place: &Path, kernels: &[Kernel], line: &str) -> Result<PathBuf, Failed> {
+/// Makes the disk; the first kernel is the one that boots by itself. `stop_in` is the boot in which
+/// the replication is stopped.
+pub(crate) fn make(
+    place: &Path,
+    kernels: &[Kernel],
+    line: &str,
+    stop_in: Option<u32>,
+) -> Result<PathBuf, Failed> {
     let tree = place.join("boot");
     fs::create_dir_all(tree.join("grub"))?;
     for kernel in kernels {
@@ -56,6 +62,9 @@ pub(crate) fn make(place: &Path, kernels: &[Kernel], line: &str) -> Result<PathB
         }
     }
     fs::write(tree.join("grub/grub.cfg"), menu(kernels, line))?;
+    if let Some(boot) = stop_in {
+        fs::write(tree.join("stop-in"), boot.to_string())?;
+    }
     let disk = place.join("disk");
     let core = place.join("core.img");
     let mut mkimage = Command::new("grub-mkimage");

@@ -34,6 +34,7 @@ fn main() {
         only: option("--only", "access20-cstate,access20-fig5".to_owned()),
         cuts: option("--cuts", 10),
         seed: option("--seed", 1),
+        stop_in: option("--stop-in", 10),
     };
     run("reboots", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
@@ -51,6 +52,8 @@ struct Plan {
     only: String,
     cuts: usize,
     seed: u64,
+    /// The boot in which the third machine is stopped, by those whose kernel came up.
+    stop_in: u32,
 }
 
 impl Plan {
@@ -63,12 +66,13 @@ impl Plan {
             self.paper,
             self.only
         ))?;
-        let whole = Machine::new(&place.join("whole"), &kernels)?.run(Vec::new())?;
+        let whole = Machine::new(&place.join("whole"), &kernels, None)?.run(Vec::new())?;
         // Moments within the time that the undisturbed one took.
         let most = whole.took.as_secs_f64() / 2.0;
         let cuts = (0..self.cuts as u64).map(|at| Duration::from_secs_f64(1.0 + most * share(self.seed, at)));
-        let cut = Machine::new(&place.join("cut"), &kernels)?.run(cuts.collect())?;
-        for (name, machine) in [("undisturbed", &whole), ("with power cuts", &cut)] {
+        let cut = Machine::new(&place.join("cut"), &kernels, None)?.run(cuts.collect())?;
+        let stopped = Machine::new(&place.join("stopped"), &kernels, Some(self.stop_in))?.run(Vec::new())?;
+        for (name, machine) in [("undisturbed", &whole), ("with power cuts", &cut), ("stopped", &stopped)] {
             rows.push(Row::new(format!("{name}: boots"), machine.boots as f64, ""))?;
             rows.push(Row::new(format!("{name}: cells"), machine.cells.len() as f64, ""))?;
             rows.push(Row::new(format!("{name}: time"), machine.took.as_secs_f64().round(), "s"))?;
@@ -89,6 +93,19 @@ impl Plan {
             Row::new("boots given up because the kernel panics", given_up as f64, "")
                 .budget(Of::Value, Limit::AtLeast(1.0)),
         )?;
+        let ran = stopped.cells.len() as f64;
+        rows.push(
+            Row::new(
+                "cells of the stopped one, of those of the undisturbed",
+                ran / whole.cells.len() as f64,
+                "",
+            )
+            .budget(Of::Value, Limit::AtMost(0.99)),
+        )?;
+        rows.push(none(
+            "exit code of --stop",
+            [stopped.stopped].into_iter().filter(|code| code != "0").collect(),
+        ))?;
         Ok(())
     }
 
@@ -166,12 +183,14 @@ struct Ended {
     report: Value,
     /// What is in the folders that were changed.
     left: String,
+    /// What `--stop` ended with; empty where it was not called.
+    stopped: String,
 }
 
 impl Machine {
-    fn new(place: &Path, kernels: &[Kernel]) -> Result<Self, Failed> {
+    fn new(place: &Path, kernels: &[Kernel], stop_in: Option<u32>) -> Result<Self, Failed> {
         fs::create_dir_all(place)?;
-        Ok(Self { disk: disk::make(place, kernels, LINE)?, place: place.to_owned() })
+        Ok(Self { disk: disk::make(place, kernels, LINE, stop_in)?, place: place.to_owned() })
     }
 
     /// Runs it until it powers itself off, its power cut after each of these times.
@@ -191,7 +210,8 @@ impl Machine {
             qemu.wait()?;
             done += 1;
         }
-        if disk::read(&self.disk, "left")?.is_none() {
+        // Whoever has stopped it switches it off, and on again.
+        while disk::read(&self.disk, "replicate/replicate.json")?.is_none() {
             let mut qemu = self.start(done)?;
             while qemu.try_wait()?.is_none() {
                 if begun.elapsed() > LIMIT {
@@ -240,6 +260,7 @@ impl Machine {
             cells: cells(&to.join("replicate"))?,
             report: serde_json::from_slice(&report).map_err(Failed::because)?,
             left: text("left")?,
+            stopped: text("stopped")?.trim().to_owned(),
         })
     }
 }
