@@ -2,6 +2,7 @@
 
 use crate::owners::all;
 use disturb::changes::{Cgroup, Module};
+use disturb::swap_file::SwapFile;
 use isolate::setting::Setting;
 use journal::affinities::Shaken;
 use journal::recover::undo;
@@ -30,6 +31,7 @@ fn samples() -> Vec<Arc<dyn Change>> {
         Arc::new(TraceInstance { path: path() }),
         Arc::new(Kprobe { file: path(), event: "stillcore/x".to_owned() }),
         Arc::new(Cgroup { path: path() }),
+        Arc::new(SwapFile { path: path() }),
         Arc::new(Child { pid: 3, start: u64::MAX }),
         Arc::new(Value { path: path(), old: "1\t2".to_owned() }),
         Arc::new(Module { name: "x".to_owned(), file: path(), was_loaded: false }),

@@ -1,5 +1,7 @@
-//! What disturbances put on a machine: control groups, and modules loaded and unloaded.
+//! What disturbances put on a machine: control groups, and modules loaded and unloaded; swap files
+//! have a file of their own.
 
+use crate::swap_file::SwapFile;
 use journal::earlier::{self, transient};
 use journal::session::changes::{made_if, patiently};
 use journal::settings::{Settings, reach};
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sys::{Error, modules};
 
 /// How these are read from a journal.
-pub const OWNERS: &[Owner] = &[Owner::of::<Cgroup>(), Owner::of::<Module>()];
+pub const OWNERS: &[Owner] = &[Owner::of::<Cgroup>(), Owner::of::<Module>(), Owner::of::<SwapFile>()];
 
 /// Where kernel modules lie.
 const MODULES: [&str; 2] = ["/lib/modules", "/usr/lib/modules"];

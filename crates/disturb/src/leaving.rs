@@ -5,6 +5,7 @@
 //! guardian or the next call undoes what is there.
 
 use super::changes::{Cgroup, Module};
+use super::swap_file::SwapFile;
 use journal::Change;
 use journal::affinities::{ALL_TASKS, Shaken};
 use journal::session::changes::Value;
@@ -27,6 +28,8 @@ pub enum Leaving {
     Value(PathBuf),
     /// A module of this name, loaded from this file or unloaded.
     Module(&'static str, PathBuf),
+    /// A swap area.
+    SwapFile(SwapFile),
     /// Affinities that the kernel changes at the end of what comes after it, because these CPUs
     /// come and go, and so are restored last.
     Affinities(Cpus),
@@ -41,6 +44,7 @@ impl Leaving {
             Self::Kprobe(change) => change.target(),
             Self::Value(path) => path.display().to_string(),
             Self::Module(name, file) => modules::target(name, file),
+            Self::SwapFile(change) => change.target(),
             Self::Affinities(_) => ALL_TASKS.to_owned(),
         }
     }
@@ -53,6 +57,7 @@ impl Leaving {
             Self::Kprobe(change) => Arc::new(change.clone()),
             Self::Value(path) => Arc::new(Value::of(path)?),
             Self::Module(name, file) => Arc::new(Module::of(name, file)),
+            Self::SwapFile(change) => Arc::new(change.clone()),
             Self::Affinities(cpus) => Arc::new(Shaken::now(cpus)),
         })
     }

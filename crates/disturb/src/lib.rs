@@ -46,6 +46,7 @@ mod stamps;
 mod stressors;
 pub mod suite;
 mod supervise;
+pub mod swap_file;
 mod tally;
 mod uffd;
 mod watch;

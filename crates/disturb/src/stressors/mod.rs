@@ -69,6 +69,7 @@ mod sock;
 mod split_lock;
 mod stat_refresh;
 pub(super) mod stress_ng;
+mod swap;
 mod thr_exit;
 mod timer;
 mod tlb_own;
@@ -107,6 +108,7 @@ pub(super) const ALL: &[StressorSpec] = &[
     madvise_collapse::SPEC,
     khugepaged::SPEC,
     userfaultfd::SPEC,
+    swap::SPEC,
     tlb_span::SPEC,
     tlb_own::SPEC,
     mlock::SPEC,
