@@ -2,11 +2,14 @@
 //! and whether this machine has them.
 //!
 //! LITMUS^RT names its active plug-in in `/proc/litmus/active_plugin`. EVL and Cobalt run threads
-//! beside Linux. Their own libraries create these (`evl_attach_thread(3)`, libcobalt's
-//! `pthread_create`), and a static program is not linked with them.
+//! beside Linux, and take them back to it for each call of Linux: only a thread that does nothing
+//! but sleep and look at a clock measures them. Threads of Cobalt are made by its own calls,
+//! without libcobalt; threads of EVL by libevl alone (`evl_attach_thread(3)`), which a static
+//! program is not linked with.
 
 use machine::Root;
 use model::Error;
+use model::sample::Policy;
 use std::str::FromStr;
 use sys::litmus;
 
@@ -35,8 +38,18 @@ impl FromStr for Class {
 }
 
 impl Class {
-    /// Refuses a class that this machine, or this program, does not have; gives the plug-in
-    /// otherwise.
+    /// The policy of a thread that does nothing but sleep and look at a clock, where this class has
+    /// one for it alone; refuses Cobalt where this machine does not have it.
+    pub fn of_sleeper(&self, root: &Root, priority: u32) -> Result<Option<Policy>, Error> {
+        if *self != Self::Cobalt {
+            return Ok(None);
+        }
+        require_cobalt(root)?;
+        Ok(Some(Policy::cobalt("SCHED_FIFO", priority)))
+    }
+
+    /// Refuses a class that this machine, or this program, does not have, and one that is for
+    /// sleepers alone; gives the plug-in otherwise.
     pub fn plugin(&self, root: &Root) -> Result<&str, Error> {
         let absent = |what: &str, expected: &str| Err(Error::absent("--class", what, expected));
         match self {
@@ -57,15 +70,23 @@ impl Class {
             Self::Evl => {
                 absent("this program is not linked with libevl, which makes threads of EVL", "a POSIX policy")
             }
-            Self::Cobalt if !root.at("proc/xenomai").exists() => {
-                absent("this kernel has no Cobalt core: no /proc/xenomai", "a kernel of Xenomai 3")
+            Self::Cobalt => {
+                require_cobalt(root)?;
+                absent(
+                    "these threads call Linux, which takes them out of Cobalt's scheduler",
+                    "measure wakeup, or a POSIX policy",
+                )
             }
-            Self::Cobalt => absent(
-                "this program is not linked with libcobalt, which makes threads of Cobalt",
-                "a POSIX policy",
-            ),
         }
     }
+}
+
+fn require_cobalt(root: &Root) -> Result<(), Error> {
+    if root.at("proc/xenomai").exists() {
+        return Ok(());
+    }
+    let what = "this kernel has no Cobalt core: no /proc/xenomai";
+    Err(Error::absent("--class", what, "a kernel of Xenomai 3.3"))
 }
 
 /// Whether tasks of a plug-in of LITMUS^RT stay on one CPU each.
@@ -106,7 +127,19 @@ mod tests {
             );
         }
         assert!(refusal("evl", &[("dev/evl/control", "")]).unwrap().contains("libevl"));
-        assert!(refusal("cobalt", &[("proc/xenomai/version", "3.1")]).unwrap().contains("libcobalt"));
+    }
+
+    #[test]
+    fn cobalt_takes_sleepers_alone() {
+        let with = [("proc/xenomai/version", "3.3")];
+        assert!(refusal("cobalt", &with).unwrap().contains("measure wakeup"));
+        let sleeper = |class: &str, files: &[(&str, &str)]| {
+            let dir = machine(files);
+            class.parse::<Class>().unwrap().of_sleeper(&Root::open(dir.path()).unwrap(), 80)
+        };
+        assert_eq!(sleeper("cobalt", &with).unwrap(), Some(Policy::cobalt("SCHED_FIFO", 80)));
+        assert!(sleeper("cobalt", &[]).unwrap_err().to_string().contains("no Cobalt core"));
+        assert_eq!(sleeper("litmus:P-FP", &with).unwrap(), None);
     }
 
     #[test]

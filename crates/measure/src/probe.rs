@@ -80,6 +80,7 @@ pub fn run(
     // page of code is a fault.
     let after = clock::thread_usage()?;
     let cpu_time_after = clock::thread_cpu_ns();
+    sys::policy::leave_class(&report.policy_effective)?;
     report.result = result?;
     ring.set_state(State::Done);
     report.taken = sched::affinity()? != spec.cpus;

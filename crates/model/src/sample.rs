@@ -53,6 +53,8 @@ impl Sample {
 
 /// How policies of LITMUS^RT begin; the plug-in follows.
 const LITMUS: &str = "SCHED_LITMUS";
+/// How policies of Cobalt begin; the core's own policy follows.
+const COBALT: &str = "Cobalt";
 
 /// A scheduling policy with its priority: the requested one, or what the kernel reports back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +114,16 @@ impl Policy {
         self.name.strip_prefix(LITMUS)?.strip_prefix(' ')
     }
 
+    /// A policy of Cobalt, such as SCHED_FIFO, at a priority.
+    pub fn cobalt(name: &str, priority: u32) -> Self {
+        Self { name: format!("{COBALT} {name}"), priority, reservation: None }
+    }
+
+    /// Whether it is a policy of Cobalt.
+    pub fn is_cobalt(&self) -> bool {
+        self.name.strip_prefix(COBALT).is_some_and(|rest| rest.starts_with(' '))
+    }
+
     /// Whether the kernel itself begins its jobs, period by period.
     pub fn is_deadline(&self) -> bool {
         self.name == "SCHED_DEADLINE"
@@ -121,6 +133,7 @@ impl Policy {
     pub fn is_real_time(&self) -> bool {
         matches!(self.name.as_str(), "SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE")
             || self.litmus_plugin().is_some()
+            || self.is_cobalt()
     }
 }
 

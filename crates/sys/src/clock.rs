@@ -1,6 +1,7 @@
 //! CLOCK_MONOTONIC, and the other clocks a task can sleep by: reading them, and sleeping until a
 //! point of them.
 
+use crate::cobalt;
 use model::usage::{Faults, Switches, Usage};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -97,6 +98,9 @@ fn read(id: libc::clockid_t) -> i64 {
 
 #[inline]
 fn sleep(id: libc::clockid_t, time: &libc::timespec) {
+    if cobalt::is_attached() {
+        return cobalt::sleep(id, time);
+    }
     // SAFETY: `time` is a valid timespec, and an absolute sleep requests no remainder.
     unsafe { libc::clock_nanosleep(id, libc::TIMER_ABSTIME, &raw const *time, std::ptr::null_mut()) };
 }

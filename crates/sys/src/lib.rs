@@ -3,6 +3,7 @@
 //! Scheduling calls are made raw: musl's wrappers return ENOSYS for them.
 
 pub mod clock;
+mod cobalt;
 pub mod counter;
 pub mod datagram;
 pub mod doorbell;

@@ -1,7 +1,7 @@
 //! The policy of the calling thread.
 
-use crate::litmus;
 use crate::sched::{POLICIES, ask};
+use crate::{cobalt, litmus};
 use model::sample::Policy;
 use std::io;
 
@@ -13,9 +13,22 @@ pub fn set_policy(policy: &Policy) -> io::Result<()> {
     if let Some(plugin) = policy.litmus_plugin() {
         return litmus::admit(plugin, policy);
     }
+    if policy.is_cobalt() {
+        return cobalt::attach(policy);
+    }
     let known = POLICIES.iter().find(|(name, _)| *name == policy.name);
     let (_, number) = known.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     ask(*number as u32, policy.priority, policy.reservation)
+}
+
+/// Ends what [`set_policy`] began where a scheduling class wants to be told before its thread ends;
+/// of the POSIX policies none does, and they stay.
+pub fn leave_class(policy: &Policy) -> io::Result<()> {
+    match policy.litmus_plugin() {
+        Some(_) => litmus::leave(),
+        None if policy.is_cobalt() => cobalt::leave(),
+        None => Ok(()),
+    }
 }
 
 /// Whether this process may use SCHED_FIFO: requests the lowest priority in a thread of its own and

@@ -3,6 +3,7 @@
 //! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is
 //! what a run records.
 
+use crate::cobalt;
 use model::Cpus;
 use model::sample::{Policy, Reservation};
 use std::io;
@@ -51,8 +52,19 @@ pub(super) fn ask(number: u32, priority: u32, reservation: Option<Reservation>) 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Requests a policy by `sched_setscheduler(2)`, as libraries of other classes do; raw, because
+/// musl's function only refuses.
+pub(crate) fn set_scheduler(number: u32, priority: u32) -> io::Result<()> {
+    // SAFETY: the kernel only reads the `struct sched_param`, which is this one integer.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, number, &raw const priority) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The policy the kernel reports for the calling thread.
 pub fn effective() -> io::Result<Policy> {
+    if cobalt::is_attached() {
+        return cobalt::effective();
+    }
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most the stated size into `attr`.
     let result =
@@ -106,6 +118,12 @@ pub fn refusal(policy: &Policy, error: &io::Error, narrow: bool) -> String {
             "{error}: other threads have reserved what /proc/sys/kernel/sched_rt_runtime_us leaves to SCHED_DEADLINE in this root \
              domain; ask for a shorter --runtime or a longer --period"
         ),
+        (_, Some(libc::ENOEXEC)) if policy.is_cobalt() => {
+            format!("{error}: the core's interface is not that of Xenomai 3.3 (ABI 19)")
+        }
+        (_, Some(libc::EAGAIN)) if policy.is_cobalt() => {
+            format!("{error}: Cobalt is stopped; start it with corectl --start")
+        }
         ("SCHED_DEADLINE", Some(libc::EINVAL)) => format!(
             "{error}: the period must lie within /proc/sys/kernel/sched_deadline_period_min_us and _max_us"
         ),

@@ -14,8 +14,7 @@ pub(crate) struct Schedule {
     /// Scheduling policy of the measuring threads.
     #[arg(long, default_value = "fifo", value_name = "NAME")]
     pub(crate) policy: PolicyName,
-    /// Out-of-tree scheduling class: litmus:PLUGIN, evl or cobalt; needs a kernel and library with
-    /// it.
+    /// Out-of-tree scheduling class: litmus:PLUGIN, evl or cobalt; needs a kernel with it.
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
     /// Priority under fifo and rr [default: the probe's].
@@ -46,6 +45,16 @@ pub(crate) enum PolicyName {
 }
 
 impl Schedule {
+    /// As [`Self::policy`], for a thread that does nothing but sleep and look at a clock.
+    pub(crate) fn policy_of_sleeper(&self, period: Duration, priority: u32) -> Result<Policy, Error> {
+        let own = self.priority.unwrap_or(priority);
+        let of_class = self.class.as_ref().map(|class| class.of_sleeper(&Root::live(), own));
+        match of_class.transpose()?.flatten() {
+            Some(policy) => Ok(policy),
+            None => self.policy(period, priority),
+        }
+    }
+
     /// The policy for a thread of this period; `priority` where none was given.
     pub(crate) fn policy(&self, period: Duration, priority: u32) -> Result<Policy, Error> {
         let refuse = |option: &str, what: &str, expected: &str| {

@@ -8,6 +8,7 @@ use super::tracing::Tracing;
 use super::{Common, contexts, cyclictest};
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
+use measure::class::Class;
 use measure::spec::{ProbeSpec, Task, WakeupSpec};
 use measure::watch::Watch;
 use model::quantity::duration;
@@ -159,7 +160,7 @@ fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
         Ok(ProbeSpec {
             thread,
             cpus: allowed,
-            policy: args.schedule.policy(period, priority)?,
+            policy: args.schedule.policy_of_sleeper(period, priority)?,
             timer_slack_ns: nanos(args.schedule.timer_slack) as u64,
             duration_ns: nanos(length(args, period)),
             task: Task::Wakeup(WakeupSpec {
@@ -195,6 +196,11 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
     if args.schedule.policy == PolicyName::Deadline && args.clock != ClockName::Monotonic {
         let what = "a clock for the releases of --policy deadline, which are the kernel's";
         return Err(Error::invalid("--clock", what, "no --clock, or another --policy"));
+    }
+    let of_cobalt = matches!(args.clock, ClockName::Monotonic | ClockName::Realtime);
+    if args.schedule.class == Some(Class::Cobalt) && !of_cobalt {
+        let what = "a clock that Cobalt does not have";
+        return Err(Error::invalid("--clock", what, "monotonic or realtime, or another --class"));
     }
     if args.duration > Duration::from_secs(7 * 86400) {
         return refuse("--duration", args.duration, "at most 168h");

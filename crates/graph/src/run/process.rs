@@ -187,6 +187,8 @@ fn thread_of(
     clock::sleep_until(start_ns);
     executor.serve(start_ns + duration_ns, signal.as_ref())?;
     let (after, cpu_after) = (used()?, clock::thread_cpu_ns());
+    sys::policy::leave_class(&policy_effective)
+        .map_err(|error| Error::os("take", "a thread out of its class", error))?;
     Ok(Thread {
         tid: sched::tid(),
         policy_effective,

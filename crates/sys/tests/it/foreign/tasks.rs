@@ -1,0 +1,72 @@
+//! A thread of a traced program, stopped: its number, and its memory.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Longest path that is read.
+const PATH: usize = 256;
+/// The x86-64 ABI leaves 128 bytes below the stack pointer to a function; below them, nothing is.
+const RED_ZONE: u64 = 128;
+/// How far below the stack pointer text for the kernel is put.
+const SCRATCH: u64 = RED_ZONE + 1024;
+
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) tid: i32,
+    /// `pthread_self` of the C libraries.
+    pub(crate) thread_pointer: u64,
+    stack_pointer: u64,
+    memory: File,
+}
+
+impl Task {
+    pub(crate) fn open(tid: i32, stack_pointer: u64, thread_pointer: u64) -> io::Result<Self> {
+        let memory = File::options().read(true).write(true).open(format!("/proc/{tid}/mem"))?;
+        Ok(Self { tid, thread_pointer, stack_pointer, memory })
+    }
+
+    pub(crate) fn read<const N: usize>(&self, address: u64) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.memory.read_exact_at(&mut bytes, address)?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn read_u64(&self, address: u64) -> io::Result<u64> {
+        Ok(u64::from_le_bytes(self.read(address)?))
+    }
+
+    pub(crate) fn read_u32(&self, address: u64) -> io::Result<u32> {
+        Ok(u32::from_le_bytes(self.read(address)?))
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, address)
+    }
+
+    /// Text up to its zero.
+    pub(crate) fn text(&self, address: u64) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        while bytes.len() < PATH {
+            let [byte] = self.read::<1>(address + bytes.len() as u64)?;
+            if byte == 0 {
+                break;
+            }
+            bytes.push(byte);
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Puts bytes where the thread has nothing, for the length of one call.
+    pub(crate) fn scratch(&self, bytes: &[u8]) -> io::Result<u64> {
+        let address = self.stack_pointer - SCRATCH;
+        self.write(address, bytes)?;
+        Ok(address)
+    }
+
+    /// A thread as an argument names it.
+    pub(crate) fn named(&self, argument: u64) -> String {
+        let named = argument as i32;
+        if named == 0 || named == self.tid { "self".into() } else { named.to_string() }
+    }
+}
