@@ -498,8 +498,9 @@ fn is_absent(record: &StressorRecord) -> bool {
 fn is_sound(record: &StressorRecord, name: &str, cpus: &Cpus) -> Outcome {
     let sound = record.name == name
         && record.cpus == *cpus
-        && record.state == StressorState::Ok
-        && record.reason.is_none()
+        // A crowded machine may do less than half of what was asked for, and that is said.
+        && record.state.happened()
+        && record.reason.is_some() == (record.state == StressorState::Weak)
         && record.ops_ok > 0
         && record.ops_failed.is_empty()
         && record.t1_ns > record.t0_ns
