@@ -67,8 +67,8 @@ impl Plan {
             self.only
         ))?;
         let whole = Machine::new(&place.join("whole"), &kernels, None)?.run(Vec::new())?;
-        // Moments within the time that the undisturbed one took.
-        let most = whole.took.as_secs_f64() / 2.0;
+        // So that all of them fall into the time that it takes.
+        let most = whole.took.as_secs_f64() / 6.0;
         let cuts = (0..self.cuts as u64).map(|at| Duration::from_secs_f64(1.0 + most * share(self.seed, at)));
         let cut = Machine::new(&place.join("cut"), &kernels, None)?.run(cuts.collect())?;
         let stopped = Machine::new(&place.join("stopped"), &kernels, Some(self.stop_in))?.run(Vec::new())?;
