@@ -14,8 +14,8 @@ use rustix::process::{
 };
 use std::fs;
 use sys::clock::SECOND_NS;
-use sys::sched;
 use sys::signals::EndSignals;
+use sys::{policy, sched};
 
 /// How long after its duration a stressor is ended by the kernel, s.
 const GRACE_S: u32 = 5;
@@ -100,10 +100,10 @@ fn confirm_affinity(args: &StressArgs) -> Result<(), Error> {
 /// SCHED_OTHER whatever the parent's policy, at `nice` or the weaker value inherited.
 fn schedule_ordinarily(nice: i32) -> Result<(), Error> {
     let inherited = getpriority_process(None).unwrap_or(0);
-    if let Err(source) = sys::policy::set_policy(&Policy::other()) {
+    if let Err(source) = policy::set_policy(&Policy::other()) {
         // Without privilege an inherited nice value may not be strengthened; being ordinary already
         // is all that is needed.
-        if sched::effective().map_or(true, |policy| policy.name != "SCHED_OTHER") {
+        if policy::effective().map_or(true, |policy| policy.name != "SCHED_OTHER") {
             return Err(Error::Refused { action: "set SCHED_OTHER", source });
         }
     }

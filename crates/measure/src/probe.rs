@@ -11,7 +11,7 @@ use journal::enter;
 use model::usage::Usage;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
-use sys::{clock, memory, sched, signals, spawn};
+use sys::{clock, memory, policy, sched, signals, spawn};
 
 /// Polling interval of the ring while waiting for the start: short against a window, long against
 /// anything measured.
@@ -37,7 +37,7 @@ pub fn run(
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let mut measuring = spec.task.probe().prepare(spec.place())?;
     let policy_refused = set_policy(spec)?;
-    let releases = sched::effective()?.reservation.map(Releases::open);
+    let releases = policy::effective()?.reservation.map(Releases::open);
     memory::prefault_stack();
     let start_ns = clock::now_ns();
     measuring.rehearse(Window {
@@ -53,7 +53,7 @@ pub fn run(
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
         counter: measuring.counter(),
-        policy_effective: sched::effective()?,
+        policy_effective: policy::effective()?,
         policy_refused,
         deadline_unread: releases.as_ref().and_then(|one| one.unread().map(str::to_owned)),
         timer_slack_ns: sched::timer_slack(),
@@ -80,7 +80,7 @@ pub fn run(
     // page of code is a fault.
     let after = clock::thread_usage()?;
     let cpu_time_after = clock::thread_cpu_ns();
-    sys::policy::leave_class(&report.policy_effective)?;
+    policy::leave_class(&report.policy_effective)?;
     report.result = result?;
     ring.set_state(State::Done);
     report.taken = sched::affinity()? != spec.cpus;
@@ -96,7 +96,7 @@ fn set_policy(spec: &ProbeSpec) -> io::Result<Option<String>> {
     if spec.timer_slack_ns > 0 {
         sched::set_timer_slack(spec.timer_slack_ns)?;
     }
-    let refused = sys::policy::set_policy(&spec.policy).err();
+    let refused = policy::set_policy(&spec.policy).err();
     let narrow = || {
         !std::fs::read_to_string("/sys/devices/system/cpu/online")
             .is_ok_and(|online| online.trim().parse().is_ok_and(|online: model::Cpus| online == spec.cpus))

@@ -1,6 +1,6 @@
 //! The policy of the calling thread.
 
-use crate::sched::{POLICIES, ask};
+use crate::sched::{self, POLICIES, ask};
 use crate::{cobalt, litmus};
 use model::sample::Policy;
 use std::io;
@@ -19,6 +19,11 @@ pub fn set_policy(policy: &Policy) -> io::Result<()> {
     let known = POLICIES.iter().find(|(name, _)| *name == policy.name);
     let (_, number) = known.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     ask(*number as u32, policy.priority, policy.reservation)
+}
+
+/// The policy the kernel reports for the calling thread.
+pub fn effective() -> io::Result<Policy> {
+    if cobalt::is_attached() { cobalt::effective() } else { sched::effective() }
 }
 
 /// Ends what [`set_policy`] began where a scheduling class wants to be told before its thread ends;

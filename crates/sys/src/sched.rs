@@ -3,7 +3,6 @@
 //! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is
 //! what a run records.
 
-use crate::cobalt;
 use model::Cpus;
 use model::sample::{Policy, Reservation};
 use std::io;
@@ -60,11 +59,8 @@ pub(crate) fn set_scheduler(number: u32, priority: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The policy the kernel reports for the calling thread.
-pub fn effective() -> io::Result<Policy> {
-    if cobalt::is_attached() {
-        return cobalt::effective();
-    }
+/// The policy that Linux reports for the calling thread.
+pub(crate) fn effective() -> io::Result<Policy> {
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most the stated size into `attr`.
     let result =

@@ -26,7 +26,7 @@ use std::path::Path;
 use std::time::Duration;
 use sys::counter::{self, Counter};
 use sys::signals::EndSignals;
-use sys::{clock, sched};
+use sys::{clock, policy, sched};
 
 /// Name of the only phase.
 const PHASE: &str = "measured";
@@ -130,7 +130,7 @@ fn record(
     [t0_ns, t1_ns]: [i64; 2],
     dir: &Path,
 ) -> anyhow::Result<ProbeRecord> {
-    let policy = sched::effective()?;
+    let policy = policy::effective()?;
     let file = store::samples_name(ProbeKind::Clocks.name(), cpu, 0);
     let step_ns = args.step.as_nanos() as u64;
     let meta = SampleMeta {

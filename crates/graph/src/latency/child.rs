@@ -10,7 +10,7 @@ use journal::enter;
 use model::Cpus;
 use model::sample::Policy;
 use std::io::{self, Write};
-use sys::{clock, memory, sched};
+use sys::{clock, memory, policy, sched};
 
 /// Executes the order, talking over standard input and output. Only the hidden verb calls it.
 pub fn serve(order: &str) -> io::Result<()> {
@@ -85,12 +85,12 @@ fn prepare(cpu: u32, policy: &Policy) -> io::Result<ChildReport> {
     enter::onto(&Cpus::one(cpu))?;
     let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
     sched::set_timer_slack(1)?;
-    let refused = sys::policy::set_policy(policy).err();
+    let refused = policy::set_policy(policy).err();
     let refused = refused.map(|error| sched::refusal(policy, &error, true));
     memory::prefault_stack();
     Ok(ChildReport {
         refused: unlocked.into_iter().chain(refused).collect(),
-        policies: vec![sched::effective()?],
+        policies: vec![policy::effective()?],
         ..ChildReport::default()
     })
 }

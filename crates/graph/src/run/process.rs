@@ -17,7 +17,7 @@ use std::io::{self, Read, Seek};
 use std::sync::Barrier;
 use std::thread;
 use sys::timersignal::SignalTimer;
-use sys::{clock, memory, sched};
+use sys::{clock, memory, policy, sched};
 
 /// Polling interval of the ring while waiting for the start, ns.
 const WAIT_STEP_NS: i64 = 2_000_000;
@@ -187,7 +187,7 @@ fn thread_of(
     clock::sleep_until(start_ns);
     executor.serve(start_ns + duration_ns, signal.as_ref())?;
     let (after, cpu_after) = (used()?, clock::thread_cpu_ns());
-    sys::policy::leave_class(&policy_effective)
+    policy::leave_class(&policy_effective)
         .map_err(|error| Error::os("take", "a thread out of its class", error))?;
     Ok(Thread {
         tid: sched::tid(),
@@ -207,9 +207,9 @@ fn set_up(order: &ExecutorOrder) -> Result<(Policy, Option<String>), Error> {
     if order.timer_slack_ns > 0 {
         sched::set_timer_slack(order.timer_slack_ns).map_err(failed)?;
     }
-    let refused = sys::policy::set_policy(&order.policy).err();
+    let refused = policy::set_policy(&order.policy).err();
     let refused = refused.map(|error| sched::refusal(&order.policy, &error, true));
-    Ok((sched::effective().map_err(failed)?, refused))
+    Ok((policy::effective().map_err(failed)?, refused))
 }
 
 fn wait_for_start(ring: &Ring) -> Result<i64, Error> {

@@ -8,7 +8,7 @@
 //!
 //! Any program can be recorded, one that is linked with a library, or the whole command:
 //! `STILLCORE_RECORD="KERNEL PROGRAM ARGUMENTS"`, KERNEL being `cobalt` or a plug-in of LITMUS^RT,
-//! and `cargo test -p stillcore-sys --test it -- --ignored --nocapture record`.
+//! and `cargo test -p stillcore-sys --test it -- --nocapture record`.
 
 mod call;
 mod cobalt;
