@@ -124,6 +124,12 @@ impl Chain {
         self.last = None;
     }
 
+    /// Says that a stage cannot be booted.
+    pub fn give_up(&mut self, stage: usize, why: String) {
+        self.stages[stage].given_up = Some(why);
+        self.last = None;
+    }
+
     /// Stages whose cells have not all run and that are still tried.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let open = |stage: &Stage| !stage.done && stage.given_up.is_none();

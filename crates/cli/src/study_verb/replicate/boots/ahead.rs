@@ -90,8 +90,11 @@ impl Cells {
                 Ended::Ran => {}
                 Ended::LeftOut(why) | Ended::Failed(why) => {
                     Reporter::say(&format!("{}: {why}", wanted.name));
-                    kept.not_run.push(format!("{}, boot {}: {why}", wanted.name, boot.words()));
-                    kept.store(out)?;
+                    let note = format!("{}, boot {}: {why}", wanted.name, boot.words());
+                    if !kept.not_run.contains(&note) {
+                        kept.not_run.push(note);
+                        kept.store(out)?;
+                    }
                 }
             }
         }

@@ -10,7 +10,7 @@ use isolate::{persist, resume};
 use journal::trust;
 use machine::Root;
 use model::{Error, store};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use study::boots::{Chain, Stage};
 
 /// Refuses, before anything is changed, a machine on which it could not go on.
@@ -21,22 +21,14 @@ pub(super) fn possible(here: &Here, chain: &Chain, out: &Path) -> anyhow::Result
         let found = if why.is_empty() { "no cell needs a boot".to_owned() } else { why.join("; ") };
         return Err(Error::invalid("--boots", found, "kernels to boot").into());
     }
-    if boot::at_hand(&here.root, "").own.iter().any(|_| true) {
+    if !boot::at_hand(&here.root, "").own.is_empty() {
         let found = "isolate persist is in force";
         return Err(Error::invalid("--boots", found, "stillcore isolate persist --remove first").into());
     }
     for stage in waiting {
         writing(here, stage)?;
     }
-    let own = std::env::current_exe()?;
-    program::trusted(&here.root, &own).map_err(|reason| {
-        anyhow::anyhow!(
-            "root must not start {} after each boot: {reason}; install it first \
-             (install -m 0755 {} /usr/local/sbin/stillcore) and call that",
-            own.display(),
-            own.display()
-        )
-    })?;
+    installed_program()?;
     let out = std::path::absolute(out)?;
     let temporary = ["/tmp", "/var/tmp", "/run", "/dev/shm"].into_iter().find(|place| out.starts_with(place));
     if let Some(place) = temporary {
@@ -52,9 +44,23 @@ pub(super) fn possible(here: &Here, chain: &Chain, out: &Path) -> anyhow::Result
     Ok(())
 }
 
+/// This program, where a unit of root's may start it.
+fn installed_program() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    program::trusted(&Root::live(), &own).map_err(|reason| {
+        anyhow::anyhow!(
+            "root must not start {} after each boot: {reason}; install it first \
+             (install -m 0755 {} /usr/local/sbin/stillcore) and call that",
+            own.display(),
+            own.display()
+        )
+    })?;
+    Ok(own)
+}
+
 /// The unit that makes this call after each boot.
 pub(super) fn install(args: &ReplicateArgs, out: &Path) -> anyhow::Result<()> {
-    let own = std::env::current_exe()?;
+    let own = installed_program()?;
     let all = resume::unit(&Root::live(), &own, &words(args, &std::path::absolute(out)?));
     persist::install(&Root::live(), &all)?;
     all.by_hand.iter().for_each(|line| crate::run::progress::Reporter::say(&format!("note: {line}")));

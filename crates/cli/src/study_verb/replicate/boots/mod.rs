@@ -21,6 +21,7 @@ use crate::run::progress::Reporter;
 use crate::study_verb::experiment::{self, directory};
 use ahead::Cells;
 use here::Here;
+use journal::trust;
 use model::{Error, store};
 use report::format;
 use std::io::{BufRead, IsTerminal};
@@ -36,6 +37,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Goes on with it, or begins it.
 pub(super) fn run(args: &ReplicateArgs, out: &Path, signals: &EndSignals) -> anyhow::Result<u8> {
+    // What stands there decides what root boots.
+    trust::is_own(out)?;
+    if args.stop {
+        return stop(args, out);
+    }
     let mut kept = Kept::of(out, args)?;
     let here = Here::read(args.cpus.as_ref())?;
     let present = load(out)?;
@@ -61,9 +67,6 @@ pub(super) fn run(args: &ReplicateArgs, out: &Path, signals: &EndSignals) -> any
     if args.plan {
         print!("{}{}", chosen.page(args), cells.page(&chain));
         return Ok(0);
-    }
-    if args.stop {
-        return stop(args, out, chain);
     }
     need_root()?;
     let begins = load(out)?.is_none();
@@ -112,7 +115,11 @@ impl Drive<'_> {
                 Step::Boot(at) => {
                     let stage = &chain.stages[at];
                     Reporter::say(&format!("next boot: {}", stage.boot.words()));
-                    change::choose(self.here, stage)?;
+                    // An entry may have gone with its kernel since the beginning.
+                    if let Err(error) = change::choose(self.here, stage) {
+                        chain.give_up(at, format!("{error:#}"));
+                        continue;
+                    }
                     return change::reboot(self.args, self.out);
                 }
                 Step::Home => {
@@ -133,17 +140,16 @@ impl Drive<'_> {
 }
 
 /// Ends what runs, and takes the way home.
-fn stop(args: &ReplicateArgs, out: &Path, mut chain: Chain) -> anyhow::Result<u8> {
+fn stop(args: &ReplicateArgs, out: &Path) -> anyhow::Result<u8> {
+    let none = || Error::invalid(out.display(), "no replication over boots", "the directory of one");
+    load(out)?.ok_or_else(none)?;
     need_root()?;
-    if load(out)?.is_none() {
-        return Err(Error::invalid(out.display(), "no replication over boots", "the directory of one").into());
-    }
     if let Some(pid) = directory::end(out, PATIENCE) {
         Reporter::say(&format!("process {pid} has ended"));
     }
     let _held = directory::hold(out)?;
     // What it did last counts, not what was there when this call began.
-    chain = load(out)?.unwrap_or(chain);
+    let mut chain = load(out)?.ok_or_else(none)?;
     chain.stopped = true;
     save(out, &chain)?;
     for dir in existing_studies(out) {
