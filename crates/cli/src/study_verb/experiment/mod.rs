@@ -352,14 +352,11 @@ fn in_short(cell: &Cell, result: &CellResult) -> String {
     }
     let others = cell.factors.iter().filter(|(name, _)| *name != KERNEL).map(|(_, level)| level);
     let levels: Vec<&str> = kernel.into_iter().chain(others).filter_map(|level| level.as_str()).collect();
-    let figures: Vec<String> = result
-        .values
-        .iter()
-        .map(|(name, value)| {
-            format!("{name} {}", value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}")))
-        })
-        .collect();
+    // A level of many that measures a few of the values has no room for what it does not.
+    let given = result.values.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    let figures: Vec<String> = given.map(|(name, value)| format!("{name} {value:.3}")).collect();
     let outcome = match result.state {
+        CellState::Ok if figures.is_empty() => "no value".to_owned(),
         CellState::Ok => figures.join(", "),
         CellState::Needs => result.reason.clone().unwrap_or_default(),
         CellState::NotApplicable => {
