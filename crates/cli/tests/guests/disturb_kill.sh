@@ -21,7 +21,8 @@ written=$($stillcore disturb --list --json | /bin/busybox sed 's/"writes":\[/\n&
 machine() {
     ls /sys/class/net
     ls -d /sys/block/loop*/loop 2>/dev/null
-    cat /proc/mounts /sys/devices/system/cpu/online
+    cat /proc/mounts /proc/swaps /sys/devices/system/cpu/online
+    ls /var/tmp/stillcore-swap-* /tmp/stillcore-swap-* 2>/dev/null
     /bin/busybox grep -s '' $written /sys/devices/system/clocksource/clocksource0/current_clocksource /proc/sys/kernel/watchdog_thresh \
         /sys/devices/system/memory/memory*/state
     ls /sys/kernel/tracing/instances /sys/kernel/debug/tracing/instances 2>/dev/null

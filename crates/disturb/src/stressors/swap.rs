@@ -20,7 +20,7 @@ use std::io;
 
 const BYTES: usize = 1 << 20;
 /// The area: what others swap out meanwhile has room, too.
-const AREA_BYTES: usize = 16 << 20;
+const AREA_BYTES: usize = 8 << 20;
 
 pub(crate) const SPEC: StressorSpec = StressorSpec {
     name: "swap",
@@ -40,10 +40,10 @@ pub(crate) const SPEC: StressorSpec = StressorSpec {
     ],
     witness: "pswpout of /proc/vmstat: 128 pages of the 256 of an operation at least",
     cleanup: "the swap file is switched off and removed",
-    danger: "the kernel may swap out what others have, too, and has to read it back at the end; bounded by 16 MiB",
+    danger: "the kernel may swap out what others have, too, and has to read it back at the end; bounded by 8 MiB",
     default_rate: Some(20.0),
     memory_bytes: 64 << 20,
-    fills: |_| 32 << 20,
+    fills: |_| 16 << 20,
     modules: &["loop"],
     leaves: |mark| file(mark).into_iter().collect(),
     dangerous: true,
