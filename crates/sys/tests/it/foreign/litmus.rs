@@ -152,7 +152,7 @@ impl Litmus {
         if mask & ONLINE == 0 {
             return Ok(Action::Answer(-i64::from(libc::EINVAL)));
         }
-        self.thread(task).allowed = Some(mask & ONLINE);
+        self.threads.entry(task.id(named)).or_default().allowed = Some(mask & ONLINE);
         Ok(Action::Answer(0))
     }
 }
@@ -160,7 +160,7 @@ impl Litmus {
 impl Kernel for Litmus {
     fn enter(&mut self, task: &Task, call: Call) -> io::Result<Action> {
         if let Some(at) = path_argument(&call) {
-            return match task.text(call.args[at])?.as_str() {
+            return match task.text(call.args[at]).as_str() {
                 CONTROL => redirected(task, &call, at, ZEROS),
                 PLUGIN => redirected(task, &call, at, &self.plugin_file.path().to_string_lossy()),
                 _ => Ok(Action::Pass),
@@ -185,7 +185,8 @@ impl Kernel for Litmus {
             }
             libc::SYS_sched_setaffinity => self.affinity(task, &call),
             libc::SYS_sched_getaffinity => {
-                let mask = self.thread(task).allowed.unwrap_or(ONLINE);
+                let thread = self.threads.get(&task.id(call.args[0]));
+                let Some(mask) = thread.and_then(|thread| thread.allowed) else { return Ok(Action::Pass) };
                 task.write(call.args[2], &mask.to_le_bytes())?;
                 Ok(Action::Answer(8))
             }
@@ -207,7 +208,7 @@ impl Kernel for Litmus {
 
     fn leave(&mut self, task: &Task, call: Call, result: i64) -> io::Result<i64> {
         let Some(at) = path_argument(&call) else { return Ok(result) };
-        if result >= 0 && task.text(call.args[at])? == CONTROL {
+        if result >= 0 && task.text(call.args[at]) == CONTROL {
             self.control.insert(result as u64);
             self.was_opened = true;
             let access = access(call.args[at + 1]);

@@ -44,17 +44,17 @@ impl Task {
         self.memory.write_all_at(bytes, address)
     }
 
-    /// Text up to its zero.
-    pub(crate) fn text(&self, address: u64) -> io::Result<String> {
+    /// Text up to its zero, or to the end of what can be read: libraries call with an address that
+    /// is none to learn whether a call exists.
+    pub(crate) fn text(&self, address: u64) -> String {
         let mut bytes = Vec::new();
         while bytes.len() < PATH {
-            let [byte] = self.read::<1>(address + bytes.len() as u64)?;
-            if byte == 0 {
-                break;
+            match self.read::<1>(address + bytes.len() as u64) {
+                Ok([byte]) if byte != 0 => bytes.push(byte),
+                _ => break,
             }
-            bytes.push(byte);
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Puts bytes where the thread has nothing, for the length of one call.
@@ -64,9 +64,14 @@ impl Task {
         Ok(address)
     }
 
-    /// A thread as an argument names it.
+    /// The thread that an argument names; 0 is the calling one.
+    pub(crate) fn id(&self, argument: u64) -> i32 {
+        if argument == 0 { self.tid } else { argument as i32 }
+    }
+
+    /// That thread, for a recording.
     pub(crate) fn named(&self, argument: u64) -> String {
-        let named = argument as i32;
-        if named == 0 || named == self.tid { "self".into() } else { named.to_string() }
+        let id = self.id(argument);
+        if id == self.tid { "self".into() } else { id.to_string() }
     }
 }

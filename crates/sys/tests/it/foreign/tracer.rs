@@ -19,11 +19,11 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_EXITKILL;
 
-/// A call under way.
+/// A call under way that this machine's kernel does not take as it is.
 struct Pending {
     call: Call,
     before: libc::user_regs_struct,
-    /// The result, where it is known without the kernel.
+    /// The result, where no other call is carried out in its place.
     answer: Option<i64>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) fn run(command: &mut Command, kernel: &mut dyn Kernel) -> io::Result<
     resume(tid, 0)?;
 
     let mut known = HashSet::from([first]);
-    let mut pending = HashMap::new();
+    let mut under_way = HashMap::new();
     loop {
         let (tid, status) = wait(-1)?;
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-            pending.remove(&tid);
+            under_way.remove(&tid);
             if tid == first {
                 let killed = 128 + libc::WTERMSIG(status);
                 return Ok(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { killed });
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &mut Command, kernel: &mut dyn Kernel) -> io::Result<
         let signal = libc::WSTOPSIG(status);
         let new = known.insert(tid);
         if signal == AT_CALL {
-            stopped(tid, &mut pending, kernel)?;
+            stopped(tid, &mut under_way, kernel)?;
             resume(tid, 0)?;
         } else if signal == libc::SIGTRAP || (new && signal == libc::SIGSTOP) {
             resume(tid, 0)?;
@@ -67,33 +67,37 @@ pub(crate) fn run(command: &mut Command, kernel: &mut dyn Kernel) -> io::Result<
     }
 }
 
-fn stopped(tid: i32, pending: &mut HashMap<i32, Pending>, kernel: &mut dyn Kernel) -> io::Result<()> {
+/// A call begins or ends. One that is passed on is left alone at its end, too: of `execve` and
+/// `rt_sigreturn` no register is as it was.
+fn stopped(
+    tid: i32,
+    under_way: &mut HashMap<i32, Option<Pending>>,
+    kernel: &mut dyn Kernel,
+) -> io::Result<()> {
     let registers = registers(tid)?;
     let task = Task::open(tid, registers.rsp, registers.fs_base)?;
-    let Some(under_way) = pending.remove(&tid) else {
-        pending.insert(tid, entered(&task, registers, kernel)?);
+    let Some(pending) = under_way.remove(&tid) else {
+        under_way.insert(tid, entered(&task, registers, kernel)?);
         return Ok(());
     };
-    let Pending { call, before, answer } = under_way;
+    let Some(Pending { call, before, answer }) = pending else { return Ok(()) };
     let result = match answer {
-        None if call.number as u64 == before.orig_rax && !replaced(&before, &registers) => return Ok(()),
-        None => kernel.leave(&task, call, registers.rax as i64)?,
         Some(answer) => answer,
+        None => kernel.leave(&task, call, registers.rax as i64)?,
     };
     let after = libc::user_regs_struct { rax: result as u64, rip: registers.rip, ..before };
     set_registers(tid, &after)
 }
 
-/// Whether another call than that of the entry was carried out.
-fn replaced(before: &libc::user_regs_struct, now: &libc::user_regs_struct) -> bool {
-    arguments(before) != arguments(now) || before.orig_rax != now.orig_rax
-}
-
-fn entered(task: &Task, before: libc::user_regs_struct, kernel: &mut dyn Kernel) -> io::Result<Pending> {
+fn entered(
+    task: &Task,
+    before: libc::user_regs_struct,
+    kernel: &mut dyn Kernel,
+) -> io::Result<Option<Pending>> {
     let call = Call { number: before.orig_rax as i64, args: arguments(&before) };
     let mut now = before;
     let answer = match kernel.enter(task, call)? {
-        Action::Pass => return Ok(Pending { call, before, answer: None }),
+        Action::Pass => return Ok(None),
         Action::Answer(answer) => {
             now.orig_rax = u64::MAX;
             Some(answer)
@@ -105,7 +109,7 @@ fn entered(task: &Task, before: libc::user_regs_struct, kernel: &mut dyn Kernel)
         }
     };
     set_registers(task.tid, &now)?;
-    Ok(Pending { call, before, answer })
+    Ok(Some(Pending { call, before, answer }))
 }
 
 fn arguments(of: &libc::user_regs_struct) -> [u64; 6] {
