@@ -146,7 +146,8 @@ fn menu(kernels: &[Kernel], line: &str) -> String {
     menu + "if [ -f  $prefix/custom.cfg ]; then\n  source $prefix/custom.cfg\nfi\n"
 }
 
-/// What a file of the second partition holds; `None` where there is none.
+/// What a file of the second partition holds; `None` where there is none, or none that could be read
+/// before the file system is mounted again.
 pub(crate) fn read(disk: &Path, path: &str) -> Result<Option<String>, Failed> {
     let at = (FIRST + BOOT_MIB * 2048) * SECTOR;
     let to = tempfile::NamedTempFile::new()?;
@@ -155,7 +156,8 @@ pub(crate) fn read(disk: &Path, path: &str) -> Result<Option<String>, Failed> {
     debugfs.args(["-R", &request]).arg(format!("{}?offset={at}", disk.display()));
     let output = debugfs.output().map_err(|error| Failed(format!("debugfs: {error}")))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("File not found") {
+    // After a power cut it is whole again once the machine has mounted it.
+    if said.contains("File not found") || said.contains("Filesystem not open") {
         return Ok(None);
     }
     Ok(Some(fs::read_to_string(to.path())?))
