@@ -18,7 +18,7 @@ const KERNELS: [&str; 6] = ["5.10", "5.10-rt", "6.1", "6.1-rt", "6.12", "6.12-rt
 const ASTRAY: &str = "6";
 
 /// Modules that stressors need.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
     "dummy",
     "veth",
     "wireguard",
@@ -30,6 +30,7 @@ const MODULES: [&str; 11] = [
     "ts_fsm",
     "msr",
     "af_packet",
+    "nf_tables",
 ];
 
 /// Programs that make boot configurations, and what every Debian has besides.

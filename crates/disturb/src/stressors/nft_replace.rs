@@ -52,7 +52,7 @@ pub(crate) const SPEC: StressorSpec = StressorSpec {
     cleanup: "the rules go with the network namespace",
     danger: "the mutex of its own rules; freed rules pile up where the kernel's worker is slower, bounded by the rate",
     default_rate: Some(50.0),
-    // What checks the sums of nf_tables is looked for by its algorithm, not by its name.
+    // libcrc32c, which nf_tables needs, asks for an algorithm: no dependency names that module.
     modules: &["crc32c_generic", "nf_tables"],
     work,
     ..StressorSpec::PLAIN
