@@ -400,8 +400,10 @@ impl Stressor {
         }
     }
 
+    /// Until it is ready it comes from where its supervisor may run, which is where any stressor
+    /// may.
     fn look_at_threads(&mut self) {
-        if !self.ended {
+        if self.ready && !self.ended {
             self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), &self.allowed);
         }
     }

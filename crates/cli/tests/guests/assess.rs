@@ -190,6 +190,7 @@ fn the_stressors_worked(record: &Value) {
     let stressors = record["stressors"].as_array().unwrap();
     assert_eq!(stressors.len(), 6);
     for stressor in stressors {
-        assert!(["ok", "weak"].contains(&stressor["state"].as_str().unwrap()), "{stressor}");
+        // Emulated on a crowded machine, one may be weak.
+        assert!(stressor["state"] == "ok" || stressor["state"] == "weak", "{stressor}");
     }
 }

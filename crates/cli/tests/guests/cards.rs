@@ -6,11 +6,6 @@ use crate::support::read_json;
 use serde_json::Value;
 use std::fs;
 
-/// Emulated CPUs may do less than half of what was asked for.
-fn did_something(record: &Value) -> bool {
-    record["state"] == "ok" || record["state"] == "weak"
-}
-
 pub(crate) fn clients_cross_both_cards(guest: &Guest) {
     let (root, kernel) = (&guest.root, guest.kernel());
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
@@ -18,7 +13,7 @@ pub(crate) fn clients_cross_both_cards(guest: &Guest) {
     let answer = read_json(&root.join("access20.json"));
     let clients = record(&answer, "net_clients");
     let context = format!("{kernel}: {clients}\n{}", read("access20.log"));
-    assert!(did_something(clients), "{context}");
+    assert!(happened(clients), "{context}");
     assert!(is_said(clients, "traffic over eth0 and eth1"), "{context}");
     let seen = clients["witness"]["seen"].as_u64().unwrap();
     assert!(clients["ops_ok"].as_u64().unwrap() > 0 && seen > 0, "{context}");
@@ -43,7 +38,7 @@ pub(crate) fn clients_cross_both_cards(guest: &Guest) {
 
     let both = read_json(&root.join("both.json"));
     let records = ["net_clients", "download"].map(|name| record(&both, name));
-    assert!(records.iter().all(|record| did_something(record)), "{kernel}: {both}");
+    assert!(records.iter().all(|record| happened(record)), "{kernel}: {both}");
     let over_cards = records.iter().filter(|record| is_said(record, "traffic over eth0 and eth1")).count();
     let over_loopback = records.iter().filter(|record| is_said(record, "not over network cards")).count();
     assert_eq!((over_cards, over_loopback), (1, 1), "{kernel}: {both}");
@@ -79,4 +74,9 @@ fn interrupts(readings: &str, numbers: &[String]) -> Vec<u64> {
         sums.iter_mut().zip(most).for_each(|(sum, most)| *sum += most);
     }
     sums
+}
+
+/// Emulated on a crowded machine, one may be weak.
+fn happened(record: &Value) -> bool {
+    record["state"] == "ok" || record["state"] == "weak"
 }
