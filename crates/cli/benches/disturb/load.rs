@@ -52,6 +52,7 @@ pub(crate) fn run(load: &Load, victim: &Victim) -> Result<Result<Ran, String>, F
     let mut out = tempfile::tempfile()?;
     let mut command = Command::new(&load.words[0]);
     command.args(&load.words[1..]).stdin(Stdio::null()).stdout(out.try_clone()?).stderr(Stdio::null());
+    sys::spawn::die_with_parent(&mut command);
     let mut child = match command.spawn() {
         Ok(child) => Running(child),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
