@@ -54,7 +54,9 @@ pub(super) fn write_and_print(
         object["settings"] = json!(apart.settings);
     }
     let load = loads::sentences(results);
-    object["load"] = json!(load);
+    if !load.is_empty() {
+        object["load"] = json!(load);
+    }
     let notes = [notes(experiment, &concluded), settings(&apart), load].concat();
     store::write_json(&out.join("study.json"), &object)?;
     store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
