@@ -176,8 +176,8 @@ pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
 /// Restores what was written for one boot; `None` where nothing of ours is in force, or what lasts.
 pub fn undo_once(root: &Root) -> Result<Option<Undone>, Error> {
     match record::read(root)? {
-        Some(record) if record.lasting => Ok(None),
-        _ => undo(root),
+        Some(record) if !record.lasting => undo(root),
+        _ => Ok(None),
     }
 }
 

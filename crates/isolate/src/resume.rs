@@ -1,7 +1,7 @@
 //! A unit that calls stillcore again after each boot, until the work that spans them is done.
 //!
-//! Source: systemd.service(5), systemd.kill(5): the signal goes to the program alone, which ends what
-//! it has started and undoes what that changed.
+//! Source: systemd.service(5), systemd.kill(5): the signal goes to the program alone, which ends
+//! what it has started and undoes what that changed.
 
 use crate::persist::{Link, Persistence, TextFile};
 use crate::unit::{REPLICATE as UNIT, link_folder, quoted, reload, remove_files};

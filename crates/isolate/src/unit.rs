@@ -1,4 +1,4 @@
-//! Units of systemd's that are stillcore's own: how they are told from those of others, how words
+//! Units of systemd's that are stillcore's own: how they differ from those of others, how words
 //! stand in them, and the directory of their links.
 //!
 //! Sources: systemd.unit(5), systemd.service(5) ("Command lines").

@@ -26,7 +26,7 @@ pub fn effective() -> io::Result<Policy> {
     if cobalt::is_attached() { cobalt::effective() } else { sched::effective() }
 }
 
-/// Ends what [`set_policy`] began where a scheduling class wants to be told before its thread ends;
+/// Ends what [`set_policy`] began where a scheduling class wants a call before its thread ends;
 /// of the POSIX policies none does, and they stay.
 pub fn leave_class(policy: &Policy) -> io::Result<()> {
     match policy.litmus_plugin() {

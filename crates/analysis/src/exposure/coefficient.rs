@@ -5,7 +5,8 @@
 //! time S of both idle controls, on one measured CPU. Interval: that of the difference of two
 //! Poisson rates ([`rates::difference_interval`], Garwood's limits), bunched as the background is.
 //! Where nothing was counted: the rule of three, 3/ops ([`stats::bounds`]). Where the background
-//! would have given more than was counted, it did not hold, and nothing is subtracted from the limit.
+//! would have given more than was counted, it did not hold, and nothing is subtracted from the
+//! limit.
 
 use super::facts::Count;
 use serde::{Deserialize, Serialize};
@@ -99,8 +100,8 @@ mod tests {
         assert!(found.per_operation < 0.0, "less than the background gives");
     }
 
-    /// A minute in which others interrupted the CPU while it was idle: 41 collapses of huge pages sent
-    /// an IPI each, and the idle time before and after them had more of them than that.
+    /// A minute in which others interrupted the CPU while it was idle: 41 collapses of huge pages
+    /// sent an IPI each, and the idle time before and after them had more of them than that.
     #[test]
     fn a_background_that_did_not_hold_bounds_nothing() {
         let found = coefficient(41, 1, (&count(41), 2.0), (&count(400), 4.0));

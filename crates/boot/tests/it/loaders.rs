@@ -659,6 +659,14 @@ fn a_generated_menu_gets_an_entry_that_boots_once() {
         after.retain(|file, (mode, _)| before.contains_key(file) || *mode != 0);
         assert_eq!(after, before);
     }
+    // What lasts is not what was for one boot, and neither is a file of which there is no record.
+    let (dir, root) = tree(&[&DEBIAN[..], &[("boot/grub/grub.cfg", MENU)]].concat());
+    persist(&root, "2,3", "");
+    let lasting = contents(dir.path());
+    assert_eq!(boot::undo_once(&root).unwrap(), None);
+    fs::remove_file(dir.path().join("etc/stillcore/boot.json")).unwrap();
+    assert_eq!(boot::undo_once(&root).unwrap(), None);
+    assert!(contents(dir.path()).len() + 1 == lasting.len());
     // What others add meanwhile stays, and ours goes.
     let (dir, root) = tree(&files);
     let line = boot::line_with(&Kernel::default(), &boot::installed(&root)[0], &["panic=1".to_owned()], &[]);

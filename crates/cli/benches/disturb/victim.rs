@@ -1,5 +1,5 @@
-//! The other core: what reaches it while a load runs elsewhere, by the kernel's own counters. A busy
-//! victim is a loop of the ordinary policy; an idle one is nothing.
+//! The other core: what reaches it while a load runs elsewhere, by the kernel's own counters. A
+//! busy victim is a loop of the ordinary policy; an idle one is nothing.
 
 use crate::common::Failed;
 use model::Cpus;

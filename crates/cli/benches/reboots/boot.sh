@@ -22,14 +22,14 @@ go_on() {
 if [ "$(busybox wc -l </data/boots)" = "$(busybox cat /boot/stop-in 2>/dev/null)" ]; then
     go_on "$@" &
     busybox sleep 20
+    # By --yes it reboots the machine itself.
     go_on "$@" --stop
-    echo "$?" >/data/stopped
 elif [ ! -e /data/replicate/replicate.json ]; then
     go_on "$@"
 fi
 busybox tail -n 3 /data/log >/dev/console
 # Without a report the machine waits for whoever watches it.
-[ -e /data/replicate/replicate.json ] || [ -e /data/stopped ] || busybox sleep 3600
+[ -e /data/replicate/replicate.json ] || busybox sleep 3600
 busybox ls /boot/grub /etc/stillcore >/data/left 2>&1
 busybox umount /var/lib/stillcore /etc/stillcore /data /boot
 busybox poweroff -f

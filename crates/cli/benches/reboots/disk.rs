@@ -125,8 +125,8 @@ fn copy_into(image: &Path, disk: &mut File, at: u64) -> Result<(), Failed> {
     }
 }
 
-/// A menu with the parts of the one that Debian's generator makes: the choice for one boot is stored
-/// empty before anything starts, and entries of others are read at the end.
+/// A menu with the parts of the one that Debian's generator makes: the choice for one boot is
+/// stored empty before anything starts, and entries of others are read at the end.
 fn menu(kernels: &[Kernel], line: &str) -> String {
     let mut menu = "serial --unit=0 --speed=115200\nterminal_output serial\n\
         if [ -s $prefix/grubenv ]; then\n  load_env\nfi\n\
@@ -146,8 +146,8 @@ fn menu(kernels: &[Kernel], line: &str) -> String {
     menu + "if [ -f  $prefix/custom.cfg ]; then\n  source $prefix/custom.cfg\nfi\n"
 }
 
-/// What a file of the second partition holds; `None` where there is none, or none that could be read
-/// before the file system is mounted again.
+/// What a file of the second partition holds; `None` where there is none, or none that could be
+/// read before the file system is mounted again.
 pub(crate) fn read(disk: &Path, path: &str) -> Result<Option<String>, Failed> {
     let at = (FIRST + BOOT_MIB * 2048) * SECTOR;
     let to = tempfile::NamedTempFile::new()?;

@@ -126,7 +126,8 @@ fn boots_are_planned_and_nothing_is_rebooted_unasked() {
             stillcore(&["study", "replicate", "access20", "--boots", "--only", "access20-cstate", "--out"]);
         call.arg(&out).args(further).output().unwrap()
     };
-    // Even the machine's own kernel has a line in the list of boots, with or without an entry for it.
+    // Even the machine's own kernel has a line in the list of boots, with or without an entry for
+    // it.
     let planned = call(&["--plan"]);
     done(&planned);
     let page = text(&planned.stdout);

@@ -109,7 +109,7 @@ impl Code {
     fn write(&self, number: u16) {
         // movz w0, #imm16; ret
         let code = [0x5280_0000_u32 | u32::from(number) << 5, 0xd65f_03c0];
-        // SAFETY: the page is this struct's own and longer than the code. The caches are told in
+        // SAFETY: the page is this struct's own and longer than the code. The caches hear of it in
         // the order of the architecture's manual (Arm ARM, B2.4.4): data cleaned, instructions
         // invalidated, pipeline begun anew.
         unsafe {

@@ -2,9 +2,9 @@
 //!
 //! The pages are unmapped in batches, after which each CPU that runs the process flushes its
 //! translations (mm/vmscan.c: `reclaim_pages`; mm/rmap.c: `try_to_unmap_flush`), and written to the
-//! area. Each comes back by a fault (mm/memory.c: `do_swap_page`): from the device, or from the swap
-//! cache where the device has only just written it. Switching the area on and off drains the page
-//! lists of all CPUs.
+//! area. Each comes back by a fault (mm/memory.c: `do_swap_page`): from the device, or from the
+//! swap cache where the device has only just written it. Switching the area on and off drains the
+//! page lists of all CPUs.
 
 use crate::Error;
 use crate::account::Account;

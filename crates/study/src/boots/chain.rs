@@ -1,8 +1,9 @@
 //! The boots of a study in their order, and the next step.
 //!
-//! What is stored is enough to go on after the machine went down at any moment: it is written before
-//! each step. A boot that was chosen and did not come up, and one in which the machine goes down
-//! before a further cell has a result, is tried a few times and then given up.
+//! What is stored is enough to go on after the machine went down at any moment: it is written
+//! before each step. A boot that was chosen and did not come up, and one in which the machine goes
+//! down before a further cell has a result, is tried again after the others, a few times, and then
+//! given up.
 
 use super::boot::BootOf;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Schema of the file that keeps it.
 pub const CHAIN_SCHEMA: &str = "stillcore.study-boots/1";
 
-/// How often a boot may fail in a row: one failure may be a power cut.
-const TRIES: u32 = 3;
+/// How often a boot may fail in a row: a power cut while a kernel comes up looks like a kernel that
+/// does not.
+const TRIES: u32 = 5;
 
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,7 +170,9 @@ impl Chain {
             return if now.at_home || self.returned { Step::Report } else { Step::Home };
         }
         let here = self.waiting().find(|&at| now.differs[at].is_none());
-        match (here, self.waiting().next()) {
+        // Of two that have failed as often the first comes first.
+        let next = self.waiting().min_by_key(|&at| self.stages[at].failures);
+        match (here, next) {
             (Some(at), _) => Step::Run(at),
             (None, Some(at)) => Step::Boot(at),
             (None, None) => Step::Report,

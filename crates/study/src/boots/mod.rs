@@ -6,8 +6,8 @@
 //! | `boot` | the boot that a cell needs |
 //! | `chain` | the boots of a study in their order, and the next step |
 //!
-//! Nothing here touches a machine: who drives it says which boot this is, and how many results there
-//! are.
+//! Nothing here touches a machine: who drives it says which boot this is, and how many results
+//! there are.
 
 mod boot;
 mod chain;

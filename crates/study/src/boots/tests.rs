@@ -152,10 +152,12 @@ fn a_kernel_that_panics_is_given_up_and_the_others_run() {
     while machine.step(None) {
         steps += 1;
         assert!(steps < 50);
+        let others_ran = machine.results.contains(&(2, 0));
+        assert!(others_ran || machine.chain().stages[1].failures < 2, "the others come before a second try");
     }
     assert_eq!(machine.results, BTreeSet::from([(0, 0), (0, 1), (2, 0)]));
     let why = machine.chain().stages[1].given_up.clone().unwrap();
-    assert_eq!(why, "did not come up: another boot (3 times)");
+    assert_eq!(why, "did not come up: another boot (5 times)");
     assert_eq!(machine.runs, None, "it ends in its own boot");
 }
 
@@ -189,7 +191,7 @@ fn stopped_it_goes_home_and_runs_no_more() {
 }
 
 proptest! {
-    /// Power cuts at ten random moments: the results of an undisturbed run, in the machine's own
+    /// Power cuts at up to ten random moments: the results of an undisturbed run, in the machine's own
     /// boot at the end.
     #[test]
     fn power_cuts_change_no_result(
@@ -200,23 +202,18 @@ proptest! {
         while undisturbed.step(None) {}
         let mut machine = Machine::new(&cells, &[]);
         let mut steps = 0;
-        let (mut cuts, mut pause, mut barren) = (cuts.into_iter(), 0, 0);
+        let (mut cuts, mut pause) = (cuts.into_iter(), 0);
         loop {
             steps += 1;
             prop_assert!(steps < 500);
-            let before = machine.results.len();
-            // Three in a row without a result between them are no accident any more.
-            let cut = if pause == 0 && barren < 2 { cuts.next() } else { None };
-            if let Some((next, _)) = cut {
-                pause = next;
-                barren += 1;
-            }
-            pause = pause.saturating_sub(1);
+            // A boot that has failed four times is spared: a fifth time is no accident any more.
+            let chain = machine.chain();
+            let unsettled = u32::from(chain.last.is_some());
+            let spared = chain.stages.iter().any(|stage| stage.failures + unsettled >= 4);
+            let cut = if pause == 0 && !spared { cuts.next() } else { None };
+            pause = cut.map_or(pause, |(next, _)| next).saturating_sub(1);
             if !machine.step(cut.map(|(_, cut)| cut)) {
                 break;
-            }
-            if machine.results.len() > before {
-                barren = 0;
             }
         }
         prop_assert_eq!(machine.results, undisturbed.results);

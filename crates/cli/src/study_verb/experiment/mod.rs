@@ -154,8 +154,8 @@ pub(crate) fn ahead(args: &RunArgs, text: &str, from: &str) -> anyhow::Result<Ah
     let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
     let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
     let mut plan = part(args, &experiment, text, &on).plan(&experiment)?;
-    // What this machine cannot run takes no time, unless it is booted for that; emulated guests have
-    // no performance counters.
+    // What this machine cannot run takes no time, unless it is booted for that; emulated guests
+    // have no performance counters.
     let ground = on.ground.as_ref().filter(|_| args.boots.is_none());
     let emulated = on.lab && experiment.machine.accel.as_deref() != Some("kvm");
     plan.cells.retain(|planned| {

@@ -71,8 +71,8 @@ pub(crate) struct ReplicateArgs {
     /// Directory for the journal [default: as for `study run`].
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Boot this machine through the kernels and boot lines that cells need, one after the other, and
-    /// into its own boot at the end.
+    /// Boot this machine through the kernels and boot lines that cells need, one after the other,
+    /// and into its own boot at the end.
     #[arg(long, conflicts_with_all = ["here", "lab", "jobs", "binary"])]
     boots: bool,
     /// With --boots: kernels to boot, of those that the boot loader starts [default: all].
@@ -176,7 +176,8 @@ enum Ended {
     Failed(String),
 }
 
-/// Runs an experiment, or those of its cells that belong to this boot. Error: a signal has ended it.
+/// Runs an experiment, or those of its cells that belong to this boot. Error: a signal has ended
+/// it.
 fn run_one(
     args: &ReplicateArgs,
     one: &Wanted,

@@ -35,7 +35,7 @@ impl Here {
         Ok(Self {
             boot_id: journal::boot_id()?,
             cpus: cpus.to_string(),
-            line: root.maybe("proc/cmdline").unwrap_or_default().trim().to_owned(),
+            line: machine.cmdline.trim().to_owned(),
             installed: boot::installed(&root),
             machine,
             root,
