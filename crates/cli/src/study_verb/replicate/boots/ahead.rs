@@ -3,6 +3,7 @@
 use super::super::chosen::{Chosen, Wanted};
 use super::super::kept::Kept;
 use super::super::{Ended, ReplicateArgs, run_one};
+use super::here::Here;
 use crate::measure::table::table;
 use crate::run::progress::Reporter;
 use crate::study_verb::experiment;
@@ -102,7 +103,7 @@ impl Cells {
     }
 
     /// For `--plan`: the boots, with what each adds.
-    pub(super) fn page(&self, chain: &Chain) -> String {
+    pub(super) fn page(&self, chain: &Chain, here: &Here) -> String {
         let row = |stage: &study::boots::Stage| {
             let groups: Vec<(&Study, &Group)> =
                 self.0.iter().filter_map(|study| Some((study, study.boots.get(&stage.boot)?))).collect();
@@ -118,7 +119,7 @@ impl Cells {
         let rows = chain.stages.iter().map(row).collect();
         let mut page = format!("\nmeasured CPUs {}\n\n", chain.cpus);
         page.push_str(&table(&["boot", "cells", "takes", "kernel"], rows));
-        let boots = chain.waiting().filter(|&at| chain.stages[at].boot.kernel.is_some()).count();
+        let boots = here.further(chain);
         let home = if boots > 0 { ", and one more into the machine's own at the end" } else { "" };
         let _ = writeln!(page, "\n{}{home}", format::plural(boots as u64, "boot"));
         page

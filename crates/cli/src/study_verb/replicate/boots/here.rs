@@ -5,7 +5,7 @@ use boot::{Installed, Kernel};
 use journal::enter;
 use machine::Root;
 use model::{Cpus, Error, Machine};
-use study::boots::{BootOf, Home, Stage};
+use study::boots::{BootOf, Chain, Home, Stage};
 use study::experiment::{kernel_name, kernel_named};
 
 /// A kernel that panics boots again after so many seconds, and then as the machine does by itself.
@@ -81,6 +81,11 @@ impl Here {
         }
         (!boot::same_line(&stage.line, &self.line))
             .then(|| format!("the kernel was given {:?}, not {:?}", self.line, stage.line))
+    }
+
+    /// How many boots that are waiting are others than this one.
+    pub(super) fn further(&self, chain: &Chain) -> usize {
+        chain.waiting().filter(|&at| self.differs(&chain.stages[at]).is_some()).count()
     }
 
     /// The stages for these boots; one whose kernel is not there is given up from the beginning.

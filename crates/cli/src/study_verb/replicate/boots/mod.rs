@@ -65,14 +65,14 @@ pub(super) fn run(args: &ReplicateArgs, out: &Path, signals: &EndSignals) -> any
         },
     };
     if args.plan {
-        print!("{}{}", chosen.page(args), cells.page(&chain));
+        print!("{}{}", chosen.page(args), cells.page(&chain, &here));
         return Ok(0);
     }
     need_root()?;
     let begins = load(out)?.is_none();
     if begins {
         change::possible(&here, &chain, out)?;
-        agreed(args, &chain)?;
+        agreed(args, here.further(&chain))?;
     }
     kept.scale = chosen.scale;
     kept.store(out)?;
@@ -175,9 +175,8 @@ fn existing_studies(out: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// Asks before the first reboot.
-fn agreed(args: &ReplicateArgs, chain: &Chain) -> anyhow::Result<()> {
-    let boots = chain.waiting().filter(|&at| chain.stages[at].boot.kernel.is_some()).count();
-    if args.yes {
+fn agreed(args: &ReplicateArgs, boots: usize) -> anyhow::Result<()> {
+    if args.yes || boots == 0 {
         return Ok(());
     }
     let expected = "--yes, or a terminal to ask on";
