@@ -36,15 +36,28 @@ pub(crate) fn write_page(document: &Document, html: &Path) -> anyhow::Result<()>
     Ok(store::write_whole(html, report::page(document)?.as_bytes())?)
 }
 
-/// Prints the answer: the summary, or one JSON object.
-pub(crate) fn print(document: &Document, json: bool) -> anyhow::Result<()> {
+/// How much of the conclusions a verb prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// The answer, on one screen.
+    Screen,
+    /// Every section.
+    Whole,
+}
+
+/// Prints the answer: as text, or as one JSON object.
+pub(crate) fn print(document: &Document, json: bool, length: Length) -> anyhow::Result<()> {
     use std::io::IsTerminal;
     let text = if json {
         report::assess_json(document)?
     } else {
         let color = std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        report::summary(document, report::TextOptions { color, ..Default::default() })
+        let options = report::TextOptions { color, ..Default::default() };
+        match length {
+            Length::Screen => report::screen(document, options),
+            Length::Whole => report::summary(document, options),
+        }
     };
     // The summary has made text from outside harmless, and may have colours.
     if json {

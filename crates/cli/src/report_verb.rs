@@ -84,7 +84,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         Some(html) => conclude::write_page(&document, html)?,
         None => conclude::write(&document, &args.run)?,
     }
-    conclude::print(&document, args.json)?;
+    conclude::print(&document, args.json, conclude::Length::Whole)?;
     Ok(document.outcome.exit_code())
 }
 

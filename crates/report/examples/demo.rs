@@ -1,5 +1,5 @@
 //! Renders a made-up run, to look at:
-//! `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|snapshots|wide|ipi|overheads|periodic|taskset|clocks|graph] > FILE`.
+//! `cargo run -p stillcore-report --example demo -- [html|text|screen|json] [run|still|snapshots|wide|ipi|overheads|periodic|taskset|clocks|graph] > FILE`.
 
 #[path = "../src/fixture/mod.rs"]
 mod fixture;
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     };
     let rendered = match format.as_str() {
         "text" => Ok(report::summary(&document, report::TextOptions::default())),
+        "screen" => Ok(report::screen(&document, report::TextOptions::default())),
         "json" => report::assess_json(&document),
         _ => report::page(&document),
     };

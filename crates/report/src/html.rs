@@ -12,16 +12,19 @@ mod events;
 mod exposure;
 mod filters;
 mod findings;
+mod gist;
 mod graph;
 mod groups;
 mod ipi;
 mod matrix;
 mod noise;
 mod notebook;
+mod opening;
 mod overheads;
 mod overlap;
 mod paths;
 mod periodic;
+mod plot;
 mod policy;
 mod senders;
 mod shown;
@@ -77,35 +80,37 @@ macro_rules! section {
     };
 }
 
-/// The sections in the order in which a reader needs them: the answer, what is not set, the
-/// numbers, over time, by whom, against what, what weakens it all, how to read it.
+/// The sections, folded below the opening, in the order in which a reader asks: what to do, the
+/// numbers, by whom, over time, against what, what weakens it all, how the machine was set, how to
+/// read it.
 const SECTIONS: &[Section] = &[
-    section!("summary", "Summary", summary::figures, always),
-    section!("findings", "Audit of the isolation", findings::figures, always),
+    section!("advice", "What is wrong, in order of cost", nothing, shown::advice),
+    section!("summary", "Worst events", summary::figures, shown::summary),
+    section!("paths", "Where the latency went", paths::figures, shown::paths),
     section!("wakeup", "Wake-up latency", wakeup::figures, shown::wakeup),
     section!("noise", "Noise", noise::figures, shown::noise),
-    section!("certainty", "How sure that is", certainty::figures, shown::certainty),
-    section!("tail", "Beyond the largest sample", tail::figures, shown::tail),
     section!("ipi", "Wake-ups from CPU to CPU", ipi::figures, shown::ipi),
     section!("overheads", "Overheads", overheads::figures, shown::overheads),
     section!("periodic", "Jobs", periodic::figures, shown::periodic),
     section!("graph", "Edges", graph::figures, shown::graph),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
-    section!("timeline", "Over time", timeline::figures, shown::timeline),
-    section!("time", "Periods and changes", time::figures, shown::time),
-    section!("events", "Interference events", events::figures, shown::assessment),
     section!("sources", "Who did it", sources::figures, shown::sources),
-    section!("paths", "Where the latency went", paths::figures, shown::paths),
+    section!("events", "Interference events", events::figures, shown::assessment),
     section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),
+    section!("timeline", "Over time", timeline::figures, shown::timeline),
+    section!("time", "Periods and changes", time::figures, shown::time),
     section!("comparison", "Disturbed against idle", comparison::figures, shown::assessment),
     section!("guarantee", "Guarantee", nothing, shown::guarantee),
+    section!("certainty", "How sure that is", certainty::figures, shown::certainty),
+    section!("tail", "Beyond the largest sample", tail::figures, shown::tail),
     section!("losses", "Losses", losses, always),
+    section!("observer", "Cost of measuring", nothing, always),
     section!("conditions", "Conditions", conditions::figures, always),
     section!("disturbance", "Disturbances", nothing, shown::disturbance),
-    section!("observer", "Cost of measuring", nothing, always),
     section!("machine", "Machine", nothing, always),
+    section!("findings", "Audit of the isolation", findings::figures, always),
     section!("methods", "Methods", nothing, always),
     section!("how-to-read", "How to read this", nothing, always),
     section!("data", "Data", data::figures, always),
@@ -159,15 +164,21 @@ pub fn page(document: &Document) -> Result<String, Error> {
     for section in SECTIONS.iter().filter(|section| (section.shown)(document)) {
         let x = (section.figures)(document);
         let body = render(&environment, section.id, context! { doc => doc.clone(), x => x })?;
-        sections.push(
-            context! { id => section.id, title => section.title, body => Value::from_safe_string(body) },
-        );
+        sections.push(context! {
+            id => section.id,
+            title => section.title,
+            gist => gist::gist(document, section.id),
+            body => Value::from_safe_string(body),
+        });
     }
+    let x = opening::figures(document);
+    let opening = render(&environment, "opening", context! { doc => doc.clone(), x => x })?;
+    let opening = Value::from_safe_string(opening);
     let figures = Value::from_safe_string(data::embedded(document)?);
     render(
         &environment,
         "page",
-        context! { doc => doc, sections => sections, title => title, figures => figures },
+        context! { doc => doc, opening => opening, sections => sections, title => title, figures => figures },
     )
 }
 
@@ -189,6 +200,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     filters::add(&mut environment);
     let pages = [
         ("page", include_str!("../templates/page.html")),
+        ("opening", include_str!("../templates/opening.html")),
         ("exposure", include_str!("../templates/exposure.html")),
         ("matrix", include_str!("../templates/matrix.html")),
         ("notebook", include_str!("../templates/notebook.html")),

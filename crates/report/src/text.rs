@@ -6,6 +6,7 @@
 //! left out.
 
 pub(crate) mod layout;
+mod one_screen;
 mod prose;
 mod sections;
 mod tables;
@@ -50,6 +51,13 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
     prose::observer(&mut page, document);
     prose::files(&mut page, document);
     prose::next(&mut page, document);
+    page.finish()
+}
+
+/// The answer on one screen: what `assess` prints. Everything else is in [`summary`] and the page.
+pub fn screen(document: &Document, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    one_screen::answer(&mut page, document);
     page.finish()
 }
 

@@ -9,6 +9,9 @@ use model::sample::ProbeKind;
 use crate::words::{certainty_title, class_title, thief_title};
 use crate::{Document, format};
 
+/// How a cause is known that no event shows.
+pub(crate) const UNRECORDED: &str = "no event was recorded";
+
 /// What one cause took from one loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thieves {
@@ -58,7 +61,7 @@ fn by_trace(path: &PathSection) -> Vec<Thieves> {
             row.max_ns = row.max_ns.max(part.max_ns);
             continue;
         }
-        let sure = if part.is_step() { "no event was recorded" } else { "by the trace" };
+        let sure = if part.is_step() { UNRECORDED } else { "by the trace" };
         let (phase, cpu) = (path.phase.clone(), path.cpu);
         rows.push(Thieves {
             phase,

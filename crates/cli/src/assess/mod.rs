@@ -104,7 +104,7 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let document = conclude::document(&plan.out)?;
     conclude::write(&document, &plan.out)?;
     output::mark_complete(&plan.out)?;
-    conclude::print(&document, args.json)?;
+    conclude::print(&document, args.json, conclude::Length::Screen)?;
     Ok(document.outcome.exit_code())
 }
 

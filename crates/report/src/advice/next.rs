@@ -3,6 +3,7 @@
 use model::FindingState;
 use serde::{Deserialize, Serialize};
 
+use super::proposals::apply_command;
 use super::{Advice, AdviceKind, Facts, Step};
 use crate::document::join;
 use crate::heading;
@@ -46,13 +47,13 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     };
     if let Some((step, remedy)) = now(false).or_else(|| now(true)) {
         let at_boot = boot.map(|(_, remedy)| remedy.to_owned());
-        return NextStep { at_boot, ..change(step, remedy, format!("then `{again}` again")) };
+        return NextStep { at_boot, ..change(facts, step, remedy) };
     }
     if let Some((step, remedy)) = boot {
-        return change(step, remedy, format!("after the boot `{again}` again"));
+        return change(facts, step, remedy);
     }
     match remedy(advice, |step| step.state == FindingState::Fixable) {
-        Some((step, remedy)) => change(step, remedy, format!("then `{again}` again")),
+        Some((step, remedy)) => change(facts, step, remedy),
         None => look(facts, advice),
     }
 }
@@ -69,12 +70,33 @@ pub fn after_measurement(facts: &Facts) -> NextStep {
     next(assess(facts, ""), "to see who interrupts, distinguished from idle, and what removes it")
 }
 
-fn change(step: &Step, remedy: &str, then: String) -> NextStep {
+/// Our own command, which records the change and can undo it, in place of the remedy that a user
+/// would type: that one is in the advice.
+fn change(facts: &Facts, step: &Step, remedy: &str) -> NextStep {
+    let again = assess(facts, "");
+    let finding = facts.findings.iter().find(|finding| finding.id == step.mechanism);
+    let (command, why) = match finding {
+        Some(finding) if finding.state == FindingState::Boot => (
+            apply_command(finding),
+            format!(
+                "shows what the next boot needs for this: {}; after the boot `{again}` again",
+                step.title
+            ),
+        ),
+        Some(finding) => {
+            let why = format!("sets this, and what else can be set now: {}", step.title);
+            (
+                apply_command(finding),
+                format!("{why}; `stillcore isolate undo` restores; then `{again}` again"),
+            )
+        }
+        None => (remedy.to_owned(), format!("{}; then `{again}` again", step.title)),
+    };
     NextStep {
         now: step.now.clone(),
         caveat: step.caveat.clone(),
         cost: step.cost.clone(),
-        ..next(remedy, format!("{}; {then}", step.title))
+        ..next(command, why)
     }
 }
 
@@ -137,18 +159,29 @@ mod tests {
     #[test]
     fn harmless_comes_before_risky_whatever_costs_more() {
         let next = next_of(&[("workqueue-cpumask", true, None), ("ksm-run", false, None)], false);
-        assert_eq!(next.command, "fix ksm-run");
+        assert_eq!(next.command, "stillcore isolate apply --cpus 2,3");
         let alone = next_of(&[("workqueue-cpumask", true, None)], false);
-        assert_eq!(alone.command, "fix workqueue-cpumask");
+        assert_eq!(alone.command, "stillcore isolate apply --cpus 2,3 --with workqueue-cpumask");
     }
 
     #[test]
     fn what_a_rerun_would_not_show_comes_after_everything_that_it_would() {
         let open = [("workqueue-cpumask", false, LATER), ("ksm-run", true, None)];
-        assert_eq!(next_of(&open, false).command, "fix ksm-run");
-        assert_eq!(next_of(&open[..1], true).command, "nohz_full=2-3");
+        assert_eq!(next_of(&open, false).command, "stillcore isolate apply --cpus 2,3 --with ksm-run");
+        assert_eq!(next_of(&open[..1], true).command, "stillcore isolate plan --cpus 2,3");
         let alone = next_of(&open[..1], false);
-        assert_eq!((alone.command.as_str(), alone.caveat.as_deref()), ("fix workqueue-cpumask", LATER));
+        let command = "stillcore isolate apply --cpus 2,3";
+        assert_eq!((alone.command.as_str(), alone.caveat.as_deref()), (command, LATER));
+    }
+
+    #[test]
+    fn the_next_command_is_always_one_of_ours() {
+        for open in [&[("workqueue-cpumask", true, None)][..], &[("ksm-run", false, LATER)], &[]] {
+            for boot in [false, true] {
+                let command = next_of(open, boot).command;
+                assert!(command.starts_with("stillcore ") && !command.contains([';', '|', '>']), "{command}");
+            }
+        }
     }
 
     #[test]

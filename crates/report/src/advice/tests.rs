@@ -201,12 +201,12 @@ fn a_trace_that_does_not_balance_is_a_loss_even_when_nothing_is_counted_lost() {
 #[test]
 fn the_next_command_prefers_what_can_be_changed_now() {
     let document = fixture::document();
-    assert_eq!(document.next.command, "echo 3 > /sys/devices/virtual/workqueue/cpumask");
+    assert_eq!(document.next.command, "stillcore isolate apply --cpus 2,3");
     assert_eq!(document.next.at_boot.as_deref(), Some("nohz_full=2-3"));
     let mut boot_only = document;
     boot_only.findings.retain(|f| f.state != FindingState::Fixable);
     let boot_only = again(&boot_only);
-    assert_eq!(boot_only.next.command, "nohz_full=2-3");
+    assert_eq!(boot_only.next.command, "stillcore isolate plan --cpus 2,3");
     assert!(boot_only.next.why.contains("after the boot"), "{}", boot_only.next.why);
 }
 

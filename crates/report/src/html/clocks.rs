@@ -4,6 +4,7 @@ use analysis::clocks::Rate;
 use minijinja::{Value, context};
 use model::run::ProbeRecord;
 
+use super::plot::plot;
 use super::{chart, value};
 use crate::svg::{Course, Upright, course};
 use crate::{Document, clocks};
@@ -30,6 +31,17 @@ pub(super) fn figures(document: &Document) -> Value {
         limits => clock_analysis.limits.clone(),
         offsets => value(&facts.core_offsets.iter().take(64).collect::<Vec<_>>()),
     }
+}
+
+/// The clock that gained or lost most.
+pub(super) fn opening(document: &Document) -> Value {
+    let rates = document.analysis.clocks.iter().flat_map(|clocks| &clocks.rates);
+    let drift = |rate: &&Rate| rate.drift.as_ref().map_or(0.0, |drift| drift.ppb.abs());
+    let Some(rate) = rates.max_by(|a, b| drift(a).total_cmp(&drift(b))) else { return Value::UNDEFINED };
+    let one = [Course { label: &rate.clock, style: 0, slots: &rate.gained_ns[..] }];
+    let title = format!("{} against CLOCK_MONOTONIC", rate.clock);
+    let svg = course("ok", &title, "gained since the first", Upright::Linear, &one);
+    plot(svg, format!("{}: gained on CLOCK_MONOTONIC since the first reading.", rate.clock), true)
 }
 
 fn draw((index, rate): (usize, &Rate)) -> Value {

@@ -1,7 +1,9 @@
 //! How templates write numbers: the formats of [`crate::format`] with typographic units, and a dash
 //! where there is no value.
 
-use minijinja::{Environment, Value};
+use minijinja::{Environment, HtmlEscape, Value};
+use model::foreign::is_unseen;
+use std::fmt::Write;
 
 use crate::format;
 
@@ -25,6 +27,7 @@ pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("moment", |text: &str| format::moment(text));
     environment.add_filter("capitalize_first", capitalize_first);
     environment.add_filter("prose", |text: &str| prose(text));
+    environment.add_filter("with_code", with_code);
 }
 
 fn float(value: &Value, text: impl Fn(f64) -> String) -> String {
@@ -61,6 +64,17 @@ pub(super) fn typographic(text: &str) -> String {
     text.strip_prefix('-').map_or(text.clone(), |rest| format!("\u{2212}{rest}"))
 }
 
+/// A sentence in which what stands between backticks is code. Everything is escaped.
+fn with_code(text: &str) -> Value {
+    let text = text.replace(is_unseen, "\u{fffd}");
+    let mut typed = String::new();
+    for (at, part) in text.split('`').enumerate() {
+        let part = HtmlEscape(part);
+        let _ = if at % 2 == 1 { write!(typed, "<code>{part}</code>") } else { write!(typed, "{part}") };
+    }
+    Value::from_safe_string(typed)
+}
+
 /// A sentence with micro by its sign, where `us` follows a number.
 fn prose(text: &str) -> String {
     let mut typed = String::with_capacity(text.len());
@@ -79,6 +93,12 @@ fn prose(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_in_a_sentence_is_escaped_and_what_is_not_seen_is_shown() {
+        let typed = with_code("then `a < b` and \u{202e}<b>").to_string();
+        assert_eq!(typed, "then <code>a &lt; b</code> and \u{fffd}&lt;b&gt;");
+    }
 
     #[test]
     fn numbers_keep_their_units_beside_them_and_nothing_is_a_dash() {

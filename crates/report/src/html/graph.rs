@@ -5,6 +5,7 @@ use analysis::graph::{EdgeSpread, GraphEdge, GraphSection};
 use minijinja::{Value, context};
 
 use super::chart;
+use super::plot::plot;
 use crate::svg::{Spread, spread};
 use crate::{Document, format};
 
@@ -39,8 +40,24 @@ pub(super) fn figures(document: &Document) -> Value {
     }
 }
 
+/// The edges with the largest maxima.
+pub(super) fn opening(document: &Document) -> Value {
+    const EDGES: usize = 12;
+    let Some(graph) = &document.analysis.graph else { return Value::UNDEFINED };
+    let mut edges: Vec<&GraphEdge> = graph.edges.iter().collect();
+    edges.sort_by_key(|edge| std::cmp::Reverse(edge.latency.from_release.max_ns));
+    edges.truncate(EDGES);
+    let caption = "Latency from the intended release: from the least to the observed maximum, a dot at the \
+                   median, a bar to the 99th percentile; slowest edges first.";
+    plot(latencies("og", &edges), caption.to_owned(), true)
+}
+
 /// From the least to the largest, most severe first.
 fn drawn(edges: &[&GraphEdge]) -> Value {
+    chart(latencies("gr", edges))
+}
+
+fn latencies(id: &str, edges: &[&GraphEdge]) -> Option<String> {
     let bar = |edge: &&&GraphEdge| {
         let spread = edge.latency.from_release;
         let EdgeSpread { n, min_ns, p50_ns, max_ns, .. } = spread;
@@ -55,7 +72,7 @@ fn drawn(edges: &[&GraphEdge]) -> Value {
         })
     };
     let bars: Vec<Spread> = edges.iter().take(DRAWN).filter_map(|edge| bar(&edge)).collect();
-    chart(spread("gr", "Latency of the edges", "latency from the intended release", &bars))
+    spread(id, "Latency of the edges", "latency from the intended release", &bars)
 }
 
 /// Where messages were lost: only places that have any.

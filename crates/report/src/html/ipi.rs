@@ -5,6 +5,7 @@ use minijinja::{Value, context};
 use model::run::ProbeRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::plot::plot;
 use super::{chart, value};
 use crate::Document;
 use crate::svg::{Cell, heatmap};
@@ -66,7 +67,11 @@ fn slowest(ways: &[Way]) -> (BTreeSet<u32>, Vec<u32>) {
     (cpus.into_iter().collect(), left_out)
 }
 
-fn map(method: &str, ways: &[Way], drawn: &BTreeSet<u32>) -> Option<Value> {
+/// The method without the kernel: the floor of the others.
+const FLOOR: &str = "spin";
+
+/// The pairs of a method among the CPUs that are drawn.
+fn cells(method: &str, ways: &[Way], drawn: &BTreeSet<u32>) -> Vec<Cell> {
     let ours = ways.iter().filter(|way| way.method == method);
     let ours = ours.filter(|way| drawn.contains(&way.from) && drawn.contains(&way.to));
     let cell = |way: &Way| {
@@ -80,10 +85,46 @@ fn map(method: &str, ways: &[Way], drawn: &BTreeSet<u32>) -> Option<Value> {
             vague: way.half_round_trip,
         })
     };
-    let cells: Vec<Cell> = ours.filter_map(cell).collect();
-    let svg = heatmap(&format!("ipi-{method}"), &format!("Wake-ups by {method}"), &cells)?;
+    ours.filter_map(cell).collect()
+}
+
+/// What the colours of a method's map span: all methods but the floor, which is far below them and
+/// has a scale of its own.
+fn compared(method: &str, ways: &[Way], drawn: &BTreeSet<u32>) -> Vec<Cell> {
+    let same = METHODS.iter().filter(|other| (**other == FLOOR) == (method == FLOOR));
+    same.flat_map(|other| cells(other, ways, drawn)).collect()
+}
+
+fn map(method: &str, ways: &[Way], drawn: &BTreeSet<u32>) -> Option<Value> {
+    let cells = cells(method, ways, drawn);
+    let title = format!("Wake-ups by {method}");
+    let svg = heatmap(&format!("ipi-{method}"), &title, &cells, &compared(method, ways, drawn))?;
     let wide = cells.iter().map(|cell| cell.to).collect::<BTreeSet<_>>().len() > 6;
-    Some(context! { method => method, svg => chart(Some(svg)), floor => method == "spin", wide => wide })
+    Some(context! { method => method, svg => chart(Some(svg)), floor => method == FLOOR, wide => wide })
+}
+
+/// The maps of the methods with the slowest and the fastest wake-ups.
+pub(super) fn opening(document: &Document) -> Vec<Value> {
+    let ways = &document.analysis.ipi;
+    let (drawn, _) = slowest(ways);
+    let most = |method: &&&str| ways.iter().filter(|way| way.method == **method).filter_map(median).max();
+    let mut methods: Vec<&&str> =
+        METHODS.iter().filter(|name| **name != FLOOR && most(name).is_some()).collect();
+    if methods.is_empty() {
+        methods = METHODS.iter().filter(|name| most(name).is_some()).collect();
+    }
+    methods.sort_by_key(|name| std::cmp::Reverse(most(name)));
+    let ends = if methods.len() > 1 { vec![methods[0], methods[methods.len() - 1]] } else { methods };
+    let draw = |method: &&str| {
+        let cells = cells(method, ways, &drawn);
+        let title = format!("Wake-ups by {method}");
+        let svg = heatmap(&format!("oi-{method}"), &title, &cells, &compared(method, ways, &drawn));
+        let caption = format!(
+            "{method}: median, least and observed maximum; the colour is the median, the same in both."
+        );
+        plot(svg, caption, false)
+    };
+    ends.into_iter().map(draw).collect()
 }
 
 fn row(way: &Way) -> Value {

@@ -5,6 +5,7 @@ use analysis::lengths::{TERMS, TracedTerm};
 use analysis::overheads::{Accounting, Overhead, Overheads, Take, accounting};
 use minijinja::{Value, context};
 
+use super::plot::plot;
 use super::{chart, value};
 use crate::svg::{Spread, spread};
 use crate::{Document, format};
@@ -16,6 +17,18 @@ pub(super) fn figures(document: &Document) -> Value {
         cpus => document.analysis.overheads.iter().map(cpu).collect::<Vec<_>>(),
         event_ns => document.run.observer.trace_event_ns,
     }
+}
+
+/// The terms of the first CPU; those of others are in the section.
+pub(super) fn opening(document: &Document) -> Vec<Value> {
+    let Some(first) = document.analysis.overheads.first() else { return Vec::new() };
+    let bars: Vec<Spread> = first.terms.iter().filter_map(bar).collect();
+    let title = format!("What the kernel\u{2019}s work costs on CPU {}", first.cpu);
+    let caption = format!(
+        "CPU {}: from the least to the observed maximum, a dot at the median, a bar to the 99th percentile.",
+        first.cpu
+    );
+    vec![plot(spread("ov", &title, "time, observer cost subtracted", &bars), caption, true)]
 }
 
 fn cpu(overheads: &Overheads) -> Value {

@@ -9,15 +9,18 @@ use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
 use super::chart;
+use super::plot::Top;
 use super::windows::{seconds, style};
-use crate::Document;
 use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
 use crate::words::who;
+use crate::{Document, format};
 
 /// Boxes in the table; the rest is counted.
 const ROWS: usize = 30;
 /// Windows that have a bar; those with the most time.
 const BARS: usize = 24;
+/// Parts of the worst wake-up in the opening.
+const SHOWN: usize = 8;
 /// Samples that have a bar by source, and hues of sources.
 const LATEST: usize = 12;
 const HUES: usize = 7;
@@ -65,7 +68,7 @@ pub(super) fn figures(document: &Document) -> Value {
         left_out => left_out,
         by_source => by_source(document),
         samples => wakeups(document).map(|window| window.samples).fold(0, u64::saturating_add),
-        worst => worst(document),
+        worst => worst(document, "pw"),
     }
 }
 
@@ -130,6 +133,29 @@ fn describe(part: &PathBox, cpu: u32) -> Value {
     }
 }
 
+/// What the latency of all wake-ups was spent on, most first; at most `most`.
+pub(super) fn tops(document: &Document, most: usize) -> Vec<Top> {
+    let total: u64 = wakeups(document).map(|window| window.total_ns).fold(0, u64::saturating_add);
+    let mut sums: Vec<(String, &PathBox, u64, u64)> = Vec::new();
+    for part in wakeups(document).flat_map(|window| &window.boxes).filter(|part| part.ns > 0) {
+        let name = taker(part);
+        match sums.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, _, ns, count)) => (*ns, *count) = (*ns + part.ns, *count + part.count),
+            None => sums.push((name, part, part.ns, part.count)),
+        }
+    }
+    sums.sort_by_key(|(_, _, ns, _)| std::cmp::Reverse(*ns));
+    sums.truncate(most);
+    let top = |(name, part, ns, count): (String, &PathBox, u64, u64)| Top {
+        name,
+        value: format::share(ns as f64 / total.max(1) as f64),
+        note: format!("in {}", format::plural(count, "wake-up")),
+        length: ns as f64,
+        fill: format!("p{}", if part.is_step() { place(part.step) } else { RAN.0 }),
+    };
+    sums.into_iter().map(top).collect()
+}
+
 /// The largest samples, each cut by what took its time: a bar a sample, a hue a source.
 fn by_source(document: &Document) -> Value {
     let mut all: Vec<(&PathSection, &SamplePath)> =
@@ -183,8 +209,8 @@ fn taker(part: &PathBox) -> String {
     part.what().map_or_else(|| step_name(part.step).to_owned(), |what| format!("{what}{by}"))
 }
 
-/// The latest of all wake-ups that were taken apart.
-fn worst(document: &Document) -> Value {
+/// The latest of all wake-ups that were taken apart; `key` is the id of its chart.
+pub(super) fn worst(document: &Document, key: &str) -> Value {
     let all = wakeups(document).flat_map(|window| window.worst.iter().map(move |one| (window, one)));
     let Some((window, sample)) = all.max_by_key(|(_, sample)| sample.value_ns) else {
         return Value::from(());
@@ -193,7 +219,7 @@ fn worst(document: &Document) -> Value {
     let marks = marks(sample);
     let title = format!("The latest wake-up, CPU {}", window.cpu);
     context! {
-        svg => chart(wake("pw", &title, window.cpu, sample.value_ns.unsigned_abs(), &pieces, &marks)),
+        svg => chart(wake(key, &title, window.cpu, sample.value_ns.unsigned_abs(), &pieces, &marks)),
         phase => window.phase.as_str(),
         style => style(document, &window.phase),
         cpu => window.cpu,
@@ -203,12 +229,36 @@ fn worst(document: &Document) -> Value {
         marks => marks.iter().map(|mark| context! {
             at_ns => mark.at_ns, cpu => mark.cpu, label => mark.label.as_str(),
         }).collect::<Vec<_>>(),
+        shown => shown(sample, window.cpu),
+        more => sample.parts.len().saturating_sub(SHOWN),
         parts => sample.parts.iter().map(|part| context! {
             what => describe(part, window.cpu), ns => part.ns,
             key => if part.is_step() { place(part.step) } else { RAN.0 },
             share => part.ns as f64 / sample.value_ns.max(1) as f64,
         }).collect::<Vec<_>>(),
     }
+}
+
+/// The longest parts of a sample in words, in the order in which they passed.
+fn shown(sample: &SamplePath, cpu: u32) -> Vec<Value> {
+    let mut longest: Vec<usize> = (0..sample.parts.len()).collect();
+    longest.sort_by_key(|at| std::cmp::Reverse(sample.parts[*at].ns));
+    longest.truncate(SHOWN);
+    longest.sort_unstable();
+    let part = |at: usize| {
+        let part = &sample.parts[at];
+        let (step, elsewhere) = (step_name(part.step), part.cpu != cpu);
+        let on = if elsewhere { format!(" on CPU {}", part.cpu) } else { String::new() };
+        let words =
+            if part.is_step() { format!("{step}{on}") } else { format!("{}{on}, {step}", taker(part)) };
+        context! {
+            words => words,
+            ns => part.ns,
+            key => if part.is_step() { place(part.step) } else { RAN.0 },
+            share => part.ns as f64 / sample.value_ns.max(1) as f64,
+        }
+    };
+    longest.into_iter().map(part).collect()
 }
 
 fn drawn(sample: &SamplePath, piece: &SamplePiece) -> Option<Piece> {

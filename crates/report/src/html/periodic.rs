@@ -7,6 +7,7 @@ use model::run::ProbeRecord;
 
 use super::chart;
 use super::filters::typographic;
+use super::plot::plot;
 use crate::jobs::{self, Quantity};
 use crate::svg::{Course, Upright, course};
 use crate::{Document, format};
@@ -30,6 +31,32 @@ pub(super) fn figures(document: &Document) -> Value {
         undrawn => all.len().saturating_sub(CHARTS),
         unavailable => unavailable.cloned().collect::<Vec<_>>(),
     }
+}
+
+/// The victim's jobs over time, and what kept each from its CPU.
+pub(super) fn opening(document: &Document) -> Vec<Value> {
+    let victim =
+        jobs::processes(&document.run, &document.analysis.periodic).min_by_key(|(_, one)| one.thread);
+    let Some(over) = victim.and_then(|(_, process)| process.over_time.as_ref()) else { return Vec::new() };
+    let one = |label, style, slots| Course { label, style, slots };
+    let times = [
+        one("response", 1, &over.response_ns[..]),
+        one("execution", 0, &over.execution_ns[..]),
+        one("CPU time", 2, &over.cpu_ns[..]),
+    ];
+    let off = [one("off its CPU", 0, &over.off_cpu_ns[..])];
+    vec![
+        plot(
+            course("oj", "Jobs over time", "time of a job", Upright::Log, &times),
+            "Response from the intended release, execution and CPU time of each job.".to_owned(),
+            false,
+        ),
+        plot(
+            course("oo", "Time off the CPU", "execution less CPU time", Upright::Linear, &off),
+            "How long each job was kept from its CPU.".to_owned(),
+            false,
+        ),
+    ]
 }
 
 fn drawn(document: &Document, record: &ProbeRecord, process: &Process) -> Value {

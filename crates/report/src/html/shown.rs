@@ -5,6 +5,16 @@ use model::sample::ProbeKind;
 
 use crate::{Document, heading};
 
+/// Advice: of an assessment also that there is none.
+pub(super) fn advice(document: &Document) -> bool {
+    assessment(document) || !document.advice.is_empty()
+}
+
+/// The worst event of each kind.
+pub(super) fn summary(document: &Document) -> bool {
+    !crate::verdicts(document).is_empty()
+}
+
 pub(super) fn assessment(document: &Document) -> bool {
     !heading::is_measurement(&document.run)
 }

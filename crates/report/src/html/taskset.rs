@@ -4,6 +4,7 @@ use analysis::schedule::{Schedule, Span, State};
 use analysis::taskset::{MeasuredTask, Spread as Figures};
 use minijinja::{Value, context};
 
+use super::plot::plot;
 use super::{chart, value};
 use crate::Document;
 use crate::svg::{LaneSpan, Spread, lanes, spread};
@@ -24,6 +25,25 @@ pub(super) fn figures(document: &Document) -> Value {
         utilization => tasks.iter().map(|one| one.task.cost_ns as f64 / one.period_ns.max(1) as f64).sum::<f64>(),
         under_executed => tasks.iter().map(|one| one.figures.under_executed).fold(0, u64::saturating_add),
     }
+}
+
+/// What the jobs did when, with a trace; the response times beside their deadlines.
+pub(super) fn opening(document: &Document) -> Vec<Value> {
+    let tasks = &document.analysis.taskset;
+    let bound = |at: usize| document.responses.get(at).copied().flatten();
+    let bars: Vec<Spread> = tasks.iter().enumerate().filter_map(|(at, one)| bar(one, bound(at))).collect();
+    let responses = spread("os", "Response times and deadlines", "response time from the release", &bars);
+    let schedule = lanes("ol", "What the jobs did when", &spans(document));
+    vec![
+        plot(schedule, "What each task did when, from the first releases on.".to_owned(), true),
+        plot(
+            responses,
+            "Response times: from the least to the observed maximum, a dot at the median; triangle: \
+             calculated; upright line: deadline."
+                .to_owned(),
+            false,
+        ),
+    ]
 }
 
 /// Lanes in the order of priorities.

@@ -21,7 +21,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let of = |cpu: &u32| {
         context! {
             cpu => cpu,
-            maxima => chart(maxima(document, *cpu)),
+            maxima => chart(maxima(document, *cpu, "tl")),
             classes => chart(by_class(document, *cpu)),
         }
     };
@@ -43,7 +43,8 @@ fn bands(document: &Document) -> Vec<Band> {
     document.run.phases.iter().enumerate().map(band).collect()
 }
 
-fn maxima(document: &Document, cpu: u32) -> Option<String> {
+/// Maxima of a CPU over time; `key` begins the chart's id.
+pub(super) fn maxima(document: &Document, cpu: u32, key: &str) -> Option<String> {
     let drawn = |d: &&Distribution| d.cpu == cpu && matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise);
     let windows = document.analysis.distributions.iter().filter(drawn);
     // Of several threads on one CPU one bears the name.
@@ -59,7 +60,7 @@ fn maxima(document: &Document, cpu: u32) -> Option<String> {
             slots: d.timeline.clone(),
         })
         .collect();
-    timeline(&format!("tl{cpu}"), &format!("Maxima over time on CPU {cpu}"), &bands(document), &stretches)
+    timeline(&format!("{key}{cpu}"), &format!("Maxima over time on CPU {cpu}"), &bands(document), &stretches)
 }
 
 /// Whether the window has another thread on the same CPU that is drawn before this one.

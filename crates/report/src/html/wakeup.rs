@@ -38,14 +38,25 @@ pub(super) fn figures(document: &Document) -> Value {
     }
 }
 
+/// The exceedance of one CPU's wake-ups; `key` begins its id.
+pub(super) fn exceedance_of(
+    document: &Document,
+    windows: &[&Distribution],
+    cpu: u32,
+    key: &str,
+) -> Option<String> {
+    let curves = curves(document, windows, cpu, |d| d.n as f64);
+    let title = format!("Wake-up latency on CPU {cpu}");
+    exceedance(&format!("{key}{cpu}"), &title, "wake-up latency", Tail::Share, &curves, limit(document))
+}
+
 fn charts(document: &Document, windows: &[&Distribution], cpu: u32, whole: bool) -> Value {
     let curves = curves(document, windows, cpu, |d| d.n as f64);
     let title = format!("Wake-up latency on CPU {cpu}");
-    let id = |kind: &str| format!("{kind}{cpu}");
     context! {
         cpu => cpu,
-        histogram => chart(histogram(&id("wh"), &title, "wake-up latency", &curves).filter(|_| whole)),
-        exceedance => chart(exceedance(&id("we"), &title, "wake-up latency", Tail::Share, &curves, limit(document))),
+        histogram => chart(histogram(&format!("wh{cpu}"), &title, "wake-up latency", &curves).filter(|_| whole)),
+        exceedance => chart(exceedance_of(document, windows, cpu, "we")),
     }
 }
 

@@ -6,7 +6,7 @@
 //! is better: lower is better in every statistic here.
 
 use super::escape;
-use super::frame::{Chart, FULL, px};
+use super::frame::{Chart, FULL, apart, px};
 use super::micro;
 use crate::format;
 
@@ -46,9 +46,12 @@ pub fn forest(id: &str, title: &str, unit: &str, rows: &[ForestRow]) -> Option<S
     chart.area[1] = FULL - RIGHT;
     let [left, right, top, bottom] = chart.area;
     let at = |value: f64| scale.px(value, left, right);
-    for (value, label) in scale.ticks() {
-        let x = at(value);
-        chart.raw(&format!("<path class=\"g\" d=\"M{} {}V{}\"/>", px(x), px(top), px(bottom)));
+    let ticks = scale.ticks();
+    for (value, _) in &ticks {
+        let x = px(at(*value));
+        chart.raw(&format!("<path class=\"g\" d=\"M{x} {}V{}\"/>", px(top), px(bottom)));
+    }
+    for (x, label) in apart(ticks.into_iter().map(|(value, label)| (at(value), label)).collect()) {
         chart.text(x, bottom + 16.0, "t c", &label);
     }
     chart.raw(&format!("<path class=\"a\" d=\"M{} {}V{}\"/>", px(at(0.0)), px(top), px(bottom)));

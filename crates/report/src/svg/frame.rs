@@ -93,13 +93,15 @@ impl Chart {
     pub(super) fn horizontal(&mut self, x: &Axis, name: &str) {
         let [left, right, top, bottom] = self.area;
         let mut grid = String::new();
+        let mut labels = Vec::new();
         for tick in x.ticks() {
             let class = if tick.label.is_some() { "g" } else { "m" };
             let _ =
                 write!(grid, "<path class=\"{class}\" d=\"M{} {}V{}\"/>", px(tick.px), px(top), px(bottom));
-            if let Some(label) = tick.label {
-                self.text(tick.px, bottom + 16.0, "t c", &label);
-            }
+            labels.extend(tick.label.map(|label| (tick.px, label)));
+        }
+        for (at, label) in apart(labels) {
+            self.text(at, bottom + 16.0, "t c", &label);
         }
         self.body.insert_str(0, &grid);
         let _ = write!(self.body, "<path class=\"a\" d=\"M{} {}H{}\"/>", px(left), px(bottom), px(right));
@@ -171,6 +173,23 @@ impl Chart {
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{body}</svg>"
         )
     }
+}
+
+/// Labels of a horizontal axis that do not touch: of two that would, the one that is given first
+/// stays.
+pub(super) fn apart(labels: Vec<(f64, String)>) -> Vec<(f64, String)> {
+    /// Widths of a letter and of the room between two labels.
+    const LETTER: f64 = 7.0;
+    const ROOM: f64 = 6.0;
+    let half = |label: &str| label.chars().count() as f64 * LETTER / 2.0;
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    for (at, label) in labels {
+        let touches = |(other, text): &(f64, String)| (at - other).abs() < half(&label) + half(text) + ROOM;
+        if !kept.iter().any(touches) {
+            kept.push((at, label));
+        }
+    }
+    kept
 }
 
 /// A step line under construction: moves, and horizontal and vertical strokes.

@@ -37,9 +37,11 @@ pub struct Cell {
     pub vague: bool,
 }
 
-/// Draws the cells; `None` without any.
-pub fn heatmap(id: &str, title: &str, cells: &[Cell]) -> Option<String> {
-    let scale = Scale::of(cells)?;
+/// Draws the cells; `None` without any. The colours span the medians of `compared`, those of all
+/// maps that are read side by side, and mean the same in each of them.
+pub fn heatmap(id: &str, title: &str, cells: &[Cell], compared: &[Cell]) -> Option<String> {
+    let first = cells.first()?;
+    let scale = Scale::of(compared).or_else(|| Scale::of(std::slice::from_ref(first)))?;
     let cpus = |of: fn(&Cell) -> u32| {
         let mut all: Vec<u32> = cells.iter().map(of).collect();
         all.sort_unstable();
@@ -176,12 +178,15 @@ mod tests {
 
     #[test]
     fn every_pair_has_its_numbers_and_missing_ones_a_dash() {
-        let svg = heatmap("m", "futex", &[cell(0, 1, 2_000), cell(1, 0, 8_000)]).unwrap();
+        let svg = {
+            let cells = [cell(0, 1, 2_000), cell(1, 0, 8_000)];
+            heatmap("m", "futex", &cells, &cells).unwrap()
+        };
         for number in ["2.000 µs", "min 1.000 µs", "max 6.000 µs", "8.000 µs"] {
             assert!(svg.contains(number), "{number}: {svg}");
         }
         assert_eq!(svg.matches("\u{2013}").count(), 2, "the diagonal");
-        assert_eq!(heatmap("m", "futex", &[]), None);
+        assert_eq!(heatmap("m", "futex", &[], &[]), None);
     }
 
     #[test]
@@ -192,11 +197,22 @@ mod tests {
     }
 
     #[test]
+    fn maps_that_are_compared_share_their_colours() {
+        let (near, far) = ([cell(0, 1, 1_000)], [cell(0, 1, 64_000)]);
+        let both = [near[0].clone(), far[0].clone()];
+        let colour = |cells: &[Cell]| {
+            let svg = heatmap("m", "t", cells, &both).unwrap();
+            svg.split("class=\"h h").nth(1).unwrap().chars().next().unwrap()
+        };
+        assert_eq!([colour(&near), colour(&far)], ['0', '6']);
+    }
+
+    #[test]
     fn a_large_machine_stays_small() {
         let cells: Vec<Cell> = (0..24)
             .flat_map(|from| (0..24).map(move |to| cell(from, to, 1_000 + i64::from(from * to))))
             .collect();
-        let svg = heatmap("m", "futex", &cells).unwrap();
+        let svg = heatmap("m", "futex", &cells, &cells).unwrap();
         assert!(svg.len() < 90_000, "{} bytes", svg.len());
     }
 

@@ -49,7 +49,9 @@ pub fn timeline(id: &str, title: &str, bands: &[Band], stretches: &[Stretch]) ->
     let mut chart = Chart::new(id, title, &text, [FULL, 320.0], 62.0);
     chart.area[2] = 34.0;
     let x = Axis::linear(Unit::Seconds, 0.0, seconds(end), chart.across());
-    let y = Axis::log_tight(Unit::Ns, low, worst.max_ns as f64 * 1.6, chart.upwards());
+    // Above the largest value is the row of the probes' names.
+    let [bottom, top] = chart.upwards();
+    let y = Axis::log_tight(Unit::Ns, low, worst.max_ns as f64 * 1.6, [bottom, top + 18.0]);
     chart.axes(&x, &y, "time since the first phase began", "largest value in a slot");
     for band in bands {
         draw_band(&mut chart, band, band.span_ns.map(|t_ns| x.px(seconds(t_ns))));

@@ -59,6 +59,11 @@ impl Page {
         self.paragraph(Some(Paint::Bold), "", "", text);
     }
 
+    /// A blank line.
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
     /// Wrapped text: the first line starts with `first`, the others with as many spaces.
     pub fn item(&mut self, first: &str, text: &str) {
         self.paragraph(None, first, &" ".repeat(first.chars().count()), text);

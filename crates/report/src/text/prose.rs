@@ -16,7 +16,18 @@ const ADVICE: usize = 10;
 /// Sentences about values that cannot be distinguished; the rest is only counted.
 const UNDECIDED: usize = 3;
 
+/// What ran where, and what limits it; then the outcome.
 pub(super) fn head(page: &mut Page, document: &Document) {
+    title(page, document);
+    match document.outcome.status {
+        Status::Pass => page.painted(Paint::Green, "pass: ", &document.outcome.reasons.join("; ")),
+        Status::Measured => page.item("measured: ", &document.outcome.reasons.join("; ")),
+        Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
+    }
+}
+
+/// What ran where, and what limits it.
+pub(super) fn title(page: &mut Page, document: &Document) {
     let (run, machine) = (&document.run, &document.machine.machine);
     let realtime = if machine.kernel.realtime { ", PREEMPT_RT" } else { "" };
     let host = machine.hypervisor.as_ref();
@@ -39,11 +50,6 @@ pub(super) fn head(page: &mut Page, document: &Document) {
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason recorded");
         page.painted(Paint::Red, "  ! ", &format!("PARTIAL RUN: {why}"));
-    }
-    match document.outcome.status {
-        Status::Pass => page.painted(Paint::Green, "pass: ", &document.outcome.reasons.join("; ")),
-        Status::Measured => page.item("measured: ", &document.outcome.reasons.join("; ")),
-        Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
     }
 }
 

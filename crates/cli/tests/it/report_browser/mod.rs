@@ -3,6 +3,7 @@
 //! `target/report-screens/`.
 
 mod page;
+mod plots;
 mod webdriver;
 
 use std::collections::BTreeMap;
@@ -115,6 +116,49 @@ fn the_report_of_each_measurement_reads_well_on_a_desk_and_in_a_hand() {
             pages.windows(2).all(|two| two[0] == two[1]),
             "{verb} differs by scripts or width: {pages:?}"
         );
+    }
+}
+
+/// The page with every section unfolded.
+fn unfolded(file: &Path) -> PathBuf {
+    let text =
+        fs::read_to_string(file).unwrap().replace("<details class=\"part\"", "<details class=\"part\" open");
+    let open = file.with_extension("open.html");
+    fs::write(&open, text).unwrap();
+    open
+}
+
+#[test]
+fn the_opening_of_every_report_is_short_and_no_label_lies_over_another() {
+    if !have_browser() {
+        return;
+    }
+    let folders: Vec<_> = ["small"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(MEASURED.map(|verb| format!("measure/{verb}")))
+        .map(|run| (run, tempfile::tempdir().unwrap()))
+        .collect();
+    let browser = Browser::start(true, WIDTH, HEIGHT);
+    for (run, folder) in &folders {
+        let file = report(folder.path(), run);
+        // Two screens of a desk, four of a hand.
+        for (width, height, screens) in [(1400, 900, 2.0), (400, 800, 4.0)] {
+            browser.emulate(width, height, false);
+            let page = Page::read(&browser, &file);
+            store(&browser, &format!("opening-{}-{width}.png", run.replace('/', "-")));
+            assert_eq!(page.complaints(), [] as [&str; 0], "{run} {width}");
+            let most = screens * f64::from(height);
+            assert!(
+                page.opening_end > 200.0 && page.opening_end <= most,
+                "{run} {width}: {}",
+                page.opening_end
+            );
+        }
+        browser.emulate(1400, 900, false);
+        let page = Page::read(&browser, &unfolded(&file));
+        store(&browser, &format!("unfolded-{}.png", run.replace('/', "-")));
+        assert_eq!(page.complaints(), [] as [&str; 0], "{run}, unfolded");
     }
 }
 
@@ -287,6 +331,7 @@ fn each_fault_of_a_page_is_seen() {
         ("<p>median NaN ns</p>", "the text \"NaN\""),
         ("<p>{{ median }}</p>", "the text \"{{\""),
         ("<div style=\"width:3000px\">.</div>", "content "),
+        ("<svg width=90 height=30><text y=20>one</text><text x=9 y=20>two</text></svg>", "labels over"),
     ] {
         let found = complaints(true, fault);
         assert!(found.iter().any(|line| line.starts_with(complaint)), "{fault}: {found:?}");

@@ -20,6 +20,10 @@ pub(crate) struct Page {
     pub text: String,
     /// Width of the content and of the window.
     pub widths: (f64, f64),
+    /// Where the opening ends, from the top of the page; 0 without one.
+    pub opening_end: f64,
+    /// Texts of one chart that lie over each other.
+    pub overlaps: Vec<String>,
     /// Console lines.
     pub console: Vec<String>,
     /// Addresses asked for, the page's own excepted.
@@ -36,13 +40,15 @@ impl Page {
         let own = |url: &String| url.starts_with("file://") || url.starts_with("data:");
         Self {
             headings: nodes.headings(),
-            charts: nodes.boxes("svg").into_iter().map(|b| (b[2], b[3])).collect(),
+            charts: nodes.laid_out("svg").into_iter().map(|b| (b[2], b[3])).collect(),
             sections: nodes.boxes("SECTION").into_iter().map(|b| b[3]).collect(),
             text: nodes.text(),
             widths: (
                 metrics["cssContentSize"]["width"].as_f64().unwrap(),
                 metrics["cssLayoutViewport"]["clientWidth"].as_f64().unwrap(),
             ),
+            opening_end: nodes.opening_end(),
+            overlaps: nodes.overlaps(),
             console: browser.console(),
             requests: browser.requests().into_iter().filter(|url| !own(url)).collect(),
         }
@@ -79,6 +85,7 @@ impl Page {
         if self.widths.0 > self.widths.1 + 1.0 {
             found.push(format!("content {} wide in a window of {}", self.widths.0, self.widths.1));
         }
+        found.extend(self.overlaps.iter().map(|two| format!("labels over each other: {two}")));
         found.extend(self.console.iter().map(|line| format!("console: {line}")));
         found.extend(self.requests.iter().map(|url| format!("request: {url}")));
         found
@@ -153,6 +160,13 @@ impl Nodes {
         named.map(|at| self.bounds[at].unwrap_or([0.0; 4])).collect()
     }
 
+    /// The boxes of those that are laid out: what is folded is not, nor is a drawing for wide windows
+    /// in narrow ones.
+    fn laid_out(&self, name: &str) -> Vec<[f64; 4]> {
+        let named = (0..self.name.len()).filter(|&at| self.name[at] == name);
+        named.filter_map(|at| self.bounds[at]).collect()
+    }
+
     /// Inside something that is folded away or only shown without scripts.
     fn hidden(&self, at: usize) -> bool {
         let mut node = self.parent[at];
@@ -161,6 +175,51 @@ impl Nodes {
                 return true;
             }
             node = self.parent[here];
+        }
+        false
+    }
+
+    /// The lower edge of the first section, which is the opening.
+    fn opening_end(&self) -> f64 {
+        self.boxes("SECTION").first().map_or(0.0, |one| one[1] + one[3])
+    }
+
+    /// Pairs of texts of the same chart whose boxes share more than a hair.
+    fn overlaps(&self) -> Vec<String> {
+        /// By how much boxes may reach into each other: a label's outline and the room above and
+        /// below letters belong to its box. CSS pixels, and a part of the lower box's height.
+        const ACROSS: f64 = 4.0;
+        const UPRIGHT: f64 = 0.3;
+        let charts = (0..self.name.len()).filter(|&at| self.name[at] == "svg" && self.bounds[at].is_some());
+        let mut found = Vec::new();
+        for chart in charts {
+            let texts: Vec<(usize, [f64; 4])> = (chart..self.name.len())
+                .filter(|&at| self.name[at] == "text" && self.is_below(at, chart))
+                .filter_map(|at| Some((at, self.bounds[at]?)))
+                .collect();
+            for (index, (one, a)) in texts.iter().enumerate() {
+                for (other, b) in &texts[index + 1..] {
+                    let across = (a[0] + a[2]).min(b[0] + b[2]) - a[0].max(b[0]);
+                    let upright = (a[1] + a[3]).min(b[1] + b[3]) - a[1].max(b[1]);
+                    if across > ACROSS && upright > UPRIGHT * a[3].min(b[3]) {
+                        found.push(format!(
+                            "{:?} {a:.1?} and {:?} {b:.1?}",
+                            self.below(*one),
+                            self.below(*other)
+                        ));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn is_below(&self, mut at: usize, root: usize) -> bool {
+        while let Some(parent) = self.parent[at] {
+            if parent == root {
+                return true;
+            }
+            at = parent;
         }
         false
     }
@@ -175,14 +234,7 @@ impl Nodes {
 
     /// The text of all nodes below one.
     fn below(&self, root: usize) -> String {
-        let inside = |mut at: usize| loop {
-            match self.parent[at] {
-                Some(parent) if parent == root => return true,
-                Some(parent) => at = parent,
-                None => return false,
-            }
-        };
-        let texts = (0..self.name.len()).filter(|&at| self.name[at] == "#text" && inside(at));
+        let texts = (0..self.name.len()).filter(|&at| self.name[at] == "#text" && self.is_below(at, root));
         texts.map(|at| self.value[at].trim()).collect::<Vec<_>>().join(" ").trim().to_owned()
     }
 

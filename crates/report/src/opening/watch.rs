@@ -1,0 +1,43 @@
+//! The opening of a program that was watched: its latest start, and where its time went.
+
+use attribution::attribute::watch::shape::{ThreadSection, Times};
+
+use super::{Card, Opening};
+use crate::{Document, format};
+
+pub(super) fn opening(document: &Document) -> Option<Opening> {
+    let watch = document.analysis.watch.as_ref()?;
+    let latency = |one: &ThreadSection| one.run_latency.map(|figures| figures.max_ns);
+    let worst = watch.threads.iter().filter_map(|one| Some((latency(one)?, one))).max_by_key(|(ns, _)| *ns);
+    let threads = format::plural(watch.threads.len() as u64, "thread");
+    let sentence = match worst {
+        Some((most_ns, one)) => format!(
+            "Of {threads}, {} waited longest for a CPU after a wake-up: {}.",
+            one.comm,
+            format::ns(most_ns)
+        ),
+        None => format!("{threads} watched; no wake-up was seen."),
+    };
+    let mut cards = Vec::new();
+    if let Some((most_ns, one)) = worst {
+        let n = one.run_latency.map_or(0, |figures| figures.n);
+        cards.push(Card::of_one(
+            "From the wake-up to running, observed maximum",
+            format::ns(most_ns),
+            format!("{}; n = {}", one.comm, format::count(n)),
+        ));
+    }
+    let sum =
+        |of: fn(&Times) -> u64| watch.threads.iter().map(|one| of(&one.times)).fold(0, u64::saturating_add);
+    let ran = sum(|times| times.on_cpu_ns);
+    let time = |what: &str, ns: u64| {
+        Card::of_one(
+            what,
+            format::ns(ns as i64),
+            format!("all threads; on a CPU: {}", format::ns(ran as i64)),
+        )
+    };
+    cards.push(time("Woken and waiting for a CPU", sum(|times| times.waiting_ns)));
+    cards.push(time("Preempted", sum(|times| times.preempted_ns)));
+    Some(Opening { sentence, cause: None, cards })
+}
