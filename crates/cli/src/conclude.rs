@@ -2,7 +2,7 @@
 //! later, on any machine.
 
 use crate::stdout;
-use analysis::Asked;
+use analysis::{Analysis, Asked};
 use anyhow::Context;
 use model::events::EventCatalogue;
 use model::store;
@@ -16,11 +16,16 @@ pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
 
 /// The same with what else was asked.
 pub(crate) fn document_asked(dir: &Path, asked: &Asked) -> anyhow::Result<Document> {
+    let analysis = analysis::analyse_asked(dir, asked)
+        .with_context(|| format!("{} cannot be analysed", dir.display()))?;
+    of_analysis(dir, analysis)
+}
+
+/// Draws the conclusions from an analysis of the run.
+pub(crate) fn of_analysis(dir: &Path, analysis: Analysis) -> anyhow::Result<Document> {
     let run = model::run::stored::read_run(dir)?;
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
-    let analysis = analysis::analyse_asked(dir, asked)
-        .with_context(|| format!("{} cannot be analysed", dir.display()))?;
     let catalogue = EventCatalogue::embedded()?;
     Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
 }

@@ -37,6 +37,7 @@ mod taskset;
 mod time;
 mod timeline;
 mod wakeup;
+mod watch;
 mod windows;
 
 use minijinja::syntax::SyntaxConfig;
@@ -95,6 +96,7 @@ const SECTIONS: &[Section] = &[
     section!("graph", "Edges", graph::figures, shown::graph),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
+    section!("watch", "Threads", watch::figures, shown::watch),
     section!("sources", "Who did it", sources::figures, shown::sources),
     section!("events", "Interference events", events::figures, shown::assessment),
     section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),

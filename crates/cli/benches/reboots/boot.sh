@@ -18,10 +18,12 @@ busybox sync
 go_on() {
     stillcore "$@" --out /data/replicate --reboot-by '/bin/busybox reboot -f' >>/data/log 2>&1
 }
-# In this boot the user comes and stops it while cells run.
-if [ "$(busybox wc -l </data/boots)" = "$(busybox cat /boot/stop-in 2>/dev/null)" ]; then
+# Once so many cells are done the user comes and stops it, in a boot that has more to do.
+done=$(busybox find /data/replicate -path '*/cells/*.json' 2>/dev/null | busybox wc -l)
+if [ -e /boot/stop-after ] && [ ! -e /data/stopped ] && [ "$done" -ge "$(busybox cat /boot/stop-after)" ]; then
     go_on "$@" &
     busybox sleep 20
+    busybox touch /data/stopped
     # By --yes it reboots the machine itself.
     go_on "$@" --stop
 elif [ ! -e /data/replicate/replicate.json ]; then

@@ -45,13 +45,13 @@ pub(crate) struct Kernel {
     pub(crate) initramfs: Option<PathBuf>,
 }
 
-/// Makes the disk; the first kernel is the one that boots by itself. `stop_in` is the boot in which
-/// the replication is stopped.
+/// Makes the disk; the first kernel is the one that boots by itself. The replication is stopped
+/// after `stop_after` cells.
 pub(crate) fn make(
     place: &Path,
     kernels: &[Kernel],
     line: &str,
-    stop_in: Option<u32>,
+    stop_after: Option<u32>,
 ) -> Result<PathBuf, Failed> {
     let tree = place.join("boot");
     fs::create_dir_all(tree.join("grub"))?;
@@ -62,8 +62,8 @@ pub(crate) fn make(
         }
     }
     fs::write(tree.join("grub/grub.cfg"), menu(kernels, line))?;
-    if let Some(boot) = stop_in {
-        fs::write(tree.join("stop-in"), boot.to_string())?;
+    if let Some(cells) = stop_after {
+        fs::write(tree.join("stop-after"), cells.to_string())?;
     }
     let disk = place.join("disk");
     let core = place.join("core.img");

@@ -34,7 +34,7 @@ fn main() {
         only: option("--only", "access20-cstate,access20-fig5".to_owned()),
         cuts: option("--cuts", 10),
         seed: option("--seed", 1),
-        stop_in: option("--stop-in", 10),
+        stop_after: option("--stop-after", 4),
     };
     run("reboots", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
@@ -52,8 +52,8 @@ struct Plan {
     only: String,
     cuts: usize,
     seed: u64,
-    /// The boot in which the third machine is stopped, by those whose kernel came up.
-    stop_in: u32,
+    /// Cells after which the third machine is stopped.
+    stop_after: u32,
 }
 
 impl Plan {
@@ -71,7 +71,8 @@ impl Plan {
         let most = whole.took.as_secs_f64() / 6.0;
         let cuts = (0..self.cuts as u64).map(|at| Duration::from_secs_f64(1.0 + most * share(self.seed, at)));
         let cut = Machine::new(&place.join("cut"), &kernels, None)?.run(cuts.collect())?;
-        let stopped = Machine::new(&place.join("stopped"), &kernels, Some(self.stop_in))?.run(Vec::new())?;
+        let stopped =
+            Machine::new(&place.join("stopped"), &kernels, Some(self.stop_after))?.run(Vec::new())?;
         for (name, machine) in [("undisturbed", &whole), ("with power cuts", &cut), ("stopped", &stopped)] {
             rows.push(Row::new(format!("{name}: boots"), machine.boots as f64, ""))?;
             rows.push(Row::new(format!("{name}: cells"), machine.cells.len() as f64, ""))?;
@@ -186,9 +187,9 @@ struct Ended {
 }
 
 impl Machine {
-    fn new(place: &Path, kernels: &[Kernel], stop_in: Option<u32>) -> Result<Self, Failed> {
+    fn new(place: &Path, kernels: &[Kernel], stop_after: Option<u32>) -> Result<Self, Failed> {
         fs::create_dir_all(place)?;
-        Ok(Self { disk: disk::make(place, kernels, LINE, stop_in)?, place: place.to_owned() })
+        Ok(Self { disk: disk::make(place, kernels, LINE, stop_after)?, place: place.to_owned() })
     }
 
     /// Runs it until it powers itself off, its power cut after each of these times.

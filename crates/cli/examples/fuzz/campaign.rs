@@ -135,7 +135,7 @@ impl<'a> Campaign<'a> {
             } else if is_new {
                 self.add(execution, input);
             }
-            self.count(done.map(|outcome| outcome as usize), now - before, is_new);
+            self.count(done.map(|outcome| outcome as usize), now.saturating_sub(before), is_new);
         }
     }
 

@@ -12,7 +12,7 @@ static EDGES: OnceLock<&'static [AtomicU64]> = OnceLock::new();
 /// What the pass calls before `main`, once for each object file, always with the same range.
 // SAFETY: The name is the one that the pass expects, and nothing else defines it.
 #[unsafe(no_mangle)]
-pub extern "C" fn __sanitizer_cov_bool_flag_init(start: *mut u8, stop: *mut u8) {
+pub(crate) extern "C" fn __sanitizer_cov_bool_flag_init(start: *mut u8, stop: *mut u8) {
     let length = (stop as usize).saturating_sub(start as usize);
     // SAFETY: The linker made one section of these bytes; it lives as long as the process. Code of
     // the pass stores whole bytes into it without ordering, and reading eight of them at once as an

@@ -55,7 +55,7 @@ pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot]) {
             let (begun, now) = (slot.begun(), process_cpu());
             if begun == u64::MAX || begun != *execution {
                 (*execution, *at) = (begun, now);
-            } else if now - *at > limit {
+            } else if now.saturating_sub(*at) > limit {
                 end(campaign, [slot], "hang");
             }
         }

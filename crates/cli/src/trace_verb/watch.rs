@@ -2,6 +2,7 @@
 //! then reported thread by thread.
 
 use super::watch_text;
+use crate::conclude;
 use crate::failure;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
@@ -94,13 +95,14 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
         None => record(args, signals)?,
     };
     let analysis = analysis::analyse(&dir)?;
-    if args.from.is_none() {
-        store::write_json(&dir.join(store::ANALYSIS), &analysis)?;
-        if analysis.complete {
-            output::mark_complete(&dir)?;
-        }
+    if args.from.is_none() && analysis.complete {
+        output::mark_complete(&dir)?;
     }
-    print(args, &dir, &analysis)?;
+    let document = conclude::of_analysis(&dir, analysis)?;
+    if args.from.is_none() {
+        conclude::write(&document, &dir)?;
+    }
+    print(args, &dir, &document.analysis)?;
     Ok(u8::from(interrupted.is_some()))
 }
 

@@ -7,6 +7,7 @@ use analysis::Analysis;
 use attribution::attribute::watch::WatchSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
 use model::Run;
+use model::store;
 use report::format;
 use std::fmt::Write;
 use std::path::Path;
@@ -25,11 +26,12 @@ pub(super) fn text(
     statements: &[&String],
 ) -> String {
     let mut text = format!(
-        "{}\n{} recorded on CPUs {}; run directory {}\n",
+        "{}\n{} recorded on CPUs {}; run directory {}, report {}\n",
         section.asked,
         format::span(section.t1_ns.abs_diff(section.t0_ns)),
         run.measured_cpus,
-        dir.display()
+        dir.display(),
+        dir.join(store::REPORT).display()
     );
     if let Some(command) = &section.command {
         let how = match (command.exit_code, command.signal) {

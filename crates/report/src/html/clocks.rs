@@ -41,7 +41,7 @@ pub(super) fn opening(document: &Document) -> Value {
     let one = [Course { label: &rate.clock, style: 0, slots: &rate.gained_ns[..] }];
     let title = format!("{} against CLOCK_MONOTONIC", rate.clock);
     let svg = course("ok", &title, "gained since the first", Upright::Linear, &one);
-    plot(svg, format!("{}: gained on CLOCK_MONOTONIC since the first reading.", rate.clock), true)
+    plot(svg, format!("{}: gained on CLOCK_MONOTONIC since the first reading.", rate.clock))
 }
 
 fn draw((index, rate): (usize, &Rate)) -> Value {

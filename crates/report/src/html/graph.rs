@@ -49,7 +49,7 @@ pub(super) fn opening(document: &Document) -> Value {
     edges.truncate(EDGES);
     let caption = "Latency from the intended release: from the least to the observed maximum, a dot at the \
                    median, a bar to the 99th percentile; slowest edges first.";
-    plot(latencies("og", &edges), caption.to_owned(), true)
+    plot(latencies("og", &edges), caption.to_owned())
 }
 
 /// From the least to the largest, most severe first.

@@ -122,7 +122,7 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
         let caption = format!(
             "{method}: median, least and observed maximum; the colour is the median, the same in both."
         );
-        plot(svg, caption, false)
+        plot(svg, caption)
     };
     ends.into_iter().map(draw).collect()
 }

@@ -6,7 +6,7 @@ use model::sample::ProbeKind;
 
 use super::plot::{Top, list, plot};
 use super::windows::{curves, of, style, worst_cpus};
-use super::{clocks, graph, ipi, overheads, paths, periodic, taskset, timeline, value, wakeup};
+use super::{clocks, graph, ipi, overheads, paths, periodic, taskset, timeline, value, wakeup, watch};
 use crate::opening::Value as Number;
 use crate::svg::{Tail, exceedance};
 use crate::thieves::UNRECORDED;
@@ -95,6 +95,9 @@ fn plots(document: &Document) -> Vec<Value> {
     if analysis.clocks.is_some() {
         return vec![clocks::opening(document)];
     }
+    if analysis.watch.is_some() {
+        return vec![watch::opening(document)];
+    }
     vec![latency(document), beside(document)]
 }
 
@@ -106,14 +109,14 @@ fn latency(document: &Document) -> Value {
         let caption = format!(
             "Share of wake-ups on CPU {cpu} later than x. A curve ends at its observed maximum; bands are 95 % intervals."
         );
-        return plot(svg, caption, false);
+        return plot(svg, caption);
     }
     let noise = of(document, ProbeKind::Noise);
     let Some(&cpu) = worst_cpus(&noise, 1).0.first() else { return Value::UNDEFINED };
     let curves = curves(document, &noise, cpu, |d| d.duration_ns as f64 / 1e9);
     let title = format!("Gaps in the busy loop on CPU {cpu}");
     let svg = exceedance("og", &title, "length of a gap", Tail::PerSecond, &curves, None);
-    plot(svg, format!("Gaps per second on CPU {cpu} that are longer than x."), false)
+    plot(svg, format!("Gaps per second on CPU {cpu} that are longer than x."))
 }
 
 /// Who took the time of the busy loop, else what took the time of wake-ups, else maxima over time.
@@ -131,7 +134,7 @@ fn beside(document: &Document) -> Value {
         |d: &&analysis::distribution::Distribution| matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise);
     let all: Vec<_> = document.analysis.distributions.iter().filter(drawn).collect();
     let Some(&cpu) = worst_cpus(&all, 1).0.first() else { return Value::UNDEFINED };
-    plot(timeline::maxima(document, cpu, "om"), format!("Maxima over time on CPU {cpu}."), false)
+    plot(timeline::maxima(document, cpu, "om"), format!("Maxima over time on CPU {cpu}."))
 }
 
 /// Of the window that lost most: time per second, by cause.

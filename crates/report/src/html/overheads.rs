@@ -28,7 +28,7 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
         "CPU {}: from the least to the observed maximum, a dot at the median, a bar to the 99th percentile.",
         first.cpu
     );
-    vec![plot(spread("ov", &title, "time, observer cost subtracted", &bars), caption, true)]
+    vec![plot(spread("ov", &title, "time, observer cost subtracted", &bars), caption)]
 }
 
 fn cpu(overheads: &Overheads) -> Value {

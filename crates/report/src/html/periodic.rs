@@ -49,12 +49,10 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
         plot(
             course("oj", "Jobs over time", "time of a job", Upright::Log, &times),
             "Response from the intended release, execution and CPU time of each job.".to_owned(),
-            false,
         ),
         plot(
             course("oo", "Time off the CPU", "execution less CPU time", Upright::Linear, &off),
             "How long each job was kept from its CPU.".to_owned(),
-            false,
         ),
     ]
 }

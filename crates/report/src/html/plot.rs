@@ -34,9 +34,14 @@ pub(super) fn list(title: &str, caption: String, rows: &[Top]) -> Value {
 }
 
 /// A plot with its caption; undefined without a plot.
-pub(super) fn plot(svg: Option<String>, caption: String, is_wide: bool) -> Value {
+pub(super) fn plot(svg: Option<String>, caption: String) -> Value {
     match svg {
-        Some(svg) => context! { svg => chart(Some(svg)), caption => caption, wide => is_wide },
+        Some(svg) => context! { wide => is_wide(&svg), svg => chart(Some(svg)), caption => caption },
         None => Value::UNDEFINED,
     }
+}
+
+/// Whether a chart was drawn for a row of its own.
+fn is_wide(svg: &str) -> bool {
+    svg.contains("viewBox=\"0 0 1120 ")
 }

@@ -85,6 +85,11 @@ pub(super) fn clocks(document: &Document) -> bool {
     document.analysis.clocks.is_some()
 }
 
+/// A program that was watched.
+pub(super) fn watch(document: &Document) -> bool {
+    document.analysis.watch.is_some()
+}
+
 pub(super) fn time(document: &Document) -> bool {
     assessment(document) || !document.analysis.time.is_empty()
 }

@@ -35,13 +35,12 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
     let responses = spread("os", "Response times and deadlines", "response time from the release", &bars);
     let schedule = lanes("ol", "What the jobs did when", &spans(document));
     vec![
-        plot(schedule, "What each task did when, from the first releases on.".to_owned(), true),
+        plot(schedule, "What each task did when, from the first releases on.".to_owned()),
         plot(
             responses,
             "Response times: from the least to the observed maximum, a dot at the median; triangle: \
              calculated; upright line: deadline."
                 .to_owned(),
-            false,
         ),
     ]
 }

@@ -1,0 +1,202 @@
+//! A watched program: where each thread's time went, how long it waited for a CPU after its
+//! wake-ups, what released it, and who took the CPU from it.
+
+use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
+use minijinja::{Value, context};
+
+use super::plot::plot;
+use super::value;
+use crate::svg::{Spread, spread};
+use crate::{Document, format};
+
+/// Threads in the tables and the plot: those that waited longest for a CPU.
+const THREADS: usize = 24;
+/// Rows of releases, of preemptions and of chains.
+const ROWS: usize = 40;
+
+pub(super) fn figures(document: &Document) -> Value {
+    let Some(watch) = &document.analysis.watch else { return Value::from(()) };
+    let threads = worst_first(&watch.threads);
+    let releases = threads.iter().flat_map(|one| one.releases.iter().map(move |release| (*one, release)));
+    let preemptions = threads.iter().flat_map(|one| one.preemptions.iter().map(move |other| (*one, other)));
+    let mut preemptions: Vec<_> = preemptions.collect();
+    preemptions.sort_by_key(|(_, one)| {
+        std::cmp::Reverse(one.lost.map_or(0.0, |lost| lost.mean_ns * one.n as f64) as u64)
+    });
+    context! {
+        asked => watch.asked.as_str(),
+        ended => watch.command.as_ref().map(|command| context! {
+            pid => command.pid, code => command.exit_code, signal => command.signal, asked => command.ended,
+        }),
+        threads => threads.iter().take(THREADS).map(|one| thread(one)).collect::<Vec<_>>(),
+        left_out => threads.len().saturating_sub(THREADS),
+        releases => releases.take(ROWS).map(|(one, other)| release(one, other)).collect::<Vec<_>>(),
+        preemptions => preemptions.iter().take(ROWS).map(|(one, other)| preemption(one, other)).collect::<Vec<_>>(),
+        chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),
+        statements => watch.statements.clone(),
+    }
+}
+
+/// Those that waited longest for a CPU first.
+fn worst_first(threads: &[ThreadSection]) -> Vec<&ThreadSection> {
+    let mut all: Vec<&ThreadSection> = threads.iter().collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.run_latency.map(|latency| latency.max_ns)));
+    all
+}
+
+fn name(thread: &ThreadSection) -> String {
+    format!("{}[{}]", thread.comm, thread.tid)
+}
+
+/// The run latencies of the threads that waited longest.
+pub(super) fn opening(document: &Document) -> Value {
+    const DRAWN: usize = 10;
+    let Some(watch) = &document.analysis.watch else { return Value::UNDEFINED };
+    let bar = |one: &&ThreadSection| {
+        let latency = one.run_latency?;
+        Some(Spread {
+            label: name(one),
+            min_ns: latency.min_ns,
+            median_ns: latency.median_ns,
+            p99_ns: (latency.n >= 1000).then_some(latency.p99_ns),
+            max_ns: latency.max_ns,
+            calculated_ns: None,
+            deadline_ns: None,
+        })
+    };
+    let bars: Vec<Spread> = worst_first(&watch.threads).iter().filter_map(bar).take(DRAWN).collect();
+    let svg = spread("ow", "From the wake-up to running", "from the wake-up to running", &bars);
+    let caption = "How long each thread waited for a CPU after its wake-ups: from the least to the observed \
+                   maximum, a dot at the median, a bar to the 99th percentile.";
+    plot(svg, caption.to_owned())
+}
+
+fn thread(one: &ThreadSection) -> Value {
+    context! {
+        name => name(one), policy => one.policy.as_deref(), cpus => one.cpus.to_string(),
+        times => value(&one.times), latency => one.run_latency.as_ref().map(numbers),
+        activations => one.activations, migrations => one.migrations_waking + one.migrations_runnable,
+    }
+}
+
+/// A 99th percentile needs ten values above it.
+fn numbers(figures: &Figures) -> Value {
+    context! {
+        n => figures.n, median_ns => figures.median_ns, max_ns => figures.max_ns,
+        p99_ns => (figures.n >= 1000).then_some(figures.p99_ns),
+    }
+}
+
+fn release(thread: &ThreadSection, one: &Release) -> Value {
+    context! {
+        thread => name(thread), kind => kind(one.kind), call => one.call.as_deref(), by => one.by.as_str(),
+        from => one.from.to_string(), n => one.n, lateness => one.lateness.as_ref().map(numbers),
+        latency => one.run_latency.as_ref().map(numbers),
+    }
+}
+
+fn kind(kind: ReleaseKind) -> &'static str {
+    match kind {
+        ReleaseKind::Timer => "timer",
+        ReleaseKind::Signal => "signal",
+        ReleaseKind::Futex => "futex",
+        ReleaseKind::MessageQueue => "message queue",
+        ReleaseKind::Pipe => "pipe",
+        ReleaseKind::Eventfd => "eventfd",
+        ReleaseKind::Socket => "socket",
+        ReleaseKind::File => "file",
+        ReleaseKind::Poll => "one of several descriptors",
+        ReleaseKind::Child => "end of a child",
+        ReleaseKind::SystemV => "System V semaphore or message",
+        ReleaseKind::Start => "start",
+        ReleaseKind::Other => "other",
+    }
+}
+
+fn preemption(thread: &ThreadSection, one: &Preemption) -> Value {
+    context! {
+        thread => name(thread), by => one.by.as_str(), woken_by => one.woken_by.as_deref(), n => one.n,
+        lost => one.lost.as_ref().map(numbers),
+        total => one.lost.as_ref().map(|lost| format::ns_f(lost.mean_ns * lost.n as f64)),
+    }
+}
+
+fn chain(one: &Chain) -> Value {
+    context! { comms => one.comms.join(" \u{2192} "), n => one.n, latency => one.latency.as_ref().map(numbers) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use attribution::attribute::watch::WatchSection;
+    use attribution::attribute::watch::shape::Times;
+
+    fn watched() -> Document {
+        let figures =
+            |max_ns| Figures { n: 5, min_ns: 1_000, mean_ns: 2e3, median_ns: 2_000, p99_ns: max_ns, max_ns };
+        let thread = |tid, max_ns| ThreadSection {
+            tid,
+            tgid: Some(tid),
+            comm: "ro<b>ot".to_owned(),
+            policy: Some("SCHED_FIFO 80".to_owned()),
+            prio: Some(19),
+            times: Times { observed_ns: 9_000_000, on_cpu_ns: 1_000_000, ..Times::default() },
+            cpus: "2".parse().unwrap(),
+            activations: 5,
+            early_wakes: 0,
+            unseen_switches: 0,
+            run_latency: Some(figures(max_ns)),
+            releases: vec![Release {
+                kind: ReleaseKind::Timer,
+                call: Some("clock_nanosleep".to_owned()),
+                by: "hrtimer".to_owned(),
+                by_tid: None,
+                signal: None,
+                from: "0".parse().unwrap(),
+                n: 5,
+                lateness: Some(figures(70_000)),
+                run_latency: None,
+                total: None,
+            }],
+            preemptions: vec![Preemption {
+                by: "kworker/2:1".to_owned(),
+                by_tid: Some(7),
+                woken_by: None,
+                n: 2,
+                lost: Some(figures(31_000)),
+            }],
+            migrations_waking: 0,
+            migrations_runnable: 1,
+        };
+        let mut document = crate::fixture::measurement("clocks");
+        document.analysis.clocks = None;
+        document.run.command = ["stillcore", "trace", "watch"].map(str::to_owned).to_vec();
+        document.analysis.watch = Some(WatchSection {
+            asked: "command robot".to_owned(),
+            t0_ns: 0,
+            t1_ns: 9_000_000,
+            command: None,
+            threads: vec![thread(11, 40_000), thread(12, 250_000)],
+            paths: Vec::new(),
+            attribution: Vec::new(),
+            chains: Vec::new(),
+            chains_dropped: 0,
+            statements: vec!["an event is missing".to_owned()],
+        });
+        document
+    }
+
+    #[test]
+    fn the_thread_that_waited_longest_is_named_first_and_every_table_is_there() {
+        let document = watched();
+        let page = crate::html::page(&document).unwrap();
+        crate::html::tests::assert_balanced(&page);
+        let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
+        assert!(flat.contains("waited longest for a CPU after a wake-up: 250.0 µs"), "{flat}");
+        assert!(flat.find("ro&lt;b&gt;ot[12]").unwrap() < flat.find("ro&lt;b&gt;ot[11]").unwrap());
+        for part in ["clock_nanosleep", "kworker", "an event is missing", "250.0 µs", "70.00 µs"] {
+            assert!(flat.contains(part), "{part}");
+        }
+        assert!(!flat.contains("NaN") && !flat.contains("<b>ot"));
+    }
+}
