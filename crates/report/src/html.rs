@@ -3,6 +3,7 @@
 //! A section is a partial in `templates/` and, where it needs computed values or charts, a file
 //! beside this one that returns them. A new analysis adds one of each and a row in [`SECTIONS`].
 
+mod cards;
 mod certainty;
 mod clocks;
 mod comparison;
@@ -223,7 +224,7 @@ fn render(environment: &Environment, name: &'static str, values: Value) -> Resul
     let template = environment.get_template(name);
     template
         .and_then(|template| template.render(values))
-        .map(policy::sealed)
+        .map(|page| policy::sealed(cards::labelled(page)))
         .map_err(|source| Error::Template { section: name, source })
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Page {
     pub opening_end: f64,
     /// Texts of one chart that lie over each other.
     pub overlaps: Vec<String>,
+    /// Tables that reach beyond the right edge of the window, by their captions.
+    pub wide_tables: Vec<String>,
     /// Console lines.
     pub console: Vec<String>,
     /// Addresses asked for, the page's own excepted.
@@ -49,6 +51,8 @@ impl Page {
             ),
             opening_end: nodes.opening_end(),
             overlaps: nodes.overlaps(),
+            wide_tables: nodes
+                .wide_tables(metrics["cssLayoutViewport"]["clientWidth"].as_f64().unwrap_or(f64::MAX)),
             console: browser.console(),
             requests: browser.requests().into_iter().filter(|url| !own(url)).collect(),
         }
@@ -182,6 +186,16 @@ impl Nodes {
     /// The lower edge of the first section, which is the opening.
     fn opening_end(&self) -> f64 {
         self.boxes("SECTION").first().map_or(0.0, |one| one[1] + one[3])
+    }
+
+    /// Captions of tables wider than the window.
+    fn wide_tables(&self, window: f64) -> Vec<String> {
+        let tables = (0..self.name.len()).filter(|&at| self.name[at] == "TABLE");
+        let beyond = tables.filter(|&at| self.bounds[at].is_some_and(|b| b[0] + b[2] > window + 1.0));
+        let caption = |table: usize| {
+            (table..self.name.len()).find(|&at| self.name[at] == "CAPTION" && self.is_below(at, table))
+        };
+        beyond.map(|table| caption(table).map_or_else(String::new, |at| self.below(at))).collect()
     }
 
     /// Pairs of texts of the same chart whose boxes share more than a hair.
