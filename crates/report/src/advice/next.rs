@@ -67,6 +67,10 @@ pub fn after_measurement(facts: &Facts) -> NextStep {
         let again = format!("stillcore trace watch --from {}", facts.dir);
         return next(again, "to see thread by thread when the program was to run, and what was in its way");
     }
+    if facts.run.trace.is_some() {
+        let explain = format!("stillcore trace explain {}", facts.dir);
+        return next(explain, "to see what each late sample waited for, and who caused it");
+    }
     next(assess(facts, ""), "to see who interrupts, distinguished from idle, and what removes it")
 }
 
@@ -182,6 +186,19 @@ mod tests {
                 assert!(command.starts_with("stillcore ") && !command.contains([';', '|', '>']), "{command}");
             }
         }
+    }
+
+    #[test]
+    fn a_measurement_with_a_trace_is_explained_and_one_without_is_assessed() {
+        let mut d = fixture::measurement("ipi");
+        let mut command = |trace: Option<model::run::TraceRecord>| {
+            d.run.trace = trace;
+            let (run, machine) = (d.run.clone(), d.machine.clone());
+            let (findings, analysis) = (d.findings.clone(), d.analysis.clone());
+            Document::conclude("run", run, machine, findings, analysis, &fixture::catalogue()).next.command
+        };
+        assert_eq!(command(fixture::document().run.trace), "stillcore trace explain run");
+        assert!(command(None).starts_with("stillcore assess"));
     }
 
     #[test]
