@@ -313,9 +313,8 @@ fn read_samples<'r>(
             samples.iter().filter(|sample| sample.counts() && sample.value_ns >= limit).count() as u64
         });
         let samples = unbiased(record, samples);
-        sections
-            .tail
-            .extend(asked.tail.as_ref().and_then(|levels| tail::of_window(record, &samples, levels)));
+        let tail = asked.tail.as_ref().and_then(|levels| tail::of_window(record, &samples, levels));
+        sections.tail.extend(tail.map(|tail| if run.stopped_at.is_some() { tail.stopped() } else { tail }));
         let watched = record.noise().is_some() && record.counters_file.is_some();
         let described: &[Sample] = if asked.trace_only { &[] } else { &samples };
         measured.push(Measured {

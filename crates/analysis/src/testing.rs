@@ -56,6 +56,7 @@ pub(crate) fn run() -> Run {
         started_at: "2026-01-01T00:00:00Z".into(),
         complete: true,
         incomplete_reason: None,
+        stopped_at: None,
         machine_before: "machine-before.json".into(),
         machine_after: None,
         measured_cpus: Cpus::one(1),

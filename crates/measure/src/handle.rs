@@ -130,10 +130,12 @@ pub struct StoredProbe {
 }
 
 impl StoredProbe {
-    /// Sets the start of the measurement, and returns the drain that stores its samples.
-    pub fn start(self, start_ns: i64) -> ProbeDrain {
+    /// Sets the start of the measurement, and returns the drain that stores its samples. The first
+    /// sample of `stop_over_ns` or more ends it.
+    pub fn start(self, start_ns: i64, stop_over_ns: Option<i64>) -> ProbeDrain {
         let Self { handle, file, store, watching } = self;
         let drain = handle.spec.task.probe().drain(&handle.spec.policy, start_ns);
+        stop_over_ns.into_iter().for_each(|limit_ns| handle.ring.stop_over(limit_ns));
         handle.ring.start_at(start_ns);
         ProbeDrain {
             handle,
@@ -146,6 +148,8 @@ impl StoredProbe {
             watching,
             over_ns: None,
             over: Vec::new(),
+            stop_over_ns,
+            hit: None,
             woken: false,
         }
     }
@@ -153,6 +157,24 @@ impl StoredProbe {
     /// Process id of the probe, which has one thread.
     pub fn pid(&self) -> u32 {
         self.handle.pid()
+    }
+}
+
+/// A sample that ends the measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Its number among the samples of the probe, from 1.
+    pub number: u64,
+    /// Its time, as in the samples file.
+    pub t_ns: i64,
+    /// Its value.
+    pub value_ns: i64,
+}
+
+impl Hit {
+    /// When it ended.
+    pub(super) fn end_ns(&self) -> i64 {
+        self.t_ns.saturating_add(self.value_ns)
     }
 }
 
@@ -170,6 +192,10 @@ pub struct ProbeDrain {
     over_ns: Option<i64>,
     /// Those that the recorder has not taken yet.
     over: Vec<SnapshotSample>,
+    /// The first sample at or above this value ends the measurement, ns.
+    stop_over_ns: Option<i64>,
+    /// That sample.
+    hit: Option<Hit>,
     /// Whether its sleep had to be ended.
     woken: bool,
 }
@@ -194,7 +220,8 @@ impl ProbeDrain {
     }
 
     fn store_drained(&mut self) {
-        let Self { handle, store, drained, live, hold, watching, over_ns, over, .. } = self;
+        let Self { handle, store, drained, live, hold, watching, over_ns, over, stop_over_ns, hit, .. } =
+            self;
         let Drained { samples, own, stretches, growths } = drained;
         let columns = own.len() / samples.len().max(1);
         for (row, sample) in samples.drain(..).enumerate() {
@@ -205,6 +232,10 @@ impl ProbeDrain {
             }
             if sample.counts() && over_ns.is_some_and(|over_ns| sample.value_ns >= over_ns) {
                 over.push(large(&handle.spec, sample));
+            }
+            let ends = sample.counts() && stop_over_ns.is_some_and(|limit_ns| sample.value_ns >= limit_ns);
+            if hit.is_none() && ends {
+                *hit = Some(Hit { number: live.stored, t_ns: sample.t_ns, value_ns: sample.value_ns });
             }
             store.push_with(sample, &own[row * columns..][..columns]);
         }
@@ -223,6 +254,11 @@ impl ProbeDrain {
     /// The samples of that value that came since the last call.
     pub fn take_over(&mut self) -> Vec<SnapshotSample> {
         std::mem::take(&mut self.over)
+    }
+
+    /// The first sample that reached the limit that ends the measurement.
+    pub fn hit(&self) -> Option<Hit> {
+        self.hit
     }
 
     /// Whether a look at the kernel's counters is wanted at once.

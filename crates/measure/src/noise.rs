@@ -101,7 +101,7 @@ impl Loop for Noise {
         let spec = NoiseSpec { preheat_ns: 0, ..self.spec.clone() };
         run(ring, &spec, &self.gear, clock::now_ns(), duration_ns);
         self.gear.dial = dial;
-        store(ring, 0, 0);
+        store(ring, 0, 0, u64::MAX);
     }
 
     fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {
@@ -220,21 +220,25 @@ fn run(ring: &mut Ring, spec: &NoiseSpec, gear: &Gear, start_ns: i64, duration_n
     let measured_ns = start_ns + (spec.preheat_ns as i64).min(duration_ns);
     let mut load = Load::new(spec.memmove_bytes);
     if spec.preheat_ns > 0 {
-        stretches(ring, spec, gear, &mut load, [start_ns, measured_ns]);
+        stretches(ring, spec, gear, &mut load, [start_ns, measured_ns], i64::MAX);
     }
-    let iterations = stretches(ring, spec, gear, &mut load, [measured_ns, end_ns]);
+    let limit_ns = ring.stop_over_ns();
+    let iterations = stretches(ring, spec, gear, &mut load, [measured_ns, end_ns], limit_ns);
     LoopResult { t1_ns: clock::now_ns(), released: 0, iterations }
 }
 
-/// Stretches from the first time to the second; gives the turns of the loop.
+/// Stretches from the first time to the second, or until a gap of `limit_ns`; gives the turns of
+/// the loop.
 fn stretches(
     ring: &mut Ring,
     spec: &NoiseSpec,
     gear: &Gear,
     load: &mut Option<Load>,
     [start_ns, end_ns]: [i64; 2],
+    limit_ns: i64,
 ) -> u64 {
     let Dial { counter, ticks_per_ns, threshold_ticks, .. } = gear.dial;
+    let limits = Limits::of(gear.dial, limit_ns);
     let mut iterations = 0;
     let mut begin_ns = start_ns;
     // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the
@@ -256,19 +260,20 @@ fn stretches(
         let late_ns = open.mono_ns.min(close_ns) - from_ns;
         if late_ns > 0 && (late_ns as f64 * ticks_per_ns) as u64 >= threshold_ticks {
             own::push(ring, from_ns as u64, late_ns as u64, LATE);
+            if late_ns >= limit_ns {
+                ring.stop();
+                store_growth(ring, &gear.own, &mark, ReadBy::Stretch);
+                break;
+            }
         }
         if open.mono_ns < close_ns {
             frame(ring, OPEN, open);
             let until = open.ticks + ((close_ns - open.mono_ns) as f64 * ticks_per_ns) as u64;
             iterations += match (counter, &mut *load) {
-                (Counter::Cpu, None) => spin(ring, counter::read, || {}, until, threshold_ticks),
-                (Counter::Monotonic, None) => spin(ring, monotonic, || {}, until, threshold_ticks),
-                (Counter::Cpu, Some(load)) => {
-                    spin(ring, counter::read, || load.turn(), until, threshold_ticks)
-                }
-                (Counter::Monotonic, Some(load)) => {
-                    spin(ring, monotonic, || load.turn(), until, threshold_ticks)
-                }
+                (Counter::Cpu, None) => spin(ring, counter::read, || {}, until, limits),
+                (Counter::Monotonic, None) => spin(ring, monotonic, || {}, until, limits),
+                (Counter::Cpu, Some(load)) => spin(ring, counter::read, || load.turn(), until, limits),
+                (Counter::Monotonic, Some(load)) => spin(ring, monotonic, || load.turn(), until, limits),
             };
             let close = counter::pair(counter);
             frame(ring, CLOSE, close);
@@ -311,30 +316,56 @@ fn open_at(begin_ns: i64, dial: Dial) -> Pair {
     Pair { ticks, mono_ns: anchor.mono_ns + since_ns, error_ns: anchor.error_ns }
 }
 
+/// What the loop does with gaps of some lengths, in ticks.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// It stores those at least so long.
+    store: u64,
+    /// It ends at the first of these.
+    stop: u64,
+}
+
+impl Limits {
+    fn of(dial: Dial, stop_over_ns: i64) -> Self {
+        let stop = match stop_over_ns {
+            i64::MAX => u64::MAX,
+            // The drain places gaps with a better rate of the counter, and decides. What is so
+            // little above the limit that the two may differ, it alone sees, a stretch later.
+            ns => (ns as f64 * dial.ticks_per_ns * 1.001).ceil() as u64,
+        };
+        Self { store: dial.threshold_ticks, stop }
+    }
+}
+
 /// The loop itself. A gap is measured from the read before it to the read after it, so that no time
 /// lies between two gaps; storing one is part of the next turn.
 #[inline(always)]
-fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: u64, threshold: u64) -> u64 {
+fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: u64, limits: Limits) -> u64 {
     let mut turns = 0;
     let mut last = read();
     while last < until {
         load();
         let now = read();
         let gap = now.wrapping_sub(last);
-        if gap >= threshold {
-            store(ring, last, gap);
+        turns += 1;
+        if gap >= limits.store && !store(ring, last, gap, limits.stop) {
+            break;
         }
         last = now;
-        turns += 1;
     }
     turns
 }
 
-/// Stores a gap; out of line, so that the loop stays small.
+/// Stores a gap, which may end the measurement; returns whether it goes on. Out of line, so that
+/// the loop stays small.
 #[cold]
 #[inline(never)]
-fn store(ring: &mut Ring, start: u64, gap: u64) {
+fn store(ring: &mut Ring, start: u64, gap: u64, stop: u64) -> bool {
     ring.push(start, gap, GAP);
+    if gap >= stop {
+        ring.stop();
+    }
+    !ring.stopped()
 }
 
 /// Frames must not get lost: without them no gap can be placed. The loop is not running, so there

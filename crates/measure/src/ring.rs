@@ -76,6 +76,8 @@ struct Header {
 struct Control {
     start_ns: AtomicI64,
     stop: AtomicU32,
+    /// 0 where there is none.
+    stop_over_ns: AtomicI64,
 }
 
 /// Where a probe is in its life.
@@ -200,7 +202,21 @@ impl Ring {
         (start != 0).then_some(start)
     }
 
-    /// Consumer: asks the producer to end early.
+    /// Consumer, before the start: sets a value that ends the measurement, ns.
+    pub fn stop_over(&self, limit_ns: i64) {
+        self.header().control.0.stop_over_ns.store(limit_ns, Ordering::Release);
+    }
+
+    /// Producer: a sample of that value, or of more, ends the measurement; none is as large where
+    /// the drain set no limit.
+    pub fn stop_over_ns(&self) -> i64 {
+        match self.header().control.0.stop_over_ns.load(Ordering::Acquire) {
+            0 => i64::MAX,
+            limit_ns => limit_ns,
+        }
+    }
+
+    /// Either side: asks the producer to end early.
     pub fn stop(&self) {
         self.header().control.0.stop.store(1, Ordering::Relaxed);
     }

@@ -121,6 +121,9 @@ fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: im
     let mut number: u64 = 0;
     let mut warm_up = u64::from(spec.warm_up);
     let mut release = first;
+    // A clock that can be set makes samples late that are not: there only the drain, which sees
+    // that, ends the measurement.
+    let limit_ns = if clock == ClockId::Monotonic { ring.stop_over_ns() } else { i64::MAX };
     while number < wanted && !ring.stopped() {
         clock.sleep_until(release);
         let now = clock.now_ns();
@@ -129,6 +132,10 @@ fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: im
         }
         moment(ring);
         ring.push(now as u64, number, if warm_up > 0 { WARM_UP } else { SERVED });
+        // The first sample counts no more than the warm-up does.
+        if now - release >= limit_ns && warm_up == 0 && number > 0 {
+            ring.stop();
+        }
         warm_up = warm_up.saturating_sub(1);
         // The releases that have passed meanwhile are skipped; the next record's number shows how
         // many.

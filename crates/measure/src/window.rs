@@ -5,14 +5,14 @@
 //! after that and ends before the counters are read again, so the counters always cover the trace.
 
 use crate::counters::Counters;
-use crate::handle::{ProbeDrain, ProbeHandle, StoreIn, StoredProbe};
+use crate::handle::{Hit, ProbeDrain, ProbeHandle, StoreIn, StoredProbe};
 use crate::kernel_log::Tail;
 use crate::look::Looks;
 use crate::spec::ProbeSpec;
 use crate::watch::Watch;
 use journal::session::Session;
 use model::Cpus;
-use model::run::{ProbeRecord, Window};
+use model::run::{ProbeRecord, StoppedAt, Window};
 use model::sample::ProbeKind;
 use record::recorder::Recorder;
 use std::path::Path;
@@ -60,6 +60,8 @@ pub struct Measured {
     pub limits: Vec<String>,
     /// Whether the watcher ended it early.
     pub stopped: bool,
+    /// The sample that ended it, where it reached the limit.
+    pub stopped_at: Option<StoppedAt>,
     /// That the kernel took a CPU from a probe, which ended the window for all.
     pub taken: Option<String>,
     /// What one look at the kernel's counters cost, ns, where there were any.
@@ -80,6 +82,8 @@ pub struct Order<'a> {
     pub align: Option<ClockId>,
     /// What to keep besides samples, if anything.
     pub watch: Option<Watch>,
+    /// The first sample of this value or more ends the window for all, ns.
+    pub stop_over_ns: Option<i64>,
 }
 
 /// Carries out one window.
@@ -117,7 +121,7 @@ pub fn measure(
     if let Some(recorder) = recorder {
         recorder.look();
     }
-    let Ran { drains, stopped, look_ns } = result?;
+    let Ran { drains, stopped, hit, look_ns } = result?;
     let (mut probes, mut limits) = (Vec::new(), Vec::new());
     for drain in drains {
         let (record, said) = drain.finish(order.phase)?;
@@ -137,7 +141,31 @@ pub fn measure(
         kernel_log: log.map_or_else(Vec::new, Tail::of_scheduler),
     };
     let taken = probes.iter().find_map(|record| taken(record, t0_ns));
-    Ok(Measured { window, probes, limits, stopped, taken, look_ns })
+    let stopped_at = hit.and_then(|(at, hit)| stopped_at(order, at, hit, start_ns));
+    Ok(Measured { window, probes, limits, stopped, stopped_at, taken, look_ns })
+}
+
+/// What the run says of the sample that ended the window: one of the probe with this place in the
+/// order.
+fn stopped_at(order: &Order<'_>, at: usize, hit: Hit, start_ns: i64) -> Option<StoppedAt> {
+    let spec = order.probes.get(at)?;
+    Some(StoppedAt {
+        over_ns: order.stop_over_ns?,
+        probe: spec.kind(),
+        phase: order.phase.to_owned(),
+        thread: spec.thread,
+        cpu: spec.cpu(),
+        sample: hit.number,
+        t_ns: hit.t_ns,
+        value_ns: hit.value_ns,
+        after_ns: hit.end_ns() - start_ns,
+        planned_ns: duration_ns(order),
+    })
+}
+
+/// The planned length of a window.
+fn duration_ns(order: &Order<'_>) -> i64 {
+    order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0)
 }
 
 /// What to say of a probe that the kernel took a CPU from.
@@ -179,6 +207,8 @@ fn full_second(clock: ClockId, t_ns: i64) -> i64 {
 struct Ran {
     drains: Vec<ProbeDrain>,
     stopped: bool,
+    /// The place in the order of the probe whose sample ended it, and the sample.
+    hit: Option<(usize, Hit)>,
     look_ns: Option<f64>,
 }
 
@@ -190,20 +220,23 @@ fn run_probes(
     mut recorder: Option<&mut Recorder>,
     watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<Ran, Error> {
-    let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
+    let duration_ns = duration_ns(order);
     let threads = stored.iter().map(StoredProbe::pid).collect();
     let cpus = order.probes.iter().flat_map(|spec| spec.cpus.iter()).collect();
     let mut looks = order.watch.map(|_| Looks::begin(cpus, threads)).transpose()?;
-    let mut drains: Vec<_> = stored.into_iter().map(|one| one.start(start_ns)).collect();
+    let mut drains: Vec<_> = stored.into_iter().map(|one| one.start(start_ns, order.stop_over_ns)).collect();
     if let Some(over_ns) = recorder.as_deref().and_then(Recorder::over_ns) {
         drains.iter_mut().for_each(|drain| drain.collect_over(over_ns));
     }
-    let mut stopped = false;
+    let (mut stopped, mut hit) = (false, None);
     loop {
         let now = clock::now_ns();
         // What is done is asked before the rings are emptied: nothing comes behind.
         let done = drains.iter_mut().all(ProbeDrain::done);
         drains.iter_mut().try_for_each(ProbeDrain::poll)?;
+        if hit.is_none() {
+            hit = first_hit(&drains);
+        }
         if let Some(recorder) = &mut recorder {
             recorder.seen(drains.iter_mut().flat_map(ProbeDrain::take_over).collect());
         }
@@ -214,7 +247,7 @@ fn run_probes(
             drains.iter_mut().try_for_each(|drain| drain.looked(looks))?;
         }
         if done {
-            return Ok(Ran { drains, stopped, look_ns: looks.map(|looks| looks.cost_ns()) });
+            return Ok(Ran { drains, stopped, hit, look_ns: looks.map(|looks| looks.cost_ns()) });
         }
         if now > start_ns + duration_ns + PATIENCE_NS {
             return Err(Error::failed("a probe", "it did not end within 20 s after its time"));
@@ -225,12 +258,18 @@ fn run_probes(
         let progress = Progress { elapsed_ns: now - start_ns, duration_ns, probes: &drains };
         let broken = recorder.as_deref().is_some_and(Recorder::failed);
         let taken = drains.iter().any(|drain| drain.taken_ns().is_some());
-        if !stopped && (taken || broken || watch(progress) == Go::Stop) {
+        if !stopped && (hit.is_some() || taken || broken || watch(progress) == Go::Stop) {
             stopped = true;
             drains.iter().for_each(ProbeDrain::stop);
         }
         clock::sleep_until(now + POLL_NS);
     }
+}
+
+/// The earliest of the samples that have reached the limit.
+fn first_hit(drains: &[ProbeDrain]) -> Option<(usize, Hit)> {
+    let hits = drains.iter().enumerate().filter_map(|(at, drain)| Some((at, drain.hit()?)));
+    hits.min_by_key(|(_, hit)| hit.end_ns())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod cut_off;
 mod ended;
+mod stopped;
 pub mod stored;
 
 use crate::Cpus;
@@ -19,6 +20,7 @@ use crate::usage::{Faults, Switches};
 pub use ended::CUT_OFF;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+pub use stopped::StoppedAt;
 
 /// Schema of `run.json`.
 pub const SCHEMA: &str = "stillcore.run/2";
@@ -45,6 +47,9 @@ pub struct Run {
     pub complete: bool,
     /// Why not.
     pub incomplete_reason: Option<String>,
+    /// The sample that ended the measurement before its time, where a limit was set and reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<StoppedAt>,
     /// File with the machine before, relative to the run.
     pub machine_before: String,
     /// File with the machine after, once written.

@@ -143,6 +143,9 @@ impl Recorder {
         let [before_ns, after_ns] = timed(|| self.switch(on))?;
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.switched(on, if on { after_ns } else { before_ns });
+            if !on {
+                snapshots.closed(before_ns);
+            }
         }
         Ok(())
     }
@@ -186,7 +189,12 @@ impl Recorder {
     fn snapshot(&self, snapshots: &mut Snapshots, wanted: Vec<SnapshotSample>) -> Result<(), Error> {
         let [off_ns, _] = timed(|| self.switch(false))?;
         snapshots.switched(false, off_ns);
+        let last = snapshots.ends_with(&wanted);
         snapshots.take(wanted, off_ns)?;
+        if last {
+            snapshots.end(off_ns);
+            return Ok(());
+        }
         let [_, on_ns] = timed(|| self.switch(true))?;
         snapshots.switched(true, on_ns);
         snapshots.resumed(off_ns, on_ns);

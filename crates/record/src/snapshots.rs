@@ -32,6 +32,8 @@ pub struct SnapshotOrder {
     pub before_ns: i64,
     /// The most that are kept.
     pub keep: u64,
+    /// A sample of this value or more, ns, gets the last one: recording stays off after it.
+    pub last_over_ns: Option<i64>,
 }
 
 /// The snapshots of a run.
@@ -45,6 +47,11 @@ pub(super) struct Snapshots {
     /// Times inside the window without recording.
     pauses: Vec<Stretch>,
     record: SnapshotsRecord,
+    last_over_ns: Option<i64>,
+    /// Whether recording is off for good.
+    ended: bool,
+    /// Since when, until the window is closed.
+    rest_ns: Option<i64>,
     /// Why they ended early.
     broken: Option<Error>,
 }
@@ -99,6 +106,9 @@ impl Snapshots {
             on: false,
             pauses: Vec::new(),
             record,
+            last_over_ns: order.last_over_ns,
+            ended: false,
+            rest_ns: None,
             broken: None,
         })
     }
@@ -127,7 +137,9 @@ impl Snapshots {
     /// now.
     pub(super) fn wanted(&mut self, over: Vec<SnapshotSample>) -> Vec<SnapshotSample> {
         self.record.over += over.len() as u64;
-        let (lost, mut wanted): (Vec<_>, Vec<_>) = over.into_iter().partition(|sample| self.paused(sample));
+        let ended = self.ended;
+        let (lost, mut wanted): (Vec<_>, Vec<_>) =
+            over.into_iter().partition(|sample| ended || self.paused(sample));
         self.record.unrecorded += lost.len() as u64;
         wanted.sort_by_key(|sample| Reverse(sample.value_ns));
         let least_ns = self.kept.iter().map(Kept::value_ns).min().unwrap_or(i64::MIN);
@@ -205,6 +217,23 @@ impl Snapshots {
             }
         }
         Ok(())
+    }
+
+    /// Whether one of these samples gets the last snapshot.
+    pub(super) fn ends_with(&self, samples: &[SnapshotSample]) -> bool {
+        self.last_over_ns.is_some_and(|last_ns| samples.iter().any(|one| one.value_ns >= last_ns))
+    }
+
+    /// Recording stays off since `off_ns`.
+    pub(super) fn end(&mut self, off_ns: i64) {
+        (self.ended, self.rest_ns) = (true, Some(off_ns));
+    }
+
+    /// The window is over: what of it lies behind the last snapshot was not recorded.
+    pub(super) fn closed(&mut self, now_ns: i64) {
+        if let Some(off_ns) = self.rest_ns.take() {
+            self.resumed(off_ns, now_ns);
+        }
     }
 
     /// Recording is on again since `on_ns`, after a snapshot for which it was off since `off_ns`.

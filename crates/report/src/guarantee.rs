@@ -252,6 +252,9 @@ fn conditions(guarantee: &Guarantee, run: &Run, machine: &Machine, analysis: &An
             "The machine is virtual ({hypervisor}): on a virtual machine the hypervisor can take the CPU at any time."
         ));
     }
+    all.extend(run.stopped_at.iter().map(|at| {
+        format!("The measurement {}: it saw less than was planned.", crate::stopped::sentence(at))
+    }));
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason recorded");
         all.push(format!("The run is partial ({why}): it saw less than was asked for."));

@@ -52,6 +52,7 @@ mod outcome;
 mod over_time;
 mod pooled;
 pub mod responses;
+pub mod stopped;
 pub mod svg;
 mod tail;
 mod text;

@@ -105,7 +105,8 @@ fn verdict(document: &Document, probe: ProbeKind, what: &'static str) -> Option<
         in_place: Vec::new(),
         look: vec![unexplained::record(document, window)],
     };
-    let Some(sample) = taken_apart(document, window) else { return Some(empty) };
+    let sample = taken_apart(document, window).or_else(|| kept(document, window));
+    let Some(sample) = sample else { return Some(empty) };
     let look = format!("stillcore trace explain {} --sample {}", document.dir, sample.t_ns);
     Some(Verdict { look: vec![look], ..caused(document, window, sample, empty) })
 }
@@ -116,6 +117,16 @@ fn taken_apart<'a>(document: &'a Document, window: &Distribution) -> Option<&'a 
             == (window.probe, &window.phase, window.cpu, window.thread)
     })?;
     ours.worst.iter().find(|one| Some(one.t_ns) == window.observed_max_at_ns)
+}
+
+/// The same of a run that has kept its trace around the largest samples only.
+fn kept<'a>(document: &'a Document, window: &Distribution) -> Option<&'a SamplePath> {
+    let samples = document.analysis.snapshots.iter().flat_map(|section| &section.samples);
+    let mut ours = samples.filter(|one| {
+        (one.probe, one.sample.cpu, one.sample.thread, Some(one.sample.t_ns))
+            == (window.probe, window.cpu, window.thread, window.observed_max_at_ns)
+    });
+    ours.find_map(|one| one.path.as_ref())
 }
 
 /// The part with the most time, those of the same kind together.

@@ -28,6 +28,7 @@ fn run() -> Run {
         started_at: String::new(),
         complete: true,
         incomplete_reason: None,
+        stopped_at: None,
         machine_before: String::new(),
         machine_after: None,
         measured_cpus: Cpus::one(1),

@@ -209,6 +209,13 @@ pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
             model::Error::invalid(name, format!("the run is not complete ({why})"), "a whole run").into()
         );
     }
+    if let Some(at) = &run.stopped_at {
+        let what = format!(
+            "the run was stopped by its first sample over {} ns, so its length and its largest samples depend on each other",
+            at.over_ns
+        );
+        return Err(model::Error::invalid(name, what, "a run of its planned length").into());
+    }
     let mut kinds: Vec<(ProbeKind, &str)> = Vec::new();
     for record in run.probes.iter().filter(|record| compared(record)) {
         let kind = (record.probe(), record.phase.as_str());

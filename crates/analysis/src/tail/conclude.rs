@@ -98,6 +98,17 @@ pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) ->
 }
 
 impl Tail {
+    /// Of a measurement that its first sample over a limit has ended: refused, since the largest
+    /// sample decided how many there are.
+    pub(crate) fn stopped(mut self) -> Self {
+        self.refuse(
+            "the measurement ended at its largest sample, which laws of extremes do not allow for".to_owned(),
+        );
+        self.estimated = false;
+        self.levels.clear();
+        self
+    }
+
     fn refuse(&mut self, reason: String) {
         self.reasons.push(reason);
     }

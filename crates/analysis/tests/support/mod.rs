@@ -295,6 +295,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
         started_at: "2026-01-01T00:00:00Z".into(),
         complete: true,
         incomplete_reason: None,
+        stopped_at: None,
         machine_before: store::MACHINE_BEFORE.into(),
         machine_after: None,
         measured_cpus: Cpus::one(CPU),

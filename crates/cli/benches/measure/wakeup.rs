@@ -102,7 +102,7 @@ fn probe(plan: &Plan, directory: &Path) -> Result<Value, Failed> {
     let storing_ns = own_cpu_ns();
     let place = StoreIn { run: directory, phase: "bench", k: 0 };
     let stored = handle.store_in(place, None).map_err(Failed::because)?;
-    let mut drain = stored.start(clock::now_ns() + 30_000_000);
+    let mut drain = stored.start(clock::now_ns() + 30_000_000, None);
     while !drain.done() {
         drain.poll().map_err(Failed::because)?;
         clock::sleep_until(clock::now_ns() + 20_000_000);

@@ -7,7 +7,7 @@
 use super::plan::Plan;
 use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
-use crate::run::interrupted::Interrupted;
+use crate::run::interrupted::{Interrupted, Stopped};
 use crate::run::output::RunOutput;
 use crate::run::progress::Reporter;
 use crate::run::recording;
@@ -40,7 +40,8 @@ pub(crate) fn execute(
         output.run.limits.push(format!("not restored: {what}"));
     }
     output.release_latency();
-    if result.is_ok() || result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
+    let whole = |error: &anyhow::Error| error.is::<Interrupted>() || error.is::<Stopped>();
+    if result.as_ref().err().is_none_or(whole) {
         write_snapshot(&plan.place, &output.dir, store::MACHINE_AFTER)?;
         output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     }
@@ -161,7 +162,8 @@ fn windows(
             if signal.get().is_some() { Go::Stop } else { Go::On }
         };
         let k = output.run.windows.len();
-        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind), align: None, watch: None };
+        let (probes, stop_over_ns) = (plan.probes(kind), plan.stop_over_ns);
+        let order = Order { run: &output.dir, phase, k, probes, align: None, watch: None, stop_over_ns };
         let measured = window::measure(session, recorder.as_deref_mut(), &order, &mut watch);
         step.done();
         let measured = measured?;
@@ -175,6 +177,10 @@ fn windows(
         }
         if let Some(taken) = measured.taken {
             anyhow::bail!(taken);
+        }
+        if let Some(at) = measured.stopped_at {
+            output.stopped_at(Some(at.clone()));
+            return Err(Stopped(at).into());
         }
         if let Some(name) = signal.get().or_else(|| signals.arrived()) {
             return Err(Interrupted(name).into());

@@ -8,7 +8,8 @@
 mod execute;
 mod plan;
 
-use crate::run::interrupted::Interrupted;
+use crate::measure::stopping::Stopping;
+use crate::run::interrupted::{Interrupted, Stopped};
 use crate::run::output::{self, RunOutput};
 use crate::values::TraceMode;
 use crate::{conclude, failure};
@@ -54,6 +55,9 @@ pub(crate) struct AssessArgs {
     /// Stressors for the disturbed phase [default: those of the suite `ordinary`].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) stressors: Vec<String>,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// Record kernel events; auto records them where possible and reports where not.
     #[arg(long, default_value = "auto")]
     pub(crate) trace: TraceMode,
@@ -88,6 +92,14 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let ended = execute::execute(&plan, &mut output, signals, session);
     let reason = ended.as_ref().err().map(failure::sentence);
     let closed = output.close(reason);
+    // Phases are missing, so the run stays partial; it is what the user asked for all the same.
+    if ended.as_ref().is_err_and(anyhow::Error::is::<Stopped>) {
+        closed?;
+        let document = conclude::document(&plan.out)?;
+        conclude::write(&document, &plan.out)?;
+        conclude::print(&document, args.json)?;
+        return Ok(2);
+    }
     if let Err(error) = ended {
         let kept = format!("the partial run is kept in {}", plan.out.display());
         let interrupted = error.is::<Interrupted>();

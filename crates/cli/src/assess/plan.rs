@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) stressors: Vec<&'static str>,
     /// Value to hold in `/dev/cpu_dma_latency` while it measures, us.
     pub(crate) dma_latency: Option<i32>,
+    /// The first sample of this value or more ends the assessment, ns.
+    pub(crate) stop_over_ns: Option<i64>,
     /// Whether to trace.
     pub(crate) trace: TraceMode,
     /// Whether the kernel may be probed for senders.
@@ -71,6 +73,7 @@ impl Plan {
             priority: args.priority,
             stressors: stressors(&args.stressors)?,
             dma_latency: (!args.no_dma_latency).then_some(0),
+            stop_over_ns: args.stopping.limit_ns(),
             trace: args.trace,
             kprobes: args.kprobes,
             events: recording::events(stacks)?,

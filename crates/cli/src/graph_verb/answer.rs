@@ -161,6 +161,7 @@ fn answer(dir: &Path, plan: &Plan, measured: &Measured, conditions: &Conditions<
         "target": ran.verdicts,
         "died": measured.died,
         "limits": measured.limits,
+        "stopped_at": measured.stopped_at,
     })
 }
 

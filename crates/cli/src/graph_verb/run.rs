@@ -7,6 +7,7 @@ use super::text;
 use crate::measure::Common;
 use crate::measure::carry_out::{Ended, Outcome, run_around};
 use crate::measure::disturbing::Running;
+use crate::measure::stopping::Stopping;
 use crate::measure::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
@@ -55,6 +56,9 @@ pub(crate) struct RunArgs {
     /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// Transport of topics that name none: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
     /// shm-eventfd or shm-poll [default: queue inside a process, shm-futex between two].
     #[arg(long, value_name = "KIND")]
@@ -70,7 +74,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
     /// Priority under fifo and rr.
-    #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, short, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
     /// Let each executor run on all measured CPUs, instead of one CPU each, assigned round-robin.
     #[arg(long)]
@@ -154,7 +158,7 @@ pub(crate) fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     place.limits.extend(loaded.warnings);
     let before = Before {
         target,
-        snapshots: args.tracing.snapshots(&[])?,
+        snapshots: args.tracing.snapshots(&[], args.stopping.limit_ns())?,
         stressors: args.common.disturbing.orders(&place)?,
     };
     let mut ran = None;
@@ -166,7 +170,7 @@ pub(crate) fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         print!("{}", text::text(&plan, &ran, &outcome));
     }
     let failed = ran.verdicts.iter().any(|verdict| !verdict.pass) || ran.outputs[1] > 0;
-    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(failed) })
+    Ok(outcome.status_or(failed))
 }
 
 fn check(args: &RunArgs) -> Result<(), Error> {
@@ -245,11 +249,13 @@ fn around(
             Headers::Words => Generation::Words,
             Headers::Brackets => Generation::Brackets,
         };
+        let stopped_s = measured.stopped_at.as_ref().map(|at| at.after_ns as f64 / 1e9);
+        let seconds = stopped_s.unwrap_or(args.duration.as_secs_f64());
         let conditions = Conditions {
             bounds: bounds(args),
             target: target.as_ref(),
             generation,
-            seconds: args.duration.as_secs_f64(),
+            seconds,
             stressors: &output.run.stressors,
         };
         *ran = Some(answer::write(&output.dir, plan, &measured, &conditions)?);
@@ -302,6 +308,7 @@ fn measure(
         plan,
         files: files.as_ref(),
         bounds: bounds(args),
+        stop_over_ns: args.stopping.limit_ns(),
         cpus: place.machine.topology.online.len(),
     };
     let running = Running::start(stressors, args.duration, place, session, &mut output.run.limits, signals)?;
@@ -316,6 +323,7 @@ fn measure(
     output.run.windows.push(measured.window.clone());
     output.run.probes.clone_from(&measured.probes);
     output.run.limits.extend(measured.limits.iter().cloned());
+    output.stopped_at(measured.stopped_at.clone());
     let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed };
     output.run.phases.push(phase);
     output.release_latency();

@@ -3,6 +3,7 @@
 
 use super::Common;
 use super::disturbing::Running;
+use super::stopping::Stopping;
 use super::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
@@ -40,9 +41,16 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The exit status of a measurement without a criterion: 1 where it is incomplete.
+    /// The exit status of a measurement without a criterion: 1 where it is incomplete, 2 where a
+    /// sample ended it.
     pub(crate) fn status(&self) -> u8 {
-        u8::from(!self.document.run.complete)
+        self.status_or(false)
+    }
+
+    /// The exit status of one with a criterion.
+    pub(crate) fn status_or(&self, failed: bool) -> u8 {
+        let run = &self.document.run;
+        if run.complete { 2 * u8::from(failed || run.stopped_at.is_some()) } else { 1 }
     }
 }
 
@@ -66,6 +74,17 @@ pub(crate) fn place(common: &Common, all_cpus: bool) -> anyhow::Result<Place> {
 pub(crate) type After<'a> =
     &'a mut dyn FnMut(&mut RunOutput, &mut Session) -> anyhow::Result<Option<&'static str>>;
 
+/// What goes with the probes of a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside {
+    /// What to keep besides samples, if anything.
+    pub(crate) keep: Option<Watch>,
+    /// Which events to record.
+    pub(crate) tracing: Tracing,
+    /// What ends the window before its time.
+    pub(crate) stopping: Stopping,
+}
+
 /// A window and what goes with it.
 pub(crate) struct Course<'a> {
     /// The measuring threads.
@@ -74,10 +93,8 @@ pub(crate) struct Course<'a> {
     pub(crate) align: Option<ClockId>,
     /// Whether only a signal ends it; then the signal does not make the run partial.
     pub(crate) endless: bool,
-    /// What to keep besides samples, if anything.
-    pub(crate) keep: Option<Watch>,
-    /// Which events to record.
-    pub(crate) tracing: Tracing,
+    /// What goes with the probes.
+    pub(crate) beside: Beside,
     /// Called with what is stored, some fifty times per second. It may end the window, which does
     /// not make the run partial.
     pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
@@ -85,33 +102,16 @@ pub(crate) struct Course<'a> {
     pub(crate) after: After<'a>,
 }
 
-/// Measures and concludes; records events where `tracing` says so.
+/// Measures and concludes.
 pub(crate) fn carry_out(
     place: &Place,
     common: &Common,
     probes: Vec<ProbeSpec>,
-    tracing: Tracing,
-    signals: &EndSignals,
-) -> anyhow::Result<Outcome> {
-    carry_out_kept(place, common, probes, None, tracing, signals)
-}
-
-/// The same, with the kernel's counters read meanwhile.
-pub(crate) fn carry_out_kept(
-    place: &Place,
-    common: &Common,
-    probes: Vec<ProbeSpec>,
-    keep: Option<Watch>,
-    tracing: Tracing,
+    beside: Beside,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     let (watch, after) = (&mut |_: Progress<'_>| Go::On, &mut |_: &mut RunOutput, _: &mut Session| Ok(None));
-    follow(
-        place,
-        common,
-        Course { probes, align: None, endless: false, keep, tracing, watch, after },
-        signals,
-    )
+    follow(place, common, Course { probes, align: None, endless: false, beside, watch, after }, signals)
 }
 
 /// Without events, and with something after the window.
@@ -122,9 +122,8 @@ pub(crate) fn carry_out_and(
     signals: &EndSignals,
     after: After<'_>,
 ) -> anyhow::Result<Outcome> {
-    let (watch, tracing) = (&mut |_: Progress<'_>| Go::On, Tracing::default());
-    let course = Course { probes, align: None, endless: false, keep: None, tracing, watch, after };
-    follow(place, common, course, signals)
+    let (watch, beside) = (&mut |_: Progress<'_>| Go::On, Beside::default());
+    follow(place, common, Course { probes, align: None, endless: false, beside, watch, after }, signals)
 }
 
 /// Follows a course and concludes.
@@ -149,11 +148,11 @@ pub(crate) fn carry_out_in(
     place: &Place,
     common: &Common,
     probes: Vec<ProbeSpec>,
-    tracing: Tracing,
+    beside: Beside,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     let (watch, after) = (&mut |_: Progress<'_>| Go::On, &mut |_: &mut RunOutput, _: &mut Session| Ok(None));
-    let course = Course { probes, align: None, endless: false, keep: None, tracing, watch, after };
+    let course = Course { probes, align: None, endless: false, beside, watch, after };
     follow_in(|_| Ok(session), place, common, course, signals)
 }
 
@@ -165,7 +164,8 @@ fn follow_in(
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
-    let snapshots = course.tracing.snapshots(&course.probes)?;
+    let Beside { tracing, stopping, .. } = course.beside;
+    let snapshots = tracing.snapshots(&course.probes, stopping.limit_ns())?;
     let stressors = common.disturbing.orders(place)?;
     let mut session = open(place)?;
     run_around(place, common, |output| {
@@ -229,7 +229,8 @@ fn measure(
     write_findings(place, &output.dir)?;
     output.hold_latency(common.dma_latency());
     output.run.observer = own_cost();
-    let Course { probes, align, keep, tracing, watch: on_progress, after, .. } = course;
+    let Course { probes, align, beside, watch: on_progress, after, .. } = course;
+    let Beside { keep, tracing, stopping } = beside;
     let mut recorder = tracing.prepare(place, before.snapshots, output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let reporter = Reporter::new(common.quiet);
@@ -242,7 +243,8 @@ fn measure(
         let said = on_progress(progress);
         if signal.get().is_some() { Go::Stop } else { said }
     };
-    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep };
+    let stop_over_ns = stopping.limit_ns();
+    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep, stop_over_ns };
     let window = Duration::from_nanos(length as u64);
     let running = Running::start(before.stressors, window, place, session, &mut output.run.limits, signals)?;
     let disturbed = running.any();
@@ -257,6 +259,7 @@ fn measure(
     output.run.windows.push(measured.window);
     output.run.probes = measured.probes;
     output.run.limits.extend(measured.limits);
+    output.stopped_at(measured.stopped_at);
     let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed };
     output.run.phases.push(phase);
     if signal.get().is_none() {

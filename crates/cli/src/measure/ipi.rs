@@ -1,10 +1,10 @@
 //! `stillcore measure ipi`: how long one CPU takes to make a thread run on another.
 
 use super::Common;
-use super::carry_out::carry_out;
+use super::carry_out::{Beside, carry_out};
 use super::schedule::{PolicyName, Schedule};
+use super::stopping::Stopping;
 use super::table::{found, json};
-use super::tracing::Tracing;
 use crate::run::place::{Asked, Place};
 use clap::{Args, ValueEnum};
 use measure::ipi::Method;
@@ -30,6 +30,9 @@ pub(crate) struct IpiArgs {
     /// Options common to all measurements.
     #[command(flatten)]
     pub(crate) common: Common,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// Pairs FROM:TO to measure, such as 0:2,1:3 [default: all pairs of --cpus, else of all CPUs].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = pair, conflicts_with = "cpus")]
     pub(crate) pairs: Vec<(u32, u32)>,
@@ -107,7 +110,8 @@ pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     check(args)?;
     let place = place(args)?;
     let probes = probes(args, &place)?;
-    let outcome = carry_out(&place, &args.common, probes, Tracing::default(), signals)?;
+    let beside = Beside { stopping: args.stopping, ..Beside::default() };
+    let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let run = &outcome.document.run;
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-ipi/2");

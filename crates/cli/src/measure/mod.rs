@@ -13,6 +13,7 @@ pub(crate) mod periodic;
 mod schedule;
 pub(crate) mod spin;
 mod spin_text;
+pub(crate) mod stopping;
 pub(crate) mod table;
 pub(crate) mod taskset;
 pub(crate) mod tracing;

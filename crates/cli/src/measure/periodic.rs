@@ -7,7 +7,7 @@ mod text;
 pub(crate) use args::PeriodicArgs;
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out_in, open_session, place};
+use super::carry_out::{Beside, Outcome, carry_out_in, open_session, place};
 use super::schedule::PolicyName;
 use super::table::json;
 use crate::run::place::{Place, default_out};
@@ -50,7 +50,8 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let session = open_session(&place)?;
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
-        let outcome = carry_out_in(session, &place, &common, probes, args.tracing, signals)?;
+        let beside = Beside { keep: None, tracing: args.tracing, stopping: args.stopping };
+        let outcome = carry_out_in(session, &place, &common, probes, beside, signals)?;
         let stopped = outcome.status() != 0;
         measured.push(Measured { files, outcome });
         if stopped {
@@ -72,7 +73,8 @@ fn code(measured: &[Measured]) -> u8 {
         .flat_map(|one| &one.outcome.document.run.probes)
         .filter_map(model::run::ProbeRecord::jobs)
         .any(|jobs| jobs.outputs_wrong > 0);
-    if measured.iter().any(|one| one.outcome.status() != 0) { 1 } else { 2 * u8::from(wrong) }
+    let incomplete = measured.iter().any(|one| one.outcome.status() == 1);
+    if incomplete { 1 } else { measured.last().map_or(0, |one| one.outcome.status_or(wrong)) }
 }
 
 /// One measurement's object; of two, both under the names of their files.

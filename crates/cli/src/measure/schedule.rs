@@ -18,7 +18,7 @@ pub(crate) struct Schedule {
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
     /// Priority under fifo and rr [default: the probe's].
-    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, short, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: Option<u32>,
     /// CPU time reserved per job under deadline or a class [default: a tenth of the period].
     #[arg(long, value_name = "TIME", value_parser = duration)]

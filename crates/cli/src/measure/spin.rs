@@ -1,7 +1,8 @@
 //! `stillcore measure spin`: a busy loop that stores every gap.
 
-use super::carry_out::{Outcome, carry_out_kept, place};
+use super::carry_out::{Beside, Outcome, carry_out, place};
 use super::schedule::Schedule;
+use super::stopping::Stopping;
 use super::table::json;
 use super::tracing::Tracing;
 use super::{Common, contexts, spin_text};
@@ -28,6 +29,9 @@ pub(crate) struct SpinArgs {
     /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -111,8 +115,9 @@ pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         }),
     };
     let probes = (0..).zip(place.measured.iter()).map(spec).collect();
-    let watch = Watch { threshold_ns: args.over.map(nanos) };
-    let outcome = carry_out_kept(&place, &args.common, probes, Some(watch), args.tracing, signals)?;
+    let keep = Some(Watch { threshold_ns: args.over.map(nanos) });
+    let beside = Beside { keep, tracing: args.tracing, stopping: args.stopping };
+    let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let buckets = buckets(args, &outcome)?;
     if args.common.json {
         println!("{}", object(&outcome, &buckets));
@@ -120,7 +125,7 @@ pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         print!("{}", spin_text::text(&outcome, &buckets));
     }
     let over = contexts::over(&outcome).is_some_and(|n| n > 0);
-    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(over) })
+    Ok(outcome.status_or(over))
 }
 
 fn nanos(time: Duration) -> i64 {

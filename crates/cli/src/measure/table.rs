@@ -3,6 +3,7 @@
 
 use super::carry_out::Outcome;
 use crate::disturb_verb;
+use crate::folded::folded;
 use analysis::distribution::Distribution;
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::run::ProbeRecord;
@@ -80,7 +81,9 @@ pub(super) fn ending(outcome: &Outcome) -> String {
         run.losses.ring_samples,
         format::kib(rss)
     );
-    for limit in &run.limits {
+    // Why it stopped stands at the top.
+    let stopped = run.stopped_at.as_ref().map(report::stopped::limit);
+    for limit in run.limits.iter().filter(|limit| Some(*limit) != stopped.as_ref()) {
         let _ = writeln!(text, "note: {limit}");
     }
     if run.trace.is_some() && outcome.document.analysis.overheads.is_empty() {
@@ -108,6 +111,9 @@ pub(crate) fn found(outcome: &Outcome) -> String {
     if !boxes.is_empty() {
         boxes = format!("\n{boxes}\n");
     }
+    if let Some(at) = &outcome.document.run.stopped_at {
+        boxes = format!("\n{}{boxes}", folded(&report::stopped::limit(at), "  "));
+    }
     boxes + &report::measured(&outcome.document, options) + &ending(outcome)
 }
 
@@ -123,6 +129,7 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
         "complete": run.complete,
         "incomplete_reason": run.incomplete_reason,
         "interrupted": outcome.interrupted,
+        "stopped_at": run.stopped_at,
         "threads": threads,
         "losses": run.losses,
         "observer": run.observer,

@@ -7,7 +7,8 @@
 mod set;
 
 use super::Common;
-use super::carry_out::{carry_out, place};
+use super::carry_out::{Beside, carry_out, place};
+use super::stopping::Stopping;
 use super::table::{found, json};
 use super::tracing::Tracing;
 use crate::run::place::Place;
@@ -37,6 +38,9 @@ pub(crate) struct TasksetArgs {
     /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// Tasks as T:C:PRIORITY, such as 10:3:99,20:5:80,40:10:50; without priorities, rate monotonic.
     /// T and C in milliseconds.
     #[arg(long, value_name = "T:C:P,...")]
@@ -76,7 +80,8 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
         set::bounds(&tasks).map_err(|error| Error::invalid("the task set", error, "times in range"))?;
     let place = one_cpu(args, &tasks)?;
     let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
-    let outcome = carry_out(&place, &args.common, probes, args.tracing, signals)?;
+    let beside = Beside { keep: None, tracing: args.tracing, stopping: args.stopping };
+    let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let measured = &outcome.document.analysis.taskset;
     let mut answer = json(&outcome, "stillcore.measure-taskset/2");
     answer["tasks"] = measured.iter().zip(&bounds).map(|(one, bound)| row(one, *bound)).collect();
@@ -91,7 +96,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
         print!("{}", found(&outcome));
     }
     let too_late = measured.iter().any(|one| one.figures.late + one.figures.missed > 0);
-    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(too_late) })
+    Ok(outcome.status_or(too_late))
 }
 
 fn check(args: &TasksetArgs, tasks: &[set::Task]) -> Result<(), Error> {

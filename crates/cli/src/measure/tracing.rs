@@ -48,9 +48,9 @@ pub(crate) struct Tracing {
     /// With --trace-over, most samples to keep the trace around; keeps the largest.
     #[arg(long, default_value_t = 10, value_name = "N", requires = "trace_over", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) keep: u64,
-    /// With --trace-over, length of trace to keep before each sample [default: two periods, at
-    /// least 50ms].
-    #[arg(long, value_name = "TIME", requires = "trace_over", value_parser = duration)]
+    /// With --trace-over or --stop-over, length of trace to keep before each sample [default: two
+    /// periods, at least 50ms].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) keep_before: Option<Duration>,
 }
 
@@ -65,19 +65,34 @@ impl Tracing {
         self.trace.unwrap_or(unsaid)
     }
 
-    /// Where only snapshots are wanted: which, if that can be. Refuses options that contradict each
-    /// other.
-    pub(crate) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
+    /// Where only snapshots are wanted: which, if that can be. A measurement that ends at a sample
+    /// of `stop_over_ns` keeps what is around that one. Refuses options that contradict each other.
+    pub(crate) fn snapshots(
+        self,
+        probes: &[ProbeSpec],
+        stop_over_ns: Option<i64>,
+    ) -> Result<Option<SnapshotOrder>, Error> {
         if self.mode() == TraceMode::Off {
             let expected = "--trace or --trace-over beside it";
             recording::only_with_a_trace(self.stacks(), self.kprobes, expected)?;
         }
-        let Some(over) = self.trace_over else { return Ok(None) };
+        let last_over_ns = stop_over_ns.filter(|_| self.mode() != TraceMode::Off);
+        let over = self.trace_over.or(last_over_ns.map(|ns| Duration::from_nanos(ns.unsigned_abs())));
+        let Some(over) = over else {
+            let unused = self.keep_before.map(|_| "a length of trace, and nothing is cut out of one");
+            let expected = "--trace-over, or --trace and --stop-over beside it";
+            return unused.map_or(Ok(None), |what| Err(Error::invalid("--keep-before", what, expected)));
+        };
         if self.trace == Some(TraceMode::Off) {
             return Err(Error::invalid("--trace-over", "a limit for a trace that is off", "no --trace=off"));
         }
         if over.is_zero() {
             return Err(Error::invalid("--trace-over", "0s", "at least 1ns"));
+        }
+        let over_ns = over.as_nanos() as i64;
+        if last_over_ns.is_some_and(|last_ns| last_ns < over_ns) {
+            let what = "more than --stop-over, which ends the measurement before";
+            return Err(Error::invalid("--trace-over", what, "at most --stop-over, or only that"));
         }
         let longest_ns = probes.iter().filter_map(ProbeSpec::period_ns).max().unwrap_or(0);
         let before_ns = match self.keep_before {
@@ -87,7 +102,9 @@ impl Tracing {
             Some(before) => before.as_nanos() as i64,
             None => longest_ns.saturating_mul(2).clamp(BEFORE_NS, MOST_BEFORE_NS),
         };
-        Ok(Some(SnapshotOrder { over_ns: over.as_nanos() as i64, before_ns, keep: self.keep }))
+        // Without --trace-over only the sample that ends the measurement has a stretch.
+        let keep = if self.trace_over.is_some() { self.keep } else { 1 };
+        Ok(Some(SnapshotOrder { over_ns, before_ns, keep, last_over_ns }))
     }
 
     /// The recorder, ready; none where none is wanted, or where none is available and that is no

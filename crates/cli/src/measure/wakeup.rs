@@ -1,8 +1,9 @@
 //! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock
 //! when they run.
 
-use super::carry_out::{Outcome, carry_out_kept, place};
+use super::carry_out::{Beside, Outcome, carry_out, place};
 use super::schedule::{PolicyName, Schedule};
+use super::stopping::Stopping;
 use super::table::{found, json, quantile, table, threads, time};
 use super::tracing::Tracing;
 use super::{Common, contexts, cyclictest};
@@ -33,6 +34,9 @@ pub(crate) struct WakeupArgs {
     /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -75,7 +79,7 @@ pub(crate) struct WakeupArgs {
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
-        "main_cpus", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
+        "main_cpus", "stop_over", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
@@ -129,8 +133,9 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     }
     let probes = probes(args, &place)?;
     let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
-    let watch = threshold_ns.map(|_| Watch { threshold_ns });
-    let outcome = carry_out_kept(&place, &args.common, probes, watch, args.tracing, signals)?;
+    let keep = threshold_ns.map(|_| Watch { threshold_ns });
+    let beside = Beside { keep, tracing: args.tracing, stopping: args.stopping };
+    let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let over = contexts::over(&outcome);
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-wakeup/2");
@@ -139,7 +144,7 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     } else {
         print!("{}", text(args, &outcome));
     }
-    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(over.is_some_and(|n| n > 0)) })
+    Ok(outcome.status_or(over.is_some_and(|n| n > 0)))
 }
 
 fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {

@@ -4,7 +4,7 @@
 use super::place::Place;
 use anyhow::Context;
 use measure::latency_limit::LatencyLimit;
-use model::run::{CUT_OFF, Losses, ObserverCost, Run, SCHEMA, TraceCpu};
+use model::run::{CUT_OFF, Losses, ObserverCost, Run, SCHEMA, StoppedAt, TraceCpu};
 use model::{Error, samples_tail, store};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -67,6 +67,13 @@ impl RunOutput {
     /// Leaves idle states to the machine again.
     pub(crate) fn release_latency(&mut self) {
         self.limit = None;
+    }
+
+    /// Records the sample that ended the measurement before its time, where one did.
+    pub(crate) fn stopped_at(&mut self, stopped_at: Option<StoppedAt>) {
+        let Some(at) = stopped_at else { return };
+        self.run.limits.push(report::stopped::limit(&at));
+        self.run.stopped_at = Some(at);
     }
 
     /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until
@@ -160,6 +167,7 @@ fn first_record(place: &Place) -> Run {
         started_at: jiff::Timestamp::now().to_string(),
         complete: false,
         incomplete_reason: Some(CUT_OFF.to_owned()),
+        stopped_at: None,
         machine_before: store::MACHINE_BEFORE.to_owned(),
         machine_after: None,
         measured_cpus: place.measured.clone(),

@@ -62,6 +62,7 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         started_at: format!("2026-01-01T00:00:{:02}Z", seed % 60),
         complete: true,
         incomplete_reason: None,
+        stopped_at: None,
         machine_before: "machine-before.json".into(),
         machine_after: None,
         measured_cpus: Cpus::one(2),

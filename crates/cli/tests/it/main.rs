@@ -41,6 +41,7 @@ mod report_browser;
 mod report_formats;
 mod resources;
 mod sched_study;
+mod stop_over;
 mod study;
 mod study_merge;
 mod study_papers;

@@ -20,8 +20,8 @@ use crate::transport::{Doorbell, Link};
 use journal::session::{Session, Ticket};
 use measure::counters::Counters;
 use measure::ring::{BYTES, Ring, State};
-use model::run::{ProbeRecord, Window};
-use model::sample::{Policy, ProbeKind, SampleMeta};
+use model::run::{ProbeRecord, StoppedAt, Window};
+use model::sample::{Policy, ProbeKind, Sample, SampleMeta};
 use model::samples_store::SampleStore;
 use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
@@ -89,6 +89,8 @@ pub struct Measured {
     pub limits: Vec<String>,
     /// Whether the watcher ended it early.
     pub stopped: bool,
+    /// The message that ended it, where its latency reached the limit.
+    pub stopped_at: Option<StoppedAt>,
     /// Processes that did not come to their end.
     pub died: Vec<String>,
 }
@@ -144,6 +146,8 @@ pub(super) struct Store {
     pub(super) drain: Drain,
     pub(super) file: String,
     pub(super) writer: SampleStore,
+    /// Samples so far.
+    pub(super) stored: u64,
 }
 
 /// What is known of the samples of an executor before its process has ended.
@@ -190,6 +194,8 @@ pub(super) struct Running<'a> {
     pub(super) usage: Watch,
     pub(super) events: Events,
     pub(super) start_ns: i64,
+    /// What has reached the limit.
+    pub(super) stopped_at: Option<StoppedAt>,
     pub worst_ns: i64,
     pub received: u64,
 }
@@ -231,7 +237,7 @@ impl<'a> Running<'a> {
             let mut names = (0..).map(|k| store::samples_name(ProbeKind::Graph.name(), cpu, k));
             let file = names.find(|name| !order.run.join(name).exists()).unwrap_or_default();
             let writer = SampleStore::create(&order.run.join(&file), opening(order, at))?;
-            Ok(Store { ring, drain: Drain::default(), file, writer })
+            Ok(Store { ring, drain: Drain::default(), file, writer, stored: 0 })
         });
         let tally = |(at, _)| EdgeTally::new(plan, at, order.bounds);
         let used = processes.iter().map(|process: &Process| ProcessUse {
@@ -249,6 +255,7 @@ impl<'a> Running<'a> {
             adopted,
             events: Events::default(),
             start_ns: 0,
+            stopped_at: None,
             worst_ns: 0,
             received: 0,
         })
@@ -314,7 +321,7 @@ impl<'a> Running<'a> {
                 worst_ns: self.worst_ns,
             };
             let broken = recorder.as_deref().is_some_and(Recorder::failed);
-            if !stopped && (broken || !watch(progress)) {
+            if !stopped && (self.stopped_at.is_some() || broken || !watch(progress)) {
                 stopped = true;
                 kill_at_ns = now_ns + GRACE_NS;
                 self.stores.iter().for_each(|store| store.ring.stop());
@@ -372,14 +379,15 @@ impl<'a> Running<'a> {
     /// Stores the current contents of the rings; returns those sizes that the recorder asks for.
     pub(super) fn poll(&mut self, over_ns: Option<i64>) -> Result<Vec<SnapshotSample>, Error> {
         let mut large = Vec::new();
-        let plan = self.order.plan;
+        let (order, start_ns) = (self.order, self.start_ns);
+        let plan = order.plan;
         for (at, store) in self.stores.iter_mut().enumerate() {
             let filled = store.ring.filled();
             for record in (0..filled).map_while(|_| store.ring.pop()) {
                 let Some(received) = store.drain.convert(record) else { continue };
                 let Some(edge) = self.edges.get_mut(received.edge as usize) else { continue };
                 let events = &mut self.events;
-                let missed = edge.add(&received.arrival, self.start_ns, |event| events.add(event));
+                let missed = edge.add(&received.arrival, start_ns, |event| events.add(event));
                 let (sample, own) = store.drain.sample(&received, missed);
                 self.received += 1;
                 self.worst_ns = self.worst_ns.max(sample.value_ns);
@@ -388,12 +396,39 @@ impl<'a> Running<'a> {
                     let (t_ns, value_ns) = (sample.t_ns, sample.value_ns);
                     large.push(SnapshotSample { cpu, thread: at as u32, t_ns, value_ns, whole: false });
                 }
+                store.stored += 1;
+                if self.stopped_at.is_none() {
+                    self.stopped_at = stopped_at(order, at, store.stored, &sample, start_ns);
+                }
                 store.writer.push_with(sample, &own);
             }
             store.writer.keep()?;
         }
         Ok(large)
     }
+}
+
+/// What the run says of a sample of an executor that reaches the limit.
+fn stopped_at(
+    order: &Order<'_>,
+    executor: usize,
+    number: u64,
+    sample: &Sample,
+    start_ns: i64,
+) -> Option<StoppedAt> {
+    let over_ns = order.stop_over_ns.filter(|limit_ns| sample.counts() && sample.value_ns >= *limit_ns)?;
+    Some(StoppedAt {
+        over_ns,
+        probe: ProbeKind::Graph,
+        phase: order.phase.to_owned(),
+        thread: executor as u32,
+        cpu: order.plan.cpus[executor].iter().next().unwrap_or(0),
+        sample: number,
+        t_ns: sample.t_ns,
+        value_ns: sample.value_ns,
+        after_ns: sample.t_ns.saturating_add(sample.value_ns) - start_ns,
+        planned_ns: order.plan.options.duration_ns,
+    })
 }
 
 impl Events {

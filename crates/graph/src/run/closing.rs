@@ -71,6 +71,7 @@ impl Running<'_> {
             outputs,
             limits,
             stopped,
+            stopped_at: self.stopped_at,
             died: self.processes.iter().filter_map(|process| process.died.clone()).collect(),
         })
     }

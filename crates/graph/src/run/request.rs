@@ -17,6 +17,8 @@ pub struct Order<'a> {
     pub files: Option<&'a JobFiles>,
     /// When a message is late.
     pub bounds: Bounds,
+    /// The first message with this latency or more ends the run, ns.
+    pub stop_over_ns: Option<i64>,
     /// CPUs of the machine.
     pub cpus: usize,
 }

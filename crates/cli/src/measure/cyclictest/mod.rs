@@ -10,8 +10,7 @@ mod plan;
 mod screen;
 mod text;
 
-use super::carry_out::{Course, Outcome, follow, place};
-use super::tracing::Tracing;
+use super::carry_out::{Beside, Course, Outcome, follow, place};
 use super::{Common, table};
 use crate::failure;
 use crate::run::place::Place;
@@ -109,8 +108,7 @@ fn measure(call: &Call<'_>, place: Place, common: &Common, signals: &EndSignals)
     let course = Course {
         probes: probes(plan),
         align: plan.secaligned.then_some(plan.clock),
-        keep: None,
-        tracing: Tracing::default(),
+        beside: Beside::default(),
         endless: plan.duration_s == 0 && options.loops == 0,
         watch: &mut watch,
         after: &mut |_, _| Ok(None),

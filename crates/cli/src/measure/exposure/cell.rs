@@ -218,7 +218,15 @@ impl Stage<'_> {
         };
         let t0_ns = clock::now_ns();
         let k = output.run.windows.len();
-        let order = window::Order { run: &output.dir, phase, k, probes, align: None, watch: None };
+        let order = window::Order {
+            run: &output.dir,
+            phase,
+            k,
+            probes,
+            align: None,
+            watch: None,
+            stop_over_ns: None,
+        };
         let measured = window::measure(session, Some(&mut self.recorder), &order, &mut watch)?;
         let phase =
             Phase { name: phase.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: disturbed.is_some() };

@@ -76,7 +76,15 @@ fn record(
     };
     let (k, t0_ns) = (output.run.windows.len(), clock::now_ns());
     let dir = output.dir.clone();
-    let window = Order { run: &dir, phase: TRACED, k, probes: probes(order), align: None, watch: None };
+    let window = Order {
+        run: &dir,
+        phase: TRACED,
+        k,
+        probes: probes(order),
+        align: None,
+        watch: None,
+        stop_over_ns: None,
+    };
     let measured = window::measure(session, Some(recorder), &window, &mut watch)?;
     output.run.windows.push(measured.window);
     output.run.probes.extend(measured.probes);

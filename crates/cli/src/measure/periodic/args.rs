@@ -2,6 +2,7 @@
 
 use crate::measure::Common;
 use crate::measure::schedule::{PolicyName, Schedule};
+use crate::measure::stopping::Stopping;
 use crate::measure::tracing::Tracing;
 use clap::{Args, ValueEnum};
 use measure::job::Work;
@@ -20,6 +21,9 @@ pub(crate) struct PeriodicArgs {
     /// Events to record.
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// What ends it before its time.
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
