@@ -198,6 +198,9 @@ pub(crate) fn run_around(
     let closed = output.close(reason);
     // On a full disk the second fails as well, and says less.
     if let Err(error) = ended {
+        if common.private {
+            return Err(error);
+        }
         return Err(error.context(format!("the partial run is kept in {}", dir.display())));
     }
     closed?;

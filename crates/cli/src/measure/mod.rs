@@ -69,6 +69,9 @@ pub(crate) struct Common {
     /// cyclictest does.
     #[arg(long)]
     pub(crate) no_dma_latency: bool,
+    /// Whether the run directory is this process's own, and removed at its end.
+    #[arg(skip)]
+    pub(crate) private: bool,
     /// Limit held in /dev/cpu_dma_latency, us.
     #[arg(skip)]
     pub(crate) dma_latency_us: i32,

@@ -111,6 +111,7 @@ fn common(args: &PeriodicArgs, files: Files) -> Common {
         quiet: common.quiet,
         state: common.state.clone(),
         no_dma_latency: common.no_dma_latency,
+        private: common.private,
         dma_latency_us: common.dma_latency_us,
         disturbing: common.disturbing.clone(),
     }

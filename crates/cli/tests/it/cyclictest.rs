@@ -217,6 +217,42 @@ fn the_samples_are_in_a_run_directory_and_the_releases_are_accounted_for() {
     assert!(Path::new(&place.path("run/report.html")).exists());
 }
 
+/// What of this name lies where private directories are made.
+fn private_places() -> Vec<String> {
+    let entries =
+        ["/var/tmp", "/tmp"].into_iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("stillcore-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn it_leaves_no_directory_that_nobody_asked_for() {
+    let place = Place::alone();
+    let before = private_places();
+    let output = ours(&place, "-q -l 100 -i 500");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!text(&output.stdout).contains("Run directory"), "{}", text(&output.stdout));
+    // An error behind the measurement.
+    let output = ours(&place, "-q -l 100 -i 500 -h 20 --histfile /nowhere/x");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(!text(&output.stderr).contains("is kept"), "{}", text(&output.stderr));
+    // A signal in the middle.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    command.arg0("cyclictest").current_dir(place.dir.path()).args(["-q", "--state"]).arg(place.state());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    crate::support::eventually("samples", || (private_places() != before).then_some(()));
+    std::thread::sleep(Duration::from_millis(500));
+    crate::support::signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let left: Vec<_> =
+        std::fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [place.state()]);
+    assert_eq!(private_places(), before);
+}
+
 /// Without -l and -D it measures until it is ended, as with `timeout`: that is no failure.
 #[test]
 fn without_an_end_it_measures_until_it_is_ended() {

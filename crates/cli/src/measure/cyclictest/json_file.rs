@@ -17,8 +17,8 @@ pub(super) struct About<'a> {
     pub(super) started: jiff::Timestamp,
     /// Whether values are in ns.
     pub(super) nsecs: bool,
-    /// The run directory.
-    pub(super) run: &'a Path,
+    /// The run directory, where the user wanted one.
+    pub(super) run: Option<&'a Path>,
 }
 
 /// The document.

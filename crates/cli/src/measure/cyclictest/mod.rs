@@ -1,7 +1,7 @@
 //! `stillcore measure wakeup --cyclictest-compat`, and this program called as `cyclictest`: for
 //! scripts that give cyclictest's options and read its output. It is the wake-up probe all the
-//! same: every sample goes into a run directory. A comment line reports what cyclictest does not
-//! (missed releases).
+//! same: every sample goes into a run directory, one of its own where the user names none, which is
+//! removed at the end. A comment line reports what cyclictest does not (missed releases).
 
 mod figures;
 mod json_file;
@@ -14,6 +14,7 @@ use super::carry_out::{Beside, Course, Outcome, follow, place};
 use super::{Common, table};
 use crate::failure;
 use crate::run::place::Place;
+use anyhow::Context;
 use clap::Parser;
 use figures::{Figures, Rules, figures};
 use machine::Root;
@@ -31,6 +32,7 @@ use std::io;
 use std::path::Path;
 use sys::signals::EndSignals;
 use sys::{clock, sched};
+use tempfile::TempDir;
 use text::Line;
 
 /// A measurement without an end of its own has one after so long.
@@ -62,9 +64,12 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
     let online = machine::read(&Root::live())?.topology.online;
     let plan = Plan::of(&options, &plan::Machine { usable: sched::affinity()?.and(&online), online })?;
     plan.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    let out = options.out.clone().or_else(|| common.out.clone());
+    let private = if out.is_none() { Some(private_place()?) } else { None };
     let common = Common {
         cpus: Some(plan.measured()),
-        out: options.out.clone().or_else(|| common.out.clone()),
+        out: out.or_else(|| private.as_ref().map(|dir| dir.path().to_owned())),
+        private: private.is_some(),
         json: common.json,
         quiet: true,
         state: options.state.clone().or_else(|| common.state.clone()),
@@ -78,6 +83,13 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
     }
     measure(&Call { options: &options, plan: &plan, rules: rules(&options) }, place, &common, signals)?;
     Ok(0)
+}
+
+/// A directory for the samples of a call that is to leave none: removed when it is dropped, also
+/// after a signal, which ends the measurement and nothing else. In /tmp samples may cost memory.
+fn private_place() -> anyhow::Result<TempDir> {
+    let make = |place: &str| tempfile::Builder::new().prefix("stillcore-").tempdir_in(place);
+    make("/var/tmp").or_else(|_| make("/tmp")).context("no place for the samples: give --out DIR")
 }
 
 /// The options, and what they mean.
@@ -115,21 +127,33 @@ fn measure(call: &Call<'_>, place: Place, common: &Common, signals: &EndSignals)
     };
     let outcome = follow(&place, common, course, signals)?;
     outcome.document.run.limits.iter().skip(place.limits.len()).for_each(|limit| eprintln!("WARN: {limit}"));
+    let kept = (!common.private).then_some(&*outcome.dir);
     if common.json {
-        return said(put(&format!("{}\n", table::json(&outcome, "stillcore.measure-wakeup/2"))));
+        let mut value = table::json(&outcome, "stillcore.measure-wakeup/2");
+        value["run"] = serde_json::json!(kept);
+        return said(put(&format!("{value}\n")));
     }
-    print_results(call, &place.machine, &outcome, started, shown.then_some(&screen))
+    let measured = Measured { machine: &place.machine, outcome: &outcome, started, kept };
+    print_results(call, &measured, shown.then_some(&screen))
+}
+
+/// A measurement that has ended.
+struct Measured<'a> {
+    machine: &'a Machine,
+    outcome: &'a Outcome,
+    started: jiff::Timestamp,
+    /// The run directory that the user wanted.
+    kept: Option<&'a Path>,
 }
 
 /// Prints and writes what cyclictest would at its end.
 fn print_results(
     call: &Call<'_>,
-    machine: &Machine,
-    outcome: &Outcome,
-    started: jiff::Timestamp,
+    measured: &Measured<'_>,
     screen: Option<&Screen<'_>>,
 ) -> anyhow::Result<()> {
     let Call { options, plan, rules } = call;
+    let Measured { machine, outcome, started, kept } = *measured;
     let samples = outcome.document.run.probes.iter().map(|record| {
         let (_, samples) = samples_file::read(&outcome.dir.join(&record.file))?;
         Ok((record, samples))
@@ -137,10 +161,10 @@ fn print_results(
     let samples = samples.collect::<Result<Vec<_>, Error>>()?;
     let (all, broke) = figures(&samples, *rules);
     if let Some(path) = &options.json {
-        let about = json_file::About { machine, started, nsecs: options.nsecs, run: &outcome.dir };
+        let about = json_file::About { machine, started, nsecs: options.nsecs, run: kept };
         write(Some(path), &format!("{:#}\n", json_file::document(&about, plan, &all)))?;
     }
-    let comments = text::comments(&all, &outcome.dir);
+    let comments = text::comments(&all, kept);
     let lines: Vec<_> = all.iter().map(Line::of).collect();
     said(put(&screen.map_or_else(|| comments.clone(), |screen| screen.end(&comments, &lines))))?;
     said(put(&closing(call, &all, &lines)))?;

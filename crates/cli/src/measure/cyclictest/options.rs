@@ -145,8 +145,7 @@ pub(crate) struct Options {
     /// Print this.
     #[arg(long, action = ArgAction::Help)]
     pub(super) help: Option<bool>,
-    /// stillcore's own: new or empty directory for the run [default: stillcore-TIME in the current
-    /// directory].
+    /// stillcore's own: keep the samples and a report in this new or empty directory.
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// stillcore's own: directory for the journal.

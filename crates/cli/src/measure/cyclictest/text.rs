@@ -70,8 +70,8 @@ pub(super) fn threads(plan: &Plan) -> String {
     text
 }
 
-/// What cyclictest does not count, and where the samples are.
-pub(super) fn comments(all: &[Figures], run: &Path) -> String {
+/// What cyclictest does not count, and where the samples are, if they are kept.
+pub(super) fn comments(all: &[Figures], run: Option<&Path>) -> String {
     let row = |name: &str, count: fn(&Figures) -> u64| {
         comment(name, 5, &all.iter().map(count).collect::<Vec<_>>(), None)
     };
@@ -82,7 +82,7 @@ pub(super) fn comments(all: &[Figures], run: &Path) -> String {
     if all.iter().any(|one| one.early > 0) {
         text += &row("Early wake-ups", |one| one.early);
     }
-    text + &format!("# Run directory: {}\n", run.display())
+    text + &run.map_or_else(String::new, |run| format!("# Run directory: {}\n", run.display()))
 }
 
 /// Every sample, or the largest of each `reduction` samples: thread, number, value.
@@ -228,11 +228,10 @@ mod tests {
 
     #[test]
     fn what_cyclictest_does_not_count_is_a_comment() {
-        let text = comments(&[thread(&[1]), thread(&[-3])], Path::new("run"));
-        assert_eq!(
-            text,
-            "# Missed releases: 00040 00040\n# Early wake-ups: 00000 00001\n# Run directory: run\n"
-        );
+        let counts = "# Missed releases: 00040 00040\n# Early wake-ups: 00000 00001\n";
+        let all = [thread(&[1]), thread(&[-3])];
+        assert_eq!(comments(&all, Some(Path::new("run"))), format!("{counts}# Run directory: run\n"));
+        assert_eq!(comments(&all, None), counts);
     }
 
     #[test]
