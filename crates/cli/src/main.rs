@@ -71,7 +71,7 @@ verbs! {
         /// Summarise samples files in bounded memory: losses, quantiles, deadlines, maxima.
         Summary(summary_verb::SummaryArgs) => reads(summary_verb::run),
         /// Compare groups of runs: better, worse, equivalent, or runs still needed.
-        Compare(compare_verb::CompareArgs) => reads(compare_verb::run),
+        Compare(compare_verb::CompareArgs) => commands(compare_verb::run),
         /// Isolate CPUs: plan, apply, verify and undo.
         #[command(subcommand)]
         Isolate(isolate::IsolateVerb) => nested(isolate::IsolateVerb::run),

@@ -37,6 +37,12 @@ pub(crate) fn reads<A>(
     args: &A,
     signals: &EndSignals,
 ) -> anyhow::Result<u8> {
+    end_at_once(signals)?;
+    run(args)
+}
+
+/// Lets a signal end this process at once, from now on.
+pub(crate) fn end_at_once(signals: &EndSignals) -> std::io::Result<()> {
     let signals = signals.try_clone()?;
     std::thread::spawn(move || {
         loop {
@@ -47,7 +53,17 @@ pub(crate) fn reads<A>(
             std::thread::sleep(Duration::from_millis(20));
         }
     });
-    run(args)
+    Ok(())
+}
+
+/// Reads and computes, or runs commands of the user, which it ends when a signal arrives. Changes
+/// nothing itself.
+pub(crate) fn commands<A>(
+    run: fn(&A, &EndSignals) -> anyhow::Result<u8>,
+    args: &A,
+    signals: &EndSignals,
+) -> anyhow::Result<u8> {
+    run(args, signals)
 }
 
 /// Changes the machine, if only while it runs. It first undoes what a killed stillcore has left,

@@ -1,10 +1,12 @@
 //! Children of stillcore: this same program with a hidden argument, in their own process group,
 //! dying with their parent.
 
+use crate::signals;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use rustix::process::{Pid, Signal};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// The descriptor at which a child finds what its parent shares with it.
 pub const SHARED_FD: i32 = 3;
@@ -28,6 +30,27 @@ pub fn die_with_parent(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// Lets the child, a program of the user's, get the signals that this process has blocked.
+pub fn unblock_end(command: &mut Command) {
+    // SAFETY: it makes only async-signal-safe calls and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            signals::unblock_end();
+            Ok(())
+        });
+    }
+}
+
+/// Asks the process group that a child leads to end. A shell may have had it ignore Ctrl-C.
+pub fn end_group(child: &Child) {
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::TERM);
+}
+
+/// Kills that group.
+pub fn kill_group(child: &Child) {
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// Gives the child a descriptor as number [`SHARED_FD`].

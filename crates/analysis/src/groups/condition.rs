@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! condition  = ["maybe"] figure ("<" | ">") value  |  (figure | "any") ["not"] verdict
-//! figure     = "min" | "p50" | "p99.9" | … | "max" | "exceed:100us" | "stolen"
+//! figure     = "min" | "p50" | "p99.9" | … | "max" | "exceed:100us" | "stolen" | "time"
 //! value      = ["+" | "-"] number ["ns" | "us" | "ms" | "s" | "%"]
 //! verdict    = "better" | "worse" | "equivalent"
 //! ```
@@ -114,7 +114,11 @@ impl Condition {
 
     /// Whether it holds of a comparison.
     pub fn judge(&self, comparison: &GroupComparison) -> Judged {
-        let figures = comparison.windows.iter().flat_map(|window| &window.figures);
+        self.judge_figures(comparison.windows.iter().flat_map(|window| &window.figures))
+    }
+
+    /// The same of statistics that are no run's.
+    pub fn judge_figures<'a>(&self, figures: impl Iterator<Item = &'a FigureComparison>) -> Judged {
         let mine = figures.filter(|figure| self.figure.is_none_or(|wanted| wanted == figure.figure));
         // Where one cannot be judged the others still can fail; what `any` withholds is no reason.
         let judged: Vec<Judged> = mine
@@ -212,7 +216,7 @@ fn limit(figure: Figure, text: &str) -> Result<Limit, String> {
             .filter(|value: &f64| plain && value.is_finite())
             .ok_or_else(|| format!("{text:?} is no number"))
     };
-    let timed = matches!(figure, Figure::Min | Figure::Max | Figure::Quantile(_));
+    let timed = matches!(figure, Figure::Min | Figure::Max | Figure::Quantile(_) | Figure::Time);
     if let Some(percent) = digits.strip_suffix('%') {
         let share = number(percent)? / 100.0;
         return match sign {

@@ -28,17 +28,20 @@ pub enum Figure {
     Exceed(i64),
     /// The share of its time that a busy loop lost.
     Stolen,
+    /// The wall time of a command, once per turn ([`super::turns`]).
+    Time,
 }
 
 impl Figure {
-    /// Reads a name: `min`, `p99.9`, `max`, `exceed:100us`, `stolen`.
+    /// Reads a name: `min`, `p99.9`, `max`, `exceed:100us`, `stolen`, `time`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let expected = "min, p50, p99.9 and the like, max, exceed:100us or stolen";
+        let expected = "min, p50, p99.9 and the like, max, exceed:100us, stolen or time";
         let unknown = || format!("{text:?} is no figure; expected {expected}");
         match text {
             "min" => Ok(Self::Min),
             "max" => Ok(Self::Max),
             "stolen" => Ok(Self::Stolen),
+            "time" => Ok(Self::Time),
             _ => {
                 if let Some(limit) = text.strip_prefix("exceed:") {
                     return super::units::time_ns(limit).map(Self::Exceed).ok_or_else(unknown);
@@ -60,6 +63,7 @@ impl Figure {
             Self::Min => "min".to_owned(),
             Self::Max => "max".to_owned(),
             Self::Stolen => "stolen".to_owned(),
+            Self::Time => "time".to_owned(),
             Self::Exceed(limit) => format!("exceed:{}", super::units::short_time(limit)),
             Self::Quantile(parts) => format!("p{}", parts as f64 / 1000.0),
         }
@@ -68,7 +72,7 @@ impl Figure {
     /// The unit of its values for windows of this probe: `ns`, `share`, `per s`.
     pub fn unit(self, probe: ProbeKind) -> &'static str {
         match self {
-            Self::Min | Self::Max | Self::Quantile(_) => "ns",
+            Self::Min | Self::Max | Self::Quantile(_) | Self::Time => "ns",
             Self::Exceed(_) if probe == ProbeKind::Noise => "per s",
             Self::Exceed(_) | Self::Stolen => "share",
         }
@@ -142,6 +146,8 @@ pub(crate) enum NoValue {
     NoDuration,
     #[error("does not hold every gap with its length")]
     NoGaps,
+    #[error("is a measurement: only commands that make none are compared by their wall time")]
+    NoTime,
 }
 
 /// The statistic in one window, or why it has none. `stream` separates its random numbers from
@@ -207,6 +213,7 @@ pub(crate) fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Re
             })
         }
         (Figure::Stolen, _) => Err(NoValue::NoGaps),
+        (Figure::Time, _) => Err(NoValue::NoTime),
     }
 }
 
@@ -220,9 +227,18 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for name in
-            ["min", "max", "stolen", "p50", "p99.9", "p99.999", "exceed:100us", "exceed:1500ns", "exceed:2ms"]
-        {
+        for name in [
+            "min",
+            "max",
+            "stolen",
+            "time",
+            "p50",
+            "p99.9",
+            "p99.999",
+            "exceed:100us",
+            "exceed:1500ns",
+            "exceed:2ms",
+        ] {
             assert_eq!(Figure::parse(name).map(Figure::name), Ok(name.to_owned()));
         }
         for wrong in

@@ -18,6 +18,7 @@ pub mod qq;
 pub mod shift;
 #[cfg(test)]
 mod tests;
+pub mod turns;
 mod units;
 
 use comparable::Matched;
@@ -277,11 +278,29 @@ fn figure(
     let unit = figure.unit(probe);
     let stream = (probe as u64) * 200 + 2 * at as u64;
     let (a, b) = (of_group(figure, base, stream), of_group(figure, other, stream + 1));
-    let mut comparison = FigureComparison {
-        figure,
-        unit,
+    let comparison = FigureComparison {
         base: a.as_ref().ok().map(|group| group.value),
         other: b.as_ref().ok().map(|group| group.value),
+        ..nothing_known(figure, unit)
+    };
+    let withheld = |group: &str, why: NoGroupValue| Some(format!("of the {group}, {why}"));
+    let (a, b) = match (a, b) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(why), _) => return FigureComparison { why: withheld("base", why), ..comparison },
+        (_, Err(why)) => return FigureComparison { why: withheld("others", why), ..comparison },
+    };
+    let margin = question.margin.of(unit, a.value, floor(base, unit));
+    let differ = figure.is_extreme() && lengths_differ(base, other);
+    contrast(comparison, a, b, margin, differ)
+}
+
+/// A statistic before anything is known of it.
+fn nothing_known(figure: Figure, unit: &'static str) -> FigureComparison {
+    FigureComparison {
+        figure,
+        unit,
+        base: None,
+        other: None,
         runs: [Vec::new(), Vec::new()],
         difference: None,
         interval: None,
@@ -295,15 +314,19 @@ fn figure(
         verdict: Verdict::Withheld,
         more_runs: None,
         why: None,
-    };
-    let withheld = |group: &str, why: NoGroupValue| Some(format!("of the {group}, {why}"));
-    let (a, b) = match (a, b) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(why), _) => return FigureComparison { why: withheld("base", why), ..comparison },
-        (_, Err(why)) => return FigureComparison { why: withheld("others", why), ..comparison },
-    };
+    }
+}
+
+/// What two groups' values of a statistic show beside each other; `lengths_differ` where that alone
+/// would make extremes differ.
+fn contrast(
+    mut comparison: FigureComparison,
+    a: GroupFigure,
+    b: GroupFigure,
+    margin: f64,
+    lengths_differ: bool,
+) -> FigureComparison {
     let drawn = draws::differences(&a, &b);
-    let margin = question.margin.of(unit, a.value, floor(base, unit));
     comparison.difference = Some(b.value - a.value);
     comparison.margin = Some(margin);
     comparison.interval = draws::interval(&drawn);
@@ -315,9 +338,8 @@ fn figure(
         comparison.exchanged =
             permute::p_value(a.runs.len(), b.runs.len(), true, |labels| apart(&all, labels));
     }
-    let lengths = lengths_differ(base, other);
     comparison.runs = [a.runs, b.runs];
-    if figure.is_extreme() && lengths {
+    if lengths_differ {
         comparison.why =
             Some("the runs of the groups are not equally long, and extremes grow with time".to_owned());
     } else if comparison.runs.iter().any(|runs| runs.len() < 2) {
@@ -402,11 +424,12 @@ fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Dista
 
 /// Holm over all statistics, then the verdicts. Returns the size of the family.
 fn adjust(windows: &mut [WindowComparison]) -> usize {
-    let mut figures: Vec<&mut FigureComparison> = windows
-        .iter_mut()
-        .flat_map(|window| &mut window.figures)
-        .filter(|figure| figure.p_differs.is_some())
-        .collect();
+    decide(windows.iter_mut().flat_map(|window| &mut window.figures))
+}
+
+fn decide<'a>(figures: impl Iterator<Item = &'a mut FigureComparison>) -> usize {
+    let mut figures: Vec<&mut FigureComparison> =
+        figures.filter(|figure| figure.p_differs.is_some()).collect();
     let adjusted = |p: fn(&FigureComparison) -> Option<Probability>| {
         let alone = figures.iter().map(|figure| p(figure).map_or(1.0, |p| p.alone));
         holm(&alone.collect::<Vec<_>>())

@@ -86,7 +86,8 @@ fn at(path: &Path, series: Option<&str>) -> anyhow::Result<Vec<MeasuredRun>> {
     inside.iter().map(|path| one(path, series)).collect()
 }
 
-fn one(path: &Path, series: Option<&str>) -> anyhow::Result<MeasuredRun> {
+/// One run.
+pub(super) fn one(path: &Path, series: Option<&str>) -> anyhow::Result<MeasuredRun> {
     let name = path.display().to_string();
     let read = if path.is_dir() {
         measured::read(path, name.clone()).map_err(anyhow::Error::from)

@@ -9,23 +9,11 @@ use std::fmt::Write;
 
 /// Two groups.
 pub(super) fn comparison(comparison: &GroupComparison, judged: &[Judged]) -> String {
-    let failed = judged.iter().any(|one| one.holds == Some(true));
-    let open = judged.iter().any(|one| one.holds.is_none());
-    let head = match (judged.is_empty(), failed, open) {
-        (true, ..) => "comparison",
-        (false, true, _) => "failed",
-        (false, false, true) => "cannot be judged",
-        (false, false, false) => "passed",
-    };
-    let mut text = format!("## stillcore compare: {head}\n\n");
-    for one in judged {
-        let word = one.holds.map_or("cannot be judged", |holds| if holds { "**failed**" } else { "passed" });
-        let _ = writeln!(text, "- `{}`: {word}: {}", code(&one.condition), escaped(&one.sentence));
-    }
+    let mut text = opening(judged);
     for window in &comparison.windows {
         let _ = write!(
             text,
-            "\n### {}, phase {}: {} and {} runs\n\n| figure | base | other | difference | 95 % interval | verdict |\n|---|--:|--:|--:|--:|---|\n",
+            "\n### {}, phase {}: {} and {} runs\n\n{HEAD}",
             window.probe.name(),
             escaped(&window.phase),
             comparison.base.len(),
@@ -44,6 +32,38 @@ pub(super) fn comparison(comparison: &GroupComparison, judged: &[Judged]) -> Str
     }
     for warning in &comparison.warnings {
         let _ = write!(text, "\n> {}\n", escaped(warning));
+    }
+    text
+}
+
+/// Two commands by their wall times.
+pub(super) fn times(commands: &[Vec<String>; 2], figure: &FigureComparison, judged: &[Judged]) -> String {
+    let [base, other] = commands.each_ref().map(|words| code(&words.join(" ")));
+    let [n, m] = figure.runs.each_ref().map(Vec::len);
+    format!(
+        "{}\n### wall time: {n} and {m} turns\n\n{HEAD}{}\nbase: `{base}`\n\nother: `{other}`\n",
+        opening(judged),
+        row(figure)
+    )
+}
+
+const HEAD: &str =
+    "| figure | base | other | difference | 95 % interval | verdict |\n|---|--:|--:|--:|--:|---|\n";
+
+/// What came of the conditions.
+fn opening(judged: &[Judged]) -> String {
+    let failed = judged.iter().any(|one| one.holds == Some(true));
+    let open = judged.iter().any(|one| one.holds.is_none());
+    let head = match (judged.is_empty(), failed, open) {
+        (true, ..) => "comparison",
+        (false, true, _) => "failed",
+        (false, false, true) => "cannot be judged",
+        (false, false, false) => "passed",
+    };
+    let mut text = format!("## stillcore compare: {head}\n\n");
+    for one in judged {
+        let word = one.holds.map_or("cannot be judged", |holds| if holds { "**failed**" } else { "passed" });
+        let _ = writeln!(text, "- `{}`: {word}: {}", code(&one.condition), escaped(&one.sentence));
     }
     text
 }

@@ -5,7 +5,9 @@ mod chi2_text;
 mod inputs;
 mod markdown;
 mod text;
+mod turns;
 
+use crate::verbs::end_at_once;
 use analysis::groups::best::{Ranking, best};
 use analysis::groups::chi2::{Chi2, chi2};
 use analysis::groups::condition::{Condition, Judged};
@@ -21,6 +23,7 @@ use serde_json::json;
 use stats::decide::Margin;
 use std::path::PathBuf;
 use std::time::Duration;
+use sys::signals::EndSignals;
 
 /// Schema of the JSON answer.
 const SCHEMA: &str = "stillcore.compare/1";
@@ -31,7 +34,7 @@ pub(crate) struct CompareArgs {
     /// Runs of the base; with --best, one argument per configuration. A run directory, a result of
     /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, or NAME=PATH[,PATH]. With
     /// --best, arguments with the same NAME form one configuration.
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "commands", value_name = "RUN")]
     runs: Vec<String>,
     /// Runs to compare with the base [default: the second of two].
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "best")]
@@ -85,6 +88,9 @@ pub(crate) struct CompareArgs {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Runs that it makes itself.
+    #[command(flatten)]
+    turns: turns::Turns,
 }
 
 /// Method of comparison.
@@ -134,8 +140,13 @@ fn probe(name: &str) -> Result<ProbeKind, String> {
 }
 
 /// Compares; 2 when a condition holds.
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &CompareArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let question = question(args);
+    args.turns.check()?;
+    if !args.turns.commands.is_empty() {
+        return turns::run(args, &question, signals);
+    }
+    end_at_once(signals)?;
     if args.best { ranked(args, &question) } else { compared(args, &question) }
 }
 
@@ -163,6 +174,17 @@ fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
         ),
         (base, with) => (inputs::runs(base, series)?, inputs::runs(with, series)?),
     };
+    conclude(args, question, base, other, None)
+}
+
+/// Compares two groups of runs and prints; `turns`: how they were made, if by this call.
+fn conclude(
+    args: &CompareArgs,
+    question: &Question,
+    base: Vec<MeasuredRun>,
+    other: Vec<MeasuredRun>,
+    turns: Option<&serde_json::Value>,
+) -> anyhow::Result<u8> {
     let comparison = compare(&base, &other, question).map_err(anyhow::Error::msg)?;
     let selected = match args.method {
         Method::Runs => Vec::new(),
@@ -177,13 +199,19 @@ fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
         store::write_whole(file, report::comparison_page(&comparison, &judged)?.as_bytes())?;
     }
     if args.json {
-        println!("{}", answer(&comparison, &selected, &judged)?);
+        let mut answer = answer(&comparison, &selected, &judged)?;
+        turns.into_iter().for_each(|turns| answer["turns"] = turns.clone());
+        println!("{answer}");
     } else {
         print!("{}", text::comparison(&comparison));
         print!("{}", chi2_text::page(&selected));
         print!("{}", text::gate(&judged));
     }
-    // A gate that cannot judge must not let anything through.
+    gate(&judged)
+}
+
+/// The exit status by the conditions. A gate that cannot judge must not let anything through.
+fn gate(judged: &[Judged]) -> anyhow::Result<u8> {
     if let Some(open) = judged.iter().find(|judged| judged.holds.is_none())
         && !judged.iter().any(|judged| judged.holds == Some(true))
     {

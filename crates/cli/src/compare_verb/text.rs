@@ -53,17 +53,7 @@ fn window_text(window: &WindowComparison) -> String {
         format::count(window.missed[0]),
         format::count(window.missed[1])
     );
-    let rows = window.figures.iter().map(row).collect();
-    text.push_str(&table(
-        &["figure", "base", "other", "difference", "95 % interval", "margin", "verdict"],
-        rows,
-    ));
-    text.push('\n');
-    for figure in &window.figures {
-        if let Some(sentence) = beside(figure) {
-            text.push_str(&folded(&sentence));
-        }
-    }
+    text.push_str(&figures(&window.figures));
     if let Some(distance) = &window.distance {
         text.push_str(&folded(&distance_text(distance)));
     }
@@ -72,6 +62,15 @@ fn window_text(window: &WindowComparison) -> String {
         text.push_str(&shift_text(&window.shift));
     }
     text.push('\n');
+    text
+}
+
+/// A table of statistics, with sentences where a verdict needs one.
+pub(super) fn figures(figures: &[FigureComparison]) -> String {
+    let head = ["figure", "base", "other", "difference", "95 % interval", "margin", "verdict"];
+    let mut text = table(&head, figures.iter().map(row).collect());
+    text.push('\n');
+    figures.iter().filter_map(beside).for_each(|sentence| text.push_str(&folded(&sentence)));
     text
 }
 

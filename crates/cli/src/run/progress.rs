@@ -30,14 +30,28 @@ impl Reporter {
 
     /// Begins a step of a known length.
     pub(crate) fn step(&self, name: &str, length: Duration) -> Step {
-        if self.quiet {
-            return Step { bar: None };
-        }
-        if !self.terminal {
+        if !self.quiet && !self.terminal {
             Self::say(&format!("{name}, {:.1} s", length.as_secs_f64()));
+        }
+        self.step_of(name, length.as_millis() as u64)
+    }
+}
+
+impl Reporter {
+    /// Begins a step of a known number of parts.
+    pub(crate) fn count(&self, name: &str, parts: u64) -> Step {
+        let step = self.step_of(name, parts);
+        if !self.quiet && !self.terminal {
+            Self::say(&format!("{name}: {parts} runs"));
+        }
+        step
+    }
+
+    fn step_of(&self, name: &str, length: u64) -> Step {
+        if self.quiet || !self.terminal {
             return Step { bar: None };
         }
-        let bar = ProgressBar::new(length.as_millis() as u64);
+        let bar = ProgressBar::new(length);
         // The template is a constant; a wrong one shows in the first test that runs it.
         if let Ok(style) = ProgressStyle::with_template("{prefix:28} {bar:30} {msg}") {
             bar.set_style(style.progress_chars("=> "));
@@ -48,6 +62,13 @@ impl Reporter {
 }
 
 impl Step {
+    /// Shows that so many parts are done.
+    pub(crate) fn at(&self, part: u64, words: impl FnOnce() -> String) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_position(part);
+        bar.set_message(words());
+    }
+
     /// Shows how far it is.
     pub(crate) fn show(&self, progress: Progress<'_>) {
         let Some(bar) = &self.bar else { return };

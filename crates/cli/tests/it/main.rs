@@ -16,6 +16,7 @@ mod bad_input;
 mod bad_sets;
 mod boot_line;
 mod compare;
+mod compare_turns;
 mod cpuset;
 mod cyclictest;
 mod disturb_kill;
