@@ -97,7 +97,7 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
         closed?;
         let document = conclude::document(&plan.out)?;
         conclude::write(&document, &plan.out)?;
-        conclude::print(&document, args.json)?;
+        conclude::print(&document, args.json, conclude::Length::Screen)?;
         return Ok(2);
     }
     if let Err(error) = ended {
