@@ -187,8 +187,9 @@ fn check(machine: &Machine, request: &Request) -> Result<Cpus, Error> {
 fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {
     for (option, ids) in [("--with", &request.with), ("--without", &request.without)] {
         if let Some(id) = ids.iter().find(|id| catalogue.get(id).is_none()) {
+            let ids = catalogue.mechanisms.iter().map(|mechanism| &mechanism.id);
             let expected = "the id of a mechanism, as stillcore audit --all lists them";
-            return Err(Error::invalid(option, format!("there is no mechanism {id:?}"), expected));
+            return Err(Error::unknown(option, "mechanism", id, ids).expecting(expected));
         }
     }
     Ok(())

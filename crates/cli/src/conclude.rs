@@ -1,7 +1,7 @@
 //! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time
 //! later, on any machine.
 
-use crate::stdout;
+use crate::{stdout, terminal};
 use analysis::{Analysis, Asked};
 use anyhow::Context;
 use model::events::EventCatalogue;
@@ -52,17 +52,10 @@ pub(crate) enum Length {
 
 /// Prints the answer: as text, or as one JSON object.
 pub(crate) fn print(document: &Document, json: bool, length: Length) -> anyhow::Result<()> {
-    use std::io::IsTerminal;
-    let text = if json {
-        report::assess_json(document)?
-    } else {
-        let color = std::io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let options = report::TextOptions { color, ..Default::default() };
-        match length {
-            Length::Screen => report::screen(document, options),
-            Length::Whole => report::summary(document, options),
-        }
+    let text = match (json, length) {
+        (true, _) => report::assess_json(document)?,
+        (false, Length::Screen) => report::screen(document, terminal::text_options()),
+        (false, Length::Whole) => report::summary(document, terminal::text_options()),
     };
     // The summary has made text from outside harmless, and may have colours.
     if json {

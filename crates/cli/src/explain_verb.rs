@@ -1,13 +1,21 @@
-//! `stillcore explain`: one mechanism, one event class, or one kernel fix, in the words of the
-//! catalogue.
+//! `stillcore explain`: one isolation setting, one event class, or one kernel fix, in the words of
+//! the catalogue.
 
-use audit::Catalogue;
+use crate::failure::Hinted;
+use crate::failure::nearest::{containing, nearest};
+use crate::folded::folded;
 use audit::catalogue::mechanism_section;
 use audit::fixes::{Fix, Fixes, NEWEST};
+use audit::{Catalogue, Mechanism};
 use clap::Args;
+use model::EventClass;
 use model::events::EventCatalogue;
-use model::{Error, EventClass};
 use std::fmt::Write;
+
+/// The shortest beginning of a commit ID that names a fix, as git's own.
+const SHORTEST_COMMIT: usize = 7;
+/// Names of one kind that a hint lists at most.
+const MOST_NAMES: usize = 6;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -30,7 +38,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     } else if let Some(fix) = fix(word)? {
         fix_page(&fix)
     } else {
-        return Err(unknown(word, &catalogue).into());
+        return Err(unknown(word, &catalogue)?.into());
     };
     if args.json {
         let answer = serde_json::json!({ "schema": "stillcore.explain/1", "word": word, "text": text });
@@ -42,13 +50,13 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
 }
 
 fn fix(word: &str) -> anyhow::Result<Option<Fix>> {
-    let long_enough = word.len() >= 7;
+    let long_enough = word.len() >= SHORTEST_COMMIT;
     Ok(Fixes::embedded()?.all.into_iter().find(|fix| long_enough && fix.commit.starts_with(word)))
 }
 
 fn class_page(class: EventClass, catalogue: &Catalogue) -> anyhow::Result<String> {
     let events = EventCatalogue::embedded()?;
-    let mut page = format!("{}\n\n", class.name());
+    let mut page = format!("{}\n\n{}\n\n", class.name(), folded(class.about(), "").trim_end());
     let names: Vec<_> = events
         .events
         .iter()
@@ -68,8 +76,15 @@ fn class_page(class: EventClass, catalogue: &Catalogue) -> anyhow::Result<String
             let _ = writeln!(page, "where {label} ran: {ids}");
         }
     }
-    page.push_str("\nremoved by\n");
-    for mechanism in catalogue.mechanisms.iter().filter(|mechanism| mechanism.removes.contains(&class)) {
+    if !page.ends_with("\n\n") {
+        page.push('\n');
+    }
+    let removes = |mechanism: &&Mechanism| mechanism.removes.contains(&class);
+    if !catalogue.mechanisms.iter().any(|mechanism| removes(&mechanism)) {
+        return Ok(page.trim_end().to_owned() + "\n");
+    }
+    page.push_str("removed by\n");
+    for mechanism in catalogue.mechanisms.iter().filter(removes) {
         let choice = if mechanism.optional { " (a choice)" } else { "" };
         let _ = writeln!(page, "  {:<32} {}{choice}", mechanism.id, mechanism.title);
     }
@@ -96,15 +111,37 @@ fn fix_page(fix: &Fix) -> String {
     page
 }
 
-/// The error for an unknown id; it names the nearest ones.
-fn unknown(word: &str, catalogue: &Catalogue) -> Error {
-    let ids = catalogue.mechanisms.iter().map(|mechanism| mechanism.id.as_str());
-    let parts: Vec<_> = word.split(['-', '_', '.']).filter(|part| part.len() > 2).collect();
-    let near: Vec<_> = ids.filter(|id| parts.iter().any(|part| id.contains(part))).take(6).collect();
-    let expected = if near.is_empty() {
-        "an id as stillcore audit --all lists them, or an event class".to_owned()
-    } else {
-        format!("perhaps {}", near.join(", "))
-    };
-    Error::invalid("explain", format!("there is nothing called {word:?}"), expected)
+/// The error for a word that names nothing, with what contains it, else with what is most similar.
+fn unknown(word: &str, catalogue: &Catalogue) -> anyhow::Result<Hinted> {
+    let fixes = Fixes::embedded()?.all;
+    let kinds: [(&str, Vec<&str>); 3] = [
+        ("event class", EventClass::ALL.iter().map(|class| class.name()).collect()),
+        ("setting", catalogue.mechanisms.iter().map(|mechanism| mechanism.id.as_str()).collect()),
+        ("kernel fix", fixes.iter().map(|fix| fix.commit.as_str()).collect()),
+    ];
+    let all = || kinds.iter().flat_map(|(_, names)| names.iter().copied());
+    let whole = all().any(|name| name.contains(word));
+    // Commits that are alike have nothing in common.
+    let (named, _) = kinds.split_at(2);
+    let similar = nearest(word, named.iter().flat_map(|(_, names)| names.iter().copied()))
+        .map(|name| format!("did you mean 'stillcore explain {name}'?"));
+    let found = kinds.iter().filter(|_| whole || similar.is_none()).filter_map(|(kind, names)| {
+        let names = names.iter().copied();
+        let like = if whole {
+            names.filter(|name| name.contains(word)).take(MOST_NAMES).collect()
+        } else {
+            containing(word, names, MOST_NAMES)
+        };
+        let plural = if like.len() > 1 { plural(kind) } else { (*kind).to_owned() };
+        (!like.is_empty()).then(|| format!("{plural} {}", like.join(", ")))
+    });
+    let found: Vec<_> = found.collect();
+    let hint = if found.is_empty() { similar } else { Some(found.join("; ")) };
+    let all = || format!("event classes {}; settings: stillcore audit --all", kinds[0].1.join(", "));
+    Ok(Hinted::new(format!("nothing is called '{word}'"), hint.unwrap_or_else(all)))
+}
+
+fn plural(kind: &str) -> String {
+    let ending = if kind.ends_with(['s', 'x']) { "es" } else { "s" };
+    format!("{kind}{ending}")
 }

@@ -5,9 +5,10 @@
 use crate::study_verb::exposure::{self, Declared, SHORTEST};
 use crate::study_verb::profile::Profile;
 use crate::study_verb::{self, OfMatrix, Onto};
+use crate::values::guest_time;
 use clap::Args;
 use lab::kernels::KernelName;
-use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
+use lab::spec::DEFAULT_MEMORY_MIB;
 use lab::{Accel, Arch, Smp};
 use model::Error;
 use model::quantity::duration;
@@ -55,7 +56,7 @@ pub(crate) struct MatrixArgs {
     #[arg(long, default_value = "tcg")]
     accel: Accel,
     /// Kill a guest after this time [default: 180 s, plus 30 s and six windows per stressor].
-    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    #[arg(long, value_parser = guest_time, value_name = "TIME")]
     timeout: Option<Duration>,
     /// Directory of the matrix: new, empty, or of a matrix under the same conditions, to resume it.
     #[arg(long, value_name = "DIR")]

@@ -5,11 +5,12 @@
 //! of the guest, and all of /root comes back, under `root/` of the result directory.
 
 use crate::run::progress::Reporter;
+use crate::values::guest_time;
 use crate::verbs::stop_on;
 use anyhow::Context as _;
 use clap::Args;
 use lab::kernels::{self, Kernel};
-use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
+use lab::spec::DEFAULT_MEMORY_MIB;
 use lab::{Accel, Addition, Arch, Event, Nic, Outcome, Smp, Spec, Stop};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -64,10 +65,10 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value = "tcg")]
     accel: Accel,
     /// Kill the guest after this time, and its command after three quarters of it.
-    #[arg(long, default_value = "600s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = guest_time)]
     timeout: Duration,
     /// Kill only the command after this time; its files are still copied back.
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = guest_time)]
     limit: Option<Duration>,
     /// New or empty directory for the results [default: lab-TIME].
     #[arg(long, value_name = "DIR")]

@@ -13,6 +13,7 @@ mod assess;
 mod audit;
 mod calls;
 mod carried;
+mod color;
 mod compare_verb;
 mod conclude;
 mod disturb_verb;
@@ -24,7 +25,10 @@ mod internal;
 mod isolate;
 mod lab_matrix;
 mod lab_verb;
+mod line;
 mod measure;
+mod names;
+mod overview;
 mod owners;
 #[cfg(test)]
 mod owners_tests;
@@ -36,10 +40,12 @@ mod sched_verb;
 mod snapshot_verb;
 mod study_verb;
 mod summary_verb;
+mod terminal;
 mod trace_verb;
 mod values;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use sys::signals::EndSignals;
@@ -51,43 +57,43 @@ use sys::signals::EndSignals;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 verbs! {
-    /// Measure, attribute and remove interference on isolated CPUs; bound what remains.
+    /// Find what disturbs a CPU, what it costs and how to stop it.
     #[command(name = "stillcore", version, max_term_width = 100)]
     Verb {
-        /// Audit, measure, disturb and judge this machine; write a run directory and report.
+        /// Audit, measure, disturb and judge this machine; write a report.
         Assess(assess::AssessArgs) => changes(assess::run),
-        /// Check every isolation mechanism of this machine or of a snapshot.
+        /// Check every isolation setting of this machine or of a snapshot.
         Audit(audit::AuditArgs) => reads(audit::run),
-        /// Explain a mechanism, an event class or a kernel fix.
+        /// Explain an isolation setting, an event class or a kernel fix.
         Explain(explain_verb::ExplainArgs) => reads(explain_verb::run),
-        /// Run interference workloads: confined, counted, and verified to have worked.
+        /// Run workloads that provoke interference: confined and counted.
         Disturb(disturb_verb::DisturbArgs) => changes(disturb_verb::run),
-        /// List everything that may use one CPU: requested, effective, observed, owner.
+        /// List everything that can run on one CPU, with its owner.
         Resources(resources_verb::ResourcesArgs) => reads(resources_verb::run),
         /// Archive everything that an audit reads, to audit it elsewhere.
         Snapshot(snapshot_verb::SnapshotArgs) => reads(snapshot_verb::run),
-        /// Recompute the conclusions of a run directory and write its report.
+        /// Analyse a run again; write its report, or its numbers.
         Report(report_verb::ReportArgs) => reads(report_verb::run),
-        /// Summarise samples files in bounded memory: losses, quantiles, deadlines, maxima.
+        /// Summarise files of samples in bounded memory.
         Summary(summary_verb::SummaryArgs) => reads(summary_verb::run),
-        /// Compare groups of runs: better, worse, equivalent, or runs still needed.
+        /// Compare runs: better, worse, equivalent, or how many more runs.
         Compare(compare_verb::CompareArgs) => commands(compare_verb::run),
-        /// Isolate CPUs: plan, apply, verify and undo.
+        /// Plan, apply, verify, persist and undo isolation of CPUs.
         #[command(subcommand)]
         Isolate(isolate::IsolateVerb) => nested(isolate::IsolateVerb::run),
-        /// Measure wake-up latency, noise, cross-CPU wake-ups, overheads, jobs or clocks.
+        /// Measure wake-up latency, noise, IPIs, overheads, jobs or clocks.
         #[command(subcommand)]
         Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
-        /// Analyze the schedulability of task sets.
+        /// Test which deadlines of task sets are guaranteed.
         #[command(subcommand)]
         Sched(sched_verb::SchedVerb) => nested(sched_verb::SchedVerb::run),
-        /// Run communication graphs: end-to-end latency and outcome of every message.
+        /// Measure end-to-end latency of communication graphs.
         #[command(subcommand)]
         Graph(graph_verb::GraphVerb) => nested(graph_verb::GraphVerb::run),
-        /// Analyze or export a trace; watch a program.
+        /// Explain or export a trace; watch a program.
         #[command(subcommand)]
         Trace(trace_verb::TraceVerb) => nested(trace_verb::TraceVerb::run),
-        /// Run a declared matrix of measurements, cell by cell.
+        /// Run declared experiments, cell by cell; resume them.
         #[command(subcommand)]
         Study(study_verb::StudyVerb) => nested(study_verb::StudyVerb::run),
         /// Run stillcore on other kernels, in QEMU.
@@ -114,9 +120,13 @@ fn main() -> ExitCode {
         return code;
     }
     let words = measure::cyclictest::command_line(std::env::args_os());
-    let (verb, json) = match parse(words) {
+    let choice = color::choose(&words);
+    let command = command().color(choice);
+    let (words, notes) = names::current(&command, words);
+    notes.iter().for_each(|note| stdout::write_labelled(stdout::Label::Note, note));
+    let (verb, json) = match parse(command.clone(), &words) {
         Ok(parsed) => parsed,
-        Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
+        Err(error) => return refuse(&error, &command, &words),
     };
     calls::check_by(what_is_wrong);
     sys::signals::outlive_file_size_limit();
@@ -125,9 +135,53 @@ fn main() -> ExitCode {
     ended.map_or_else(|error| failure::show(&error, json), ExitCode::from)
 }
 
+/// The command line, as users see it.
+fn command() -> Command {
+    let color = Arg::new("color")
+        .long("color")
+        .value_name("WHEN")
+        .value_parser(clap::value_parser!(color::When))
+        .default_value("auto")
+        .hide_possible_values(true)
+        .global(true)
+        .help("Use colours: auto (on a terminal, unless NO_COLOR is set), always or never");
+    overview::grouped(Verb::command().arg(color))
+}
+
+/// Help and version are no failure. A call without a verb gets the verbs; any other is wrong usage.
+fn refuse(error: &clap::Error, command: &Command, words: &[OsString]) -> ExitCode {
+    let json = words.iter().any(|word| word == "--json");
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let no_verb = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
+    );
+    match line::reached(&overview::built(command), words) {
+        _ if !no_verb || json => {
+            let wrong = if no_verb {
+                failure::Hinted::new("no verb is named", "all verbs: stillcore --help")
+            } else {
+                failure::explained(error, command, words)
+            };
+            failure::show(&wrong.into(), json)
+        }
+        reached if reached.path.is_empty() => {
+            print!("{}", overview::page(command));
+            ExitCode::from(1)
+        }
+        reached => {
+            print!("{}", reached.command.clone().render_help());
+            ExitCode::from(1)
+        }
+    }
+}
+
 /// The verb of a command line, and whether answers and errors are to be JSON.
-fn parse(words: Vec<OsString>) -> Result<(Verb, bool), clap::Error> {
-    let mut matches = Verb::command().try_get_matches_from(words)?;
+fn parse(command: Command, words: &[OsString]) -> Result<(Verb, bool), clap::Error> {
+    let mut matches = command.try_get_matches_from(words)?;
     let mut innermost = &matches;
     while let Some((_, inner)) = innermost.subcommand() {
         innermost = inner;
@@ -139,10 +193,10 @@ fn parse(words: Vec<OsString>) -> Result<(Verb, bool), clap::Error> {
 /// What is wrong with a call, in one line.
 fn what_is_wrong(words: &[String]) -> Option<String> {
     let line = std::iter::once("stillcore".to_owned()).chain(words.iter().cloned());
-    let error = Verb::command().try_get_matches_from(line).err()?;
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    Some(first.trim_start_matches("error: ").to_owned())
+    let command = command();
+    let (words, _) = names::current(&command, line.map(OsString::from).collect());
+    let error = command.clone().try_get_matches_from(&words).err()?;
+    Some(failure::explained(&error, &command, &words).what)
 }
 
 #[cfg(test)]
@@ -153,7 +207,8 @@ mod tests {
     fn a_call_that_is_none_says_why_in_one_line() {
         let wrong = |line: &str| what_is_wrong(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(wrong("measure wakeup --cpus 1 --json"), None);
-        assert_eq!(wrong("measur wakeup").unwrap(), "unrecognized subcommand 'measur'");
+        assert_eq!(wrong("measur wakeup").unwrap(), "no command 'measur'");
+        assert_eq!(wrong("resources --cpu 1 --kind irq"), None);
         assert!(wrong("measure wakeup --cpuss 1").unwrap().contains("--cpuss"));
         // Bounds of what is late need something that classifies.
         assert_eq!(wrong("graph run x --target y --late-percentage 30"), None);
@@ -163,12 +218,13 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Verb::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
     fn only_a_verb_with_the_option_answers_in_json() {
-        let json = |line: &str| parse(line.split(' ').map(Into::into).collect()).unwrap().1;
+        let json =
+            |line: &str| parse(command(), &line.split(' ').map(Into::into).collect::<Vec<_>>()).unwrap().1;
         assert!(json("stillcore audit --json") && json("stillcore measure spin --json"));
         assert!(!json("stillcore audit") && !json("stillcore sched generate"));
         assert!(!json("stillcore isolate run -- audit --json"));

@@ -5,8 +5,8 @@ mod text;
 use clap::Args;
 use machine::Root;
 use machine::resources::resources;
-use model::Resource;
 use model::resource::Kind;
+use model::{Cpus, Error, Resource};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const SCHEMA: &str = "stillcore.resources/1";
 #[derive(Debug, Args)]
 pub(crate) struct ResourcesArgs {
     /// CPU to list; it must be online.
-    #[arg(long, value_name = "N")]
+    #[arg(long = "cpus", value_name = "N", value_parser = one_cpu)]
     pub(crate) cpu: u32,
     /// Only these kinds, such as irq,task,timer [default: all].
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
@@ -44,6 +44,16 @@ struct Tally {
     immovable: usize,
     /// Rows of which is not known whether they may.
     unknown: usize,
+}
+
+/// A list of one CPU.
+fn one_cpu(text: &str) -> Result<u32, Error> {
+    let cpus: Cpus = text.parse()?;
+    let mut all = cpus.iter();
+    match (all.next(), all.next()) {
+        (Some(cpu), None) => Ok(cpu),
+        _ => Err(Error::invalid("list", format!("{} CPUs", cpus.len()), "one CPU, such as 2")),
+    }
 }
 
 /// Lists. No finding: whether a row is wanted is for the audit to say.

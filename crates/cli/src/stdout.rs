@@ -8,6 +8,7 @@
 //! All that is printed may hold text from outside, and all goes through here (a rule of `cargo
 //! xtask tidy`): nothing but the program itself drives the terminal.
 
+use crate::color;
 use model::foreign::escaped;
 use std::fmt::Arguments;
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write, stderr, stdout};
@@ -22,7 +23,7 @@ pub(crate) fn put(text: &str) {
     let mut stdout = stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            write_error(format_args!("stillcore: cannot write to standard output: {error}\n"));
+            write_labelled(Label::Error, &format!("cannot write to standard output: {error}"));
             std::process::exit(1)
         }
         _ => {}
@@ -82,6 +83,40 @@ pub(crate) fn write_error(text: Arguments<'_>) {
     let _ = stderr().lock().write_all(escaped(&text.to_string()).as_bytes());
 }
 
+/// What a line on standard error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// Why the call failed.
+    Error,
+    /// What to try instead.
+    Hint,
+    /// What else to know; the call goes on.
+    Note,
+}
+
+impl Label {
+    /// The word, and its colour (ECMA-48, SGR).
+    fn word(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Error => ("error:", "1;31"),
+            Self::Hint => ("hint:", "1;36"),
+            Self::Note => ("note:", "1;33"),
+        }
+    }
+}
+
+/// Writes a line to standard error; on a terminal its label has a colour.
+pub(crate) fn write_labelled(label: Label, text: &str) {
+    let (word, code) = label.word();
+    let text = escaped(text);
+    let line = if color::on_stderr() {
+        format!("\u{1b}[{code}m{word}\u{1b}[0m {text}\n")
+    } else {
+        format!("{word} {text}\n")
+    };
+    let _ = stderr().lock().write_all(line.as_bytes());
+}
+
 macro_rules! print {
     ($($text:tt)*) => { $crate::stdout::write(format_args!($($text)*)) };
 }
@@ -92,6 +127,7 @@ macro_rules! println {
 }
 
 macro_rules! eprintln {
+    () => { $crate::stdout::write_error(format_args!("\n")) };
     ($($text:tt)*) => { $crate::stdout::write_error(format_args!("{}\n", format_args!($($text)*))) };
 }
 

@@ -211,27 +211,6 @@ impl FromStr for Addition {
     }
 }
 
-/// Parses `90`, `90s`, `10m` or `1h`, never zero.
-pub fn parse_duration(text: &str) -> Result<Duration> {
-    let (number, unit_s) = match text.char_indices().next_back() {
-        Some((at, 's')) => (&text[..at], 1),
-        Some((at, 'm')) => (&text[..at], 60),
-        Some((at, 'h')) => (&text[..at], 3600),
-        _ => (text, 1),
-    };
-    number
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(unit_s))
-        .filter(|s| (1..=86_400 * 7).contains(s))
-        .map(Duration::from_secs)
-        .ok_or_else(|| Error::Argument {
-            what: "duration",
-            value: text.into(),
-            expected: "whole seconds, as in 90s, 10m or 1h".into(),
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,18 +234,6 @@ mod tests {
         assert_eq!(add, Addition { host: "a:b".into(), guest: "/opt/x".into() });
         for text in ["a:relative", "a:/../etc", "a:/", "..", "/"] {
             assert!(text.parse::<Addition>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn durations() {
-        for (text, s) in [("90", 90), ("90s", 90), ("10m", 600), ("1h", 3600)] {
-            assert_eq!(parse_duration(text).unwrap(), Duration::from_secs(s));
-        }
-        for text in
-            ["", "0", "0s", "s", "1.5s", "-1", "10d", "99999999999999999999h", "18446744073709551615h", "1µ"]
-        {
-            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

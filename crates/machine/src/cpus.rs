@@ -37,7 +37,7 @@ pub fn check_reachable(cpus: &Cpus, reachable: &Cpus) -> Result<(), Error> {
         return Ok(());
     }
     let what = format!("the cpuset of this process, as that of a container, does not have CPU {away}");
-    Err(Error::invalid("CPUs", what, format!("CPUs among {reachable}")))
+    Err(Error::invalid(format!("--cpus {cpus}"), what, format!("CPUs among {reachable}")))
 }
 
 /// Whether these CPUs can be measured and something left for everything else: named, present,
@@ -46,7 +46,8 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     check_online(machine, cpus)?;
     if machine.topology.online.is_subset(cpus) {
         let what = format!("{cpus} are all CPUs that are online");
-        return Err(Error::invalid("CPUs", what, "at least one left for everything else"));
+        let place = format!("--cpus {cpus}");
+        return Err(Error::invalid(place, what, "at least one left for everything else"));
     }
     Ok(())
 }
@@ -55,7 +56,9 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
 pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     let Topology { online, present, .. } = &machine.topology;
     let (absent, offline) = (cpus.minus(&present.or(online)), cpus.minus(online));
-    let bad = |what: String, expected: String| Err(Error::invalid("CPUs", what, expected));
+    let bad = |what: String, expected: String| {
+        Err(Error::invalid(format!("--cpus {cpus}").trim_end(), what, expected))
+    };
     if cpus.is_empty() {
         bad("none are named".to_owned(), format!("a list such as {}", online.0.last().copied().unwrap_or(0)))
     } else if !absent.is_empty() {

@@ -48,7 +48,7 @@ pub mod watch;
 pub use booted::Booted;
 pub use class::EventClass;
 pub use cpus::Cpus;
-pub use error::Error;
+pub use error::{Error, UnknownName};
 pub use finding::{Finding, FindingState};
 pub use machine::Machine;
 pub use resource::Resource;

@@ -51,6 +51,10 @@ impl From<model::Error> for Wrong {
         match error {
             model::Error::Invalid { place, what, expected }
             | model::Error::Absent { place, what, expected } => Self::new(place, what, expected),
+            model::Error::Unknown(name) => {
+                let what = name.what();
+                Self::new(name.place, what, name.expected)
+            }
             model::Error::Io { action, path, source } => {
                 Self::sentence(format!("cannot {action}: {source}")).at(path.display())
             }

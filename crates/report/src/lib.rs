@@ -77,6 +77,7 @@ pub use json::{assess_json, assess_value};
 pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use opening::{Card, Cause, Opening, PhaseValue, opening};
 pub use outcome::{Outcome, Status};
+pub use text::fit;
 pub use text::{Page, TextOptions, measured, screen, summary, verdict_text};
 pub use thieves::{Thieves, thieves};
 pub use verdict::{Known, Verdict, verdicts};

@@ -5,6 +5,7 @@
 //! Everything is also in the page and in `--json`; where a list is cut, the line says how much is
 //! left out.
 
+pub mod fit;
 pub(crate) mod layout;
 mod one_screen;
 mod prose;

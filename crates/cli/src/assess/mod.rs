@@ -58,8 +58,9 @@ pub(crate) struct AssessArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
-    /// Record kernel events; auto records them where possible and reports where not.
-    #[arg(long, default_value = "auto")]
+    /// Record kernel events; --trace alone = on, which fails if events cannot be recorded. auto
+    /// records them where possible, and reports where not.
+    #[arg(long, value_name = "MODE", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub(crate) trace: TraceMode,
     /// If the kernel has no events for senders of IPIs (before 6.4), find them with kprobes.
     #[arg(long)]

@@ -142,11 +142,10 @@ fn stressors(names: &[String]) -> anyhow::Result<Vec<&'static str>> {
     let ordinary: Vec<String> = ordinary.into_iter().map(|member| member.name).collect();
     let known = disturb::catalogue();
     let find = |name: &String| {
-        let all = || known.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
         let found = known.iter().find(|spec| spec.name == name && !spec.dangerous).map(|spec| spec.name);
         found.ok_or_else(|| {
-            let found = format!("no stressor is called {name:?}");
-            Error::invalid("--stressors", found, format!("some of {}", all())).into()
+            let names = known.iter().filter(|spec| !spec.dangerous).map(|spec| spec.name);
+            Error::unknown("--stressors", "stressor", name, names).into()
         })
     };
     (if names.is_empty() { &ordinary } else { names }).iter().map(find).collect()

@@ -1,6 +1,7 @@
 //! Resolves arguments to runs: a run directory, a result file of another tool, a directory of
 //! these, or `NAME=` before any of them.
 
+use crate::failure::absent_run;
 use analysis::groups::measured::{self, MeasuredRun};
 use analysis::import;
 use anyhow::Context;
@@ -28,6 +29,9 @@ pub(super) fn group(argument: &str, series: Option<&str>) -> anyhow::Result<Grou
     let mut runs = Vec::new();
     let listed = if Path::new(paths).exists() { vec![paths] } else { paths.split(',').collect() };
     for path in listed {
+        if !Path::new(path).exists() {
+            return Err(absent_run(Path::new(path)).into());
+        }
         runs.extend(at(Path::new(path), series)?);
     }
     Ok((name, runs))

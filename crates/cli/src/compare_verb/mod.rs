@@ -114,15 +114,15 @@ struct Selected {
     chi2: Chi2,
 }
 
-fn margin(text: &str) -> Result<Margin, String> {
+fn margin(text: &str) -> Result<Margin, Box<dyn std::error::Error + Send + Sync>> {
     let mut margin = Margin::default();
     for part in text.split(',') {
         match part.strip_suffix('%') {
             Some(percent) => {
                 let share =
                     percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
-                let share =
-                    share.ok_or_else(|| format!("invalid percentage {part:?}: expected such as 5%"))?;
+                let share = share
+                    .ok_or_else(|| model::Error::invalid("percentage", format!("{part:?}"), "such as 5%"))?;
                 margin.share = Some(share / 100.0);
             }
             None => margin.ns = Some(model::quantity::duration(part)?.as_nanos() as f64),

@@ -5,7 +5,7 @@ use disturb::suite::Suite;
 use disturb::{Status, StressorSpec};
 use model::Cpus;
 use model::stressor::StressorRecord;
-use report::{Page, TextOptions, format};
+use report::{Page, format};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -199,7 +199,7 @@ pub(super) fn list_json(stressors: &[StressorSpec], suites: &[Suite]) -> Value {
 }
 
 pub(super) fn list_page(stressors: &[StressorSpec], suites: &[Suite]) -> String {
-    let mut page = Page::new(TextOptions::default());
+    let mut page = Page::new(crate::terminal::plain_options());
     let widest = stressors.iter().map(|spec| spec.name.len()).max().unwrap_or(0);
     page.item("", "stressors (* only with --dangerous):");
     for spec in stressors {

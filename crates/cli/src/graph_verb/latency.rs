@@ -225,8 +225,14 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
 /// The CPUs that the user named; else the two highest this process may use, or the only one.
 fn cpus(args: &LatencyArgs) -> anyhow::Result<[u32; 2]> {
     if let Some(cpus) = args.cpus {
-        machine::check_online(&machine::read(&Root::live())?, &cpus.into_iter().collect())?;
-        return Ok(cpus);
+        let found = machine::check_online(&machine::read(&Root::live())?, &cpus.into_iter().collect());
+        // Of a pair nothing need be left for others.
+        return match found {
+            Err(Error::Invalid { what, expected, .. }) => {
+                Err(Error::invalid("pair of CPUs", what, expected).into())
+            }
+            other => Ok(other.map(|()| cpus)?),
+        };
     }
     let usable: Vec<u32> = sched::affinity()?.iter().collect();
     let last = usable.last().copied().unwrap_or(0);

@@ -1,5 +1,7 @@
 //! Graphs as the command line names them: files of either kind, or one that comes with stillcore.
 
+use crate::failure::Hinted;
+use crate::failure::nearest::did_you_mean;
 use anyhow::Context;
 use graph::topology::{Graph, builtin, file, irobot};
 use model::Error;
@@ -20,8 +22,11 @@ pub(super) fn load(names: &[String]) -> anyhow::Result<Loaded> {
         let mut texts = Vec::new();
         for name in names {
             let path = Path::new(name);
-            texts
-                .push((path, std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?));
+            if !path.exists() {
+                return Err(no_graph(name));
+            }
+            let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+            texts.push((path, text));
         }
         let (graph, warnings) = irobot::read(&texts)?;
         return Ok(Loaded { graph, warnings });
@@ -35,13 +40,18 @@ pub(super) fn load(names: &[String]) -> anyhow::Result<Loaded> {
     let path = Path::new(name);
     let text = match (path.exists(), builtin::find(name)) {
         (false, Some(builtin)) => return Ok(Loaded { graph: builtin.graph()?, warnings: Vec::new() }),
-        (false, None) if path.extension().is_none() => {
-            let known: Vec<_> = builtin::ALL.iter().map(|one| one.name).collect();
-            let expected = format!("a file, or one of {}", known.join(", "));
-            return Err(Error::invalid("FILE", format!("{name:?}"), expected).into());
-        }
+        (false, None) => return Err(no_graph(name)),
         _ => std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?,
     };
     let graph = file::read(path, &text).context("the graph cannot be run")?;
     Ok(Loaded { graph, warnings: Vec::new() })
+}
+
+/// Nothing is called so; the nearest built-in graph, whatever the ending of the name.
+fn no_graph(name: &str) -> anyhow::Error {
+    let stem = Path::new(name).file_stem().map_or_else(Default::default, |stem| stem.to_string_lossy());
+    let meant = did_you_mean(&stem, builtin::ALL.iter().map(|one| one.name));
+    let list = "built-in graphs: stillcore graph list";
+    let hint = meant.map_or_else(|| list.to_owned(), |meant| format!("{meant} {list}"));
+    Hinted::new(format!("no graph '{name}': not a file here, not built in"), hint).into()
 }

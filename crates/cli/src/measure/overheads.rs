@@ -52,7 +52,7 @@ pub(crate) struct OverheadsArgs {
     #[arg(long, default_value = "max", value_name = "WHAT")]
     pub(crate) take: TakeName,
     /// Record events afterwards, to measure the same terms with the kernel's tracepoints.
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    #[arg(long, value_name = "MODE", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub(crate) trace: TraceMode,
     /// Scheduling of the threads.
     #[command(flatten)]
@@ -155,7 +155,7 @@ fn partner(args: &OverheadsArgs, place: &Place, cpu: u32) -> Result<Option<u32>,
 
 fn text(args: &OverheadsArgs, outcome: &Outcome, given: &Accounting) -> String {
     let given = serde_json::to_string(given).unwrap_or_default();
-    let found = report::measured(&outcome.document, report::TextOptions::default());
+    let found = report::measured(&outcome.document, crate::terminal::plain_options());
     format!(
         "{found}for schedulability analysis ({}, ns; null: not measured, or too few samples for this):\n{given}\n{}",
         args.take.words(),

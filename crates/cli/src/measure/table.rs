@@ -2,13 +2,13 @@
 //! object.
 
 use super::carry_out::Outcome;
-use crate::disturb_verb;
 use crate::folded::folded;
+use crate::{disturb_verb, terminal};
 use analysis::distribution::Distribution;
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::run::ProbeRecord;
 use model::stressor::{StressorRecord, StressorState};
-use report::format;
+use report::{fit, format};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -17,8 +17,27 @@ const STYLE: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('-').junction(' '))
     .content_lines(ContentLineStyle::none().junction(' '));
 
-/// Rows right-aligned under their headings.
+/// Rows right-aligned under their headings. Where the terminal is too narrow, the columns come in
+/// blocks that fit, the first column in each.
 pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    match terminal::columns() {
+        Some(columns) => blocks(head, &rows, usize::from(columns)),
+        None => block(head, rows),
+    }
+}
+
+fn blocks(head: &[&str], rows: &[Vec<String>], room: usize) -> String {
+    let of_rows = rows.iter().map(|row| row.iter().map(String::as_str).collect());
+    let widths = fit::widths(std::iter::once(head.to_vec()).chain(of_rows));
+    let blocks = fit::blocks(&widths, 1, room).into_iter().map(|columns| {
+        let head: Vec<&str> = columns.iter().filter_map(|at| head.get(*at).copied()).collect();
+        let cells = |row: &Vec<String>| columns.iter().filter_map(|at| row.get(*at).cloned()).collect();
+        block(&head, rows.iter().map(cells).collect())
+    });
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+fn block(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head.to_vec());
@@ -106,7 +125,7 @@ pub(super) fn ending(outcome: &Outcome) -> String {
 
 /// What a measurement found, by the report's own tables, and the ending.
 pub(crate) fn found(outcome: &Outcome) -> String {
-    let options = report::TextOptions::default();
+    let options = crate::terminal::plain_options();
     let mut boxes = report::verdict_text(&outcome.document, options);
     if !boxes.is_empty() {
         boxes = format!("\n{boxes}\n");
@@ -138,4 +157,24 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
         "trace": run.trace,
         "snapshots": outcome.document.analysis.snapshots,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_gets_whole_numbers() {
+        let head = ["T", "p50", "p99", "observed max"];
+        let rows =
+            vec![vec!["0".to_owned(), "4.210 us".to_owned(), "62.53 us".to_owned(), "50.14 us".to_owned()]];
+        assert_eq!(blocks(&head, &rows, 80), block(&head, rows.clone()));
+        let narrow = blocks(&head, &rows, 24);
+        assert!(narrow.lines().all(|line| line.len() <= 24), "{narrow}");
+        assert!(
+            ["4.210 us", "62.53 us", "50.14 us"].iter().all(|number| narrow.contains(number)),
+            "{narrow}"
+        );
+        assert_eq!(narrow.lines().filter(|line| line.starts_with('0')).count(), 2, "{narrow}");
+    }
 }

@@ -69,7 +69,7 @@ pub(crate) struct WakeupArgs {
     pub(crate) warm_up: u32,
     /// Report samples at or above this latency, with the kernel's counters around them; exit 2 if
     /// any. Does not stop the run.
-    #[arg(long, short = 'b', value_name = "TIME", value_parser = duration)]
+    #[arg(long = "over", short = 'b', value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
     /// CPUs of the main thread, which stores the samples [default: the housekeeping CPUs].
     #[arg(long, value_name = "LIST")]

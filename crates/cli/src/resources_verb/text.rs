@@ -2,6 +2,7 @@
 //! or are not known.
 
 use super::{Tally, tallies};
+use crate::terminal;
 use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::Resource;
 use model::foreign::in_a_line;
@@ -9,7 +10,12 @@ use model::resource::Kind;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const WIDTH: u16 = 100;
+/// Columns of the page: tables of fewer than this break inside names.
+const LEAST: u16 = 80;
+
+fn width() -> u16 {
+    terminal::to_read().max(LEAST)
+}
 
 /// Columns separated by space, one rule under the header: what can be read in a terminal and pasted
 /// into a mail.
@@ -144,7 +150,7 @@ fn table(page: &mut String, rows: &[&Resource]) {
         return;
     }
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - 2);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(width() - 2);
     table.set_header(used.iter().map(|(title, _)| *title).collect::<Vec<_>>());
     for row in shown {
         table.add_row(used.iter().map(|(_, cell)| in_a_line(cell(row).unwrap_or("-"))).collect::<Vec<_>>());
@@ -198,7 +204,7 @@ fn paragraph(page: &mut String, first: &str, text: &str) {
     let mut line = first.to_owned();
     let mut empty = true;
     for word in in_a_line(text).split(' ').filter(|word| !word.is_empty()) {
-        if !empty && line.chars().count() + 1 + word.chars().count() > usize::from(WIDTH) {
+        if !empty && line.chars().count() + 1 + word.chars().count() > usize::from(width()) {
             let _ = writeln!(page, "{line}");
             "    ".clone_into(&mut line);
             empty = true;

@@ -1,26 +1,37 @@
 //! What the user sees while it runs: bars on a terminal, one line per step in a pipe. Always on
 //! stderr.
 
+use crate::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::window::Progress;
-use std::io::IsTerminal;
 use std::time::Duration;
+
+/// Columns of a step's name, and of its bar where there is room.
+const NAME: usize = 28;
+const BAR: usize = 30;
+/// The bar of a narrow terminal.
+const SHORT_BAR: usize = 10;
+/// A terminal narrower than this is narrow.
+const NARROW: usize = 110;
 
 /// Reports what is being done.
 pub(crate) struct Reporter {
-    terminal: bool,
+    /// Columns of the terminal, if there is one.
+    columns: Option<usize>,
     quiet: bool,
 }
 
 /// One step that takes time.
 pub(crate) struct Step {
     bar: Option<ProgressBar>,
+    /// Columns behind the bar.
+    room: usize,
 }
 
 impl Reporter {
     /// Looks at stderr. A quiet one shows no steps.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), quiet }
+        Self { columns: terminal::columns_of_stderr().map(usize::from), quiet }
     }
 
     /// One line.
@@ -30,7 +41,7 @@ impl Reporter {
 
     /// Begins a step of a known length.
     pub(crate) fn step(&self, name: &str, length: Duration) -> Step {
-        if !self.quiet && !self.terminal {
+        if !self.quiet && self.columns.is_none() {
             Self::say(&format!("{name}, {:.1} s", length.as_secs_f64()));
         }
         self.step_of(name, length.as_millis() as u64)
@@ -41,23 +52,26 @@ impl Reporter {
     /// Begins a step of a known number of parts.
     pub(crate) fn count(&self, name: &str, parts: u64) -> Step {
         let step = self.step_of(name, parts);
-        if !self.quiet && !self.terminal {
+        if !self.quiet && self.columns.is_none() {
             Self::say(&format!("{name}: {parts} runs"));
         }
         step
     }
 
     fn step_of(&self, name: &str, length: u64) -> Step {
-        if self.quiet || !self.terminal {
-            return Step { bar: None };
-        }
+        let Some(columns) = self.columns.filter(|_| !self.quiet) else {
+            return Step { bar: None, room: 0 };
+        };
+        let wide = if columns < NARROW { SHORT_BAR } else { BAR };
         let bar = ProgressBar::new(length);
-        // The template is a constant; a wrong one shows in the first test that runs it.
-        if let Ok(style) = ProgressStyle::with_template("{prefix:28} {bar:30} {msg}") {
+        // Only numbers are filled into the template; a wrong one shows in the first test that runs it.
+        if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix:{NAME}}} {{bar:{wide}}} {{msg}}"))
+        {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(name.to_owned());
-        Step { bar: Some(bar) }
+        let room = columns.saturating_sub(name.chars().count().max(NAME) + wide + 3);
+        Step { bar: Some(bar), room }
     }
 }
 
@@ -73,14 +87,14 @@ impl Step {
     pub(crate) fn show(&self, progress: Progress<'_>) {
         let Some(bar) = &self.bar else { return };
         bar.set_position((progress.elapsed_ns.max(0) / 1_000_000) as u64);
-        bar.set_message(figures(progress));
+        bar.set_message(whole_parts(&figures(progress), self.room));
     }
 
     /// Shows how far it is, in words of the caller's own.
     pub(crate) fn update(&self, elapsed: Duration, words: impl FnOnce() -> String) {
         let Some(bar) = &self.bar else { return };
         bar.set_position(elapsed.as_millis() as u64);
-        bar.set_message(words());
+        bar.set_message(whole_parts(&words(), self.room));
     }
 
     /// Ends it.
@@ -89,6 +103,21 @@ impl Step {
             bar.finish_and_clear();
         }
     }
+}
+
+/// As many of the parts between commas as there is room for: a line that the terminal breaks is
+/// drawn again below itself, and a number that is cut is another number.
+fn whole_parts(text: &str, room: usize) -> String {
+    let mut kept = String::new();
+    for part in text.split(", ") {
+        let comma = if kept.is_empty() { "" } else { ", " };
+        if kept.chars().count() + comma.len() + part.chars().count() > room {
+            break;
+        }
+        kept.push_str(comma);
+        kept.push_str(part);
+    }
+    kept
 }
 
 /// What was stored so far: of the probe with the largest value, its median, 99th percentile and
@@ -102,8 +131,21 @@ fn figures(progress: Progress<'_>) -> String {
     let missed: u64 = progress.probes.iter().map(|probe| probe.live().missed).sum();
     let max = live.max_ns.map_or_else(|| "-".to_owned(), report::format::ns);
     format!(
-        "p50 {} p99 {} observed max {max}, {missed} missed",
-        time(live.quantile_ns(0.5)),
-        time(live.quantile_ns(0.99))
+        "observed max {max}, p99 {}, p50 {}, {missed} missed",
+        time(live.quantile_ns(0.99)),
+        time(live.quantile_ns(0.5))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_cut() {
+        let text = "observed max 50.14 us, p99 62.53 us, p50 4.2 us, 0 missed";
+        assert_eq!(whole_parts(text, 80), text);
+        assert_eq!(whole_parts(text, 40), "observed max 50.14 us, p99 62.53 us");
+        assert_eq!(whole_parts(text, 10), "");
+    }
 }

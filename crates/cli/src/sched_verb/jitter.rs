@@ -64,7 +64,7 @@ impl JitterArgs {
     pub(crate) fn resolve(&self) -> anyhow::Result<u64> {
         let Some(dir) = &self.jitter_from else { return Ok(0) };
         let observed = observed(dir, self.jitter_at)?;
-        eprintln!("stillcore: note: {}", observed.conditions);
+        eprintln!("note: {}", observed.conditions);
         Ok(observed.jitter_ns)
     }
 }

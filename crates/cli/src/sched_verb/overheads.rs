@@ -48,7 +48,7 @@ impl OverheadsArgs {
             Error::invalid(format!("{}, {}", path.display(), error.field), error.value, expected)
         })?;
         if let Some(conditions) = conditions {
-            eprintln!("stillcore: note: {conditions}");
+            eprintln!("note: {conditions}");
         }
         Ok(Some(overheads))
     }

@@ -71,7 +71,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let dir = args.jitter.jitter_from.as_deref().context("clap asks for the run")?;
     let measured = Measured::read(dir)?;
     let latest_ns = asked.latest.map(|latest| u64::try_from(latest.as_nanos()).unwrap_or(u64::MAX));
-    eprintln!("stillcore: note: {}", measured.conditions);
+    eprintln!("note: {}", measured.conditions);
     let answering = Answering { keep_going: args.keep_going, json: args.json };
     lines::answer_each(&args.file, &answering, |number, line| {
         answer(args, &measured, latest_ns, number, line?)

@@ -10,6 +10,8 @@ pub(crate) mod profile;
 pub(crate) mod replicate;
 pub(crate) mod statements;
 
+use crate::failure::Hinted;
+use crate::failure::nearest::did_you_mean;
 use crate::sched_verb::jitter::At;
 use crate::sched_verb::study as curves;
 use clap::Args;
@@ -300,34 +302,106 @@ fn calculate(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
 fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => {
-            let found = format!("no study is called {:?}, and no file", path.display());
-            let expected = "a name from `stillcore study list`, or a file";
-            anyhow::Error::from(Error::invalid("NAME|FILE", found, expected))
+            let name = path.display().to_string();
+            let known = studies().unwrap_or_default();
+            let meant = did_you_mean(&name, known.iter().map(|study| study.name.as_str()));
+            let list = "built-in studies: stillcore study list";
+            let hint = meant.map_or_else(|| list.to_owned(), |meant| format!("{meant} {list}"));
+            Hinted::new(format!("no study '{name}': not a file here, not built in"), hint).into()
         }
         _ => Error::io("read", path, source).into(),
     })
 }
 
-fn list(args: &ListArgs) -> anyhow::Result<u8> {
-    let built_in = vec![(exposure::NAME.to_owned(), exposure::TITLE.to_owned())];
+/// A study that `study run` takes by name.
+struct BuiltIn {
+    kind: Kind,
+    name: String,
+    title: String,
+}
+
+/// How a built-in study is run: which options it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The experiment with the stressors that the user asks for.
+    Exposure,
+    /// An experiment whose file says what is measured.
+    Experiment,
+    /// Curves, calculated.
+    Calculated,
+}
+
+impl Kind {
+    /// In JSON.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exposure => "built-in",
+            Self::Experiment => "experiment",
+            Self::Calculated => "calculated",
+        }
+    }
+
+    /// Above the studies of this kind.
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Exposure => "with stressors of your choice",
+            Self::Experiment => "experiments of papers and of this project: measured",
+            Self::Calculated => "schedulability curves: calculated",
+        }
+    }
+}
+
+/// Every study that `study run` takes by name.
+fn studies() -> anyhow::Result<Vec<BuiltIn>> {
+    let exposure = vec![(exposure::NAME.to_owned(), exposure::TITLE.to_owned())];
     let kinds = [
-        ("built-in", built_in),
-        ("experiment", experiment::files::titles()?),
-        ("calculated", curves::titles()?),
+        (Kind::Exposure, exposure),
+        (Kind::Experiment, experiment::files::titles()?),
+        (Kind::Calculated, curves::titles()?),
     ];
-    let studies: Vec<(&str, String, String)> = kinds
-        .into_iter()
-        .flat_map(|(kind, titles): (&str, Vec<(String, String)>)| {
-            titles.into_iter().map(move |(name, title)| (kind, name, title))
-        })
-        .collect();
+    let of_kind = |(kind, titles): (Kind, Vec<(String, String)>)| {
+        titles.into_iter().map(move |(name, title)| BuiltIn { kind, name, title })
+    };
+    Ok(kinds.into_iter().flat_map(of_kind).collect())
+}
+
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
+    let studies = studies()?;
     if args.json {
-        let entry = |(kind, name, title): &(&str, String, String)| json!({ "name": name, "title": title, "kind": kind });
+        let entry = |one: &BuiltIn| json!({ "name": one.name, "title": one.title, "kind": one.kind.name() });
         let studies: Vec<_> = studies.iter().map(entry).collect();
         println!("{}", json!({ "schema": "stillcore.study-list/1", "studies": studies }));
-    } else {
-        let width = studies.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
-        studies.iter().for_each(|(_, name, title)| println!("{name:width$}  {title}"));
+        return Ok(0);
     }
+    let width = studies.iter().map(|one| one.name.len()).max().unwrap_or(0);
+    let mut heading = None;
+    for one in &studies {
+        if heading != Some(one.kind) {
+            println!("{}", one.kind.heading());
+            heading = Some(one.kind);
+        }
+        println!("  {:width$}  {}", one.name, one.title);
+    }
+    println!("\nRun one: stillcore study run NAME");
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is listed is what `run` finds by name, as the same kind.
+    #[test]
+    fn every_listed_study_can_be_run() {
+        let listed = studies().unwrap();
+        for one in &listed {
+            let found = match one.kind {
+                Kind::Exposure => one.name == exposure::NAME,
+                Kind::Experiment => experiment::files::built_in(&one.name).is_some_and(experiment::is_one),
+                Kind::Calculated => curves::built_in(&one.name).is_some_and(curves::is_one),
+            };
+            assert!(found, "{}", one.name);
+        }
+        assert!(listed.iter().any(|one| one.name == "exposure") && listed.len() > 60);
+    }
 }

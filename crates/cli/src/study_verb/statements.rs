@@ -138,7 +138,8 @@ pub(crate) fn answered(papers: &[String], dirs: &[PathBuf]) -> anyhow::Result<An
 pub(crate) fn run(args: &StatementsArgs) -> anyhow::Result<u8> {
     let papers = papers()?;
     if let Some(other) = args.paper.iter().find(|paper| !papers.contains(paper)) {
-        return Err(Error::invalid("--paper", other, papers.join(", ")).into());
+        let expected = papers.join(", ");
+        return Err(Error::unknown("--paper", "paper", other, papers).expecting(expected).into());
     }
     let answers = answered(if args.paper.is_empty() { &papers } else { &args.paper }, &args.dirs)?;
     let shown: Vec<&Answered> =

@@ -372,10 +372,10 @@ fn names_do_not_drive_the_terminal() {
     Command::new("taskset").args(["-cp", &last, &pid]).stdout(Stdio::null()).status().unwrap();
     let mut seen = String::new();
     for words in [
-        &["resources", "--cpu", &last][..],
+        &["resources", "--cpus", &last][..],
         &["isolate", "plan", "--cpus", &last],
         &["audit", "--cpus", &last],
-        &["resources", "--json", "--cpu", &last],
+        &["resources", "--json", "--cpus", &last],
     ] {
         let output = root(words, &[]);
         seen += &text(&output.stdout);

@@ -326,7 +326,7 @@ fn what_cannot_be_run_is_refused_before_anything_is_written() {
     fs::write(place.path("odd.toml"), two_processes("telepathy", "qos = {}")).unwrap();
     for (arguments, expected) in [
         (&["bad.json"][..], "bad.json: line 2: a node without node_name"),
-        (&["no-such-graph"][..], "small-single"),
+        (&["no-such-graph"][..], "stillcore graph list"),
         (&["no-such.toml"][..], "no-such.toml"),
         (&["small-single", "cfs-hk"][..], "one TOML file"),
         (&["odd.toml"][..], "telepathy"),

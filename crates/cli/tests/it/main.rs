@@ -50,3 +50,4 @@ mod trace_answer;
 mod trace_export;
 mod transcripts;
 mod watch;
+mod words;

@@ -243,7 +243,7 @@ fn a_noise_loop_that_was_stopped_says_so() {
 #[test]
 fn samples_over_the_threshold_keep_their_context() {
     let place = Place::alone();
-    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--threshold", "1ns"]), 2);
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--over", "1ns"]), 2);
     accounts_balance(&place, &answer);
     let record = &answer["threads"][0]["record"];
     let over_threshold = &record["over_threshold"];

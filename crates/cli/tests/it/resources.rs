@@ -30,7 +30,7 @@ fn first_online() -> String {
 
 #[test]
 fn this_machine_is_one_json_object() {
-    let answer = json(&["--cpu", &first_online()]);
+    let answer = json(&["--cpus", &first_online()]);
     assert_eq!(answer["schema"], "stillcore.resources/1");
     assert_eq!(answer["cpu"].to_string(), first_online());
     let rows = answer["rows"].as_array().unwrap();
@@ -55,7 +55,7 @@ fn this_machine_is_one_json_object() {
 
 #[test]
 fn the_page_is_a_hundred_columns_wide() {
-    let page = text(&["--cpu", &first_online()]);
+    let page = text(&["--cpus", &first_online()]);
     let wide: Vec<_> = page.lines().filter(|line| line.chars().count() > 100).collect();
     assert!(wide.is_empty(), "{wide:#?}");
     assert!(page.starts_with(&format!("CPU {}: ", first_online())), "{page}");
@@ -64,10 +64,10 @@ fn the_page_is_a_hundred_columns_wide() {
 #[test]
 fn a_captured_machine_is_asked_in_place_of_this_one() {
     let root = machine("isolated-6.1");
-    let page = text(&["--cpu", "2", "--root", root.to_str().unwrap()]);
+    let page = text(&["--cpus", "2", "--root", root.to_str().unwrap()]);
     assert!(page.contains("27 nvme0q3"), "{page}");
     assert!(page.contains("softirqs: not known: there is no /proc/softirqs"), "{page}");
-    let answer = json(&["--cpu", "2", "--root", root.to_str().unwrap(), "--kind", "irq,kthread"]);
+    let answer = json(&["--cpus", "2", "--root", root.to_str().unwrap(), "--kind", "irq,kthread"]);
     let kinds: BTreeSet<_> = answer["rows"]
         .as_array()
         .unwrap()
@@ -80,7 +80,7 @@ fn a_captured_machine_is_asked_in_place_of_this_one() {
 #[test]
 fn kinds_of_which_there_is_nothing_are_named() {
     let root = machine("isolated-6.1");
-    let page = text(&["--cpu", "2", "--root", root.to_str().unwrap(), "--kind", "sibling,machine-check"]);
+    let page = text(&["--cpus", "2", "--root", root.to_str().unwrap(), "--kind", "sibling,machine-check"]);
     assert!(page.contains("nothing of these kinds: sibling, machine-check"), "{page}");
 }
 
@@ -90,13 +90,13 @@ fn bad_input_has_one_sentence() {
         assert_refused(&stillcore(&["resources"]).args(arguments).output().unwrap(), expected);
     };
     let unplugged = machine("unplugged-6.1");
-    refused(&["--cpu", "3", "--root", unplugged.to_str().unwrap()], &["CPU 3 is offline", "a CPU among 0-2"]);
-    refused(&["--cpu", "4095"], &["no CPU 4095"]);
-    refused(&["--cpu", "-1"], &["-1"]);
-    refused(&["--cpu", "two"], &["two"]);
-    refused(&[], &["--cpu"]);
-    refused(&["--cpu", "0", "--kind", "irqs"], &["irqs", "one of irq, vector"]);
-    refused(&["--cpu", "0", "--root", "/nonexistent/tree"], &["/nonexistent/tree"]);
+    refused(&["--cpus", "3", "--root", unplugged.to_str().unwrap()], &["CPU 3 is offline", "CPUs among 0-2"]);
+    refused(&["--cpus", "4095"], &["no CPU 4095"]);
+    refused(&["--cpus", "-1"], &["-1"]);
+    refused(&["--cpus", "two"], &["two"]);
+    refused(&[], &["--cpus"]);
+    refused(&["--cpus", "0", "--kind", "irqs"], &["irqs", "one of irq, vector"]);
+    refused(&["--cpus", "0", "--root", "/nonexistent/tree"], &["/nonexistent/tree"]);
 }
 
 /// A user cannot read others' descriptors: a program that they hold is not reported as harmless.
@@ -122,7 +122,7 @@ fn programs_of_bpf_that_a_user_may_not_see_are_not_acquitted() {
         assert!(reason.contains("may not be read here"), "{reason}");
         number.unwrap().parse().unwrap()
     };
-    let of_root = rows(stillcore(&["resources", "--json", "--cpu", &cpu]).output().unwrap());
+    let of_root = rows(stillcore(&["resources", "--json", "--cpus", &cpu]).output().unwrap());
     // The build directory may be closed to others; a copy is not.
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -130,7 +130,7 @@ fn programs_of_bpf_that_a_user_may_not_see_are_not_acquitted() {
     fs::copy(env!("CARGO_BIN_EXE_stillcore"), &binary).unwrap();
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--inh-caps=-all"];
     let mut command = std::process::Command::new("setpriv");
-    command.args(user).arg(&binary).args(["resources", "--json", "--cpu", &cpu]).current_dir("/");
+    command.args(user).arg(&binary).args(["resources", "--json", "--cpus", &cpu]).current_dir("/");
     let of_user = rows(command.output().unwrap());
     assert_eq!(of_user.len(), 1, "{of_user:?}");
     assert!(closed(&of_user) > closed(&of_root), "{of_user:?} {of_root:?}");

@@ -66,8 +66,8 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
     }
     let stderr = text(&exposure(&place, &["exposre"]).stderr);
     assert!(
-        stderr.contains("no study is called \"exposre\"")
-            && stderr.contains("a name from `stillcore study list`, or a file"),
+        stderr.contains("no study 'exposre': not a file here, not built in")
+            && stderr.contains("hint: did you mean 'exposure'? built-in studies: stillcore study list"),
         "{stderr}"
     );
     let begun = exposure(&place, &["exposure", "--resume"]);

@@ -69,7 +69,7 @@ fn answers_of_studies_are_put_to_their_statements_and_kernels_are_kept_apart() {
     let output = stillcore(&["study", "statements"]).arg(&dir).output().unwrap();
     assert_refused(&output, &["stillcore.study-run/1", "stillcore.study-run/2"]);
     let output = stillcore(&["study", "statements", "--paper", "rtss"]).output().unwrap();
-    assert_refused(&output, &["--paper: rtss; expected rtss24, "]);
+    assert_refused(&output, &["--paper: no paper is called \"rtss\"; expected rtss24, "]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_replication_is_planned_by_what_decides_most_for_its_time() {
     assert!(!long.contains("no time left") && long.contains("at scale 1,"), "{long}");
     assert!(!place.path("out").exists(), "a plan makes nothing");
     let output = stillcore(&["study", "replicate", "ospert"]).output().unwrap();
-    assert_refused(&output, &["PAPER: ospert; expected rtss24, ", ", or all"]);
+    assert_refused(&output, &["PAPER: no paper is called \"ospert\"; expected rtss24, ", ", or all"]);
     let output = stillcore(&["study", "replicate", "ospert13", "--lab", "9.9", "--plan"]).output().unwrap();
     assert!(text(&output.stdout).contains("ospert13-ipi cannot be run so: no kernel \"9.9\""), "{output:?}");
     fs::create_dir(place.path("out")).unwrap();

@@ -74,7 +74,7 @@ pub(crate) fn judged(output: &Output, disk: &Disk, program: &Path, scratch: &Pat
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut outcome = Outcome { whole: output.status.code() == Some(0), samples: 0, wrong: Vec::new() };
     if !outcome.whole {
-        let lines = said.lines().filter(|line| line.starts_with("stillcore: ")).count();
+        let lines = said.lines().filter(|line| line.starts_with("error: ")).count();
         if output.status.code() != Some(1) || lines != 1 || said.contains("panicked") {
             outcome.wrong.push(format!("{} after: {said}", output.status));
         } else if !said.contains("No space left on device") {

@@ -168,7 +168,7 @@ pub(crate) fn assert_refused(output: &Output, expected: &[&str]) {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "stdout: {out}\nstderr: {err}");
     assert_eq!(out, "");
-    let sentences: Vec<_> = err.lines().filter(|line| line.starts_with("stillcore: ")).collect();
+    let sentences: Vec<_> = err.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(sentences.len(), 1, "{err}");
     assert!(!err.contains("panicked") && !err.contains("RUST_BACKTRACE"), "{err}");
     for word in expected {

@@ -95,7 +95,8 @@ fn of_kind(scene: &Scene, kind: Kind) -> Vec<Resource> {
 /// Whether the machine has the CPU, and has it online.
 fn check_cpu(root: &Root, cpu: u32) -> Result<(), Error> {
     let online = topology::online(root)?;
-    let bad = |what: String| Err(Error::invalid("--cpu", what, format!("a CPU among {online}")));
+    let bad =
+        |what: String| Err(Error::invalid(format!("--cpus {cpu}"), what, format!("CPUs among {online}")));
     if online.contains(cpu) {
         Ok(())
     } else if topology::present(root).is_some_and(|cpus| cpus.contains(cpu)) {

@@ -147,7 +147,7 @@ fn an_isolated_core_shows_what_is_left() {
 #[test]
 fn cpus_that_are_not_there_have_one_sentence_each() {
     let sentence = |name: &str, cpu: u32| resources(&captured(name), cpu, Kind::ALL).unwrap_err().to_string();
-    assert!(sentence("unplugged-6.1", 3).contains("CPU 3 is offline; expected a CPU among 0-2"));
+    assert!(sentence("unplugged-6.1", 3).contains("CPU 3 is offline; expected CPUs among 0-2"));
     assert!(sentence("isolated-6.1", 4000).contains("this machine has no CPU 4000"));
     let (_dir, root) = tree(&[("proc/x", "")]);
     let error = resources(&root, 0, Kind::ALL).unwrap_err().to_string();

@@ -2,27 +2,46 @@
 
 use super::{GenerateError, Periods, wrong};
 
-/// A time such as `72us`, `1.5ms` or `10ms`, ns. Exact: no floating point.
+/// Units of time and their nanoseconds: those of all command lines.
+const UNITS: [(&str, u64); 9] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// A time such as `72us`, `1.5ms`, `10ms` or `1m30s`, ns. Exact: no floating point.
 pub fn read_time(text: &str) -> Result<u64, GenerateError> {
     let bad = || wrong("time", format!("{text:?}"), "a number with a unit, such as 72us, 1.5ms or 10ms");
-    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
-    let (number, unit) = text.split_at(at);
-    let digits: u32 = match unit {
-        "ns" => 0,
-        "us" | "µs" => 3,
-        "ms" => 6,
-        "s" => 9,
-        _ => return Err(bad()),
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || part.len() > digits as usize {
-        return Err(bad());
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let (mut rest, mut ns) = (text, 0_u64);
+    loop {
+        let (number, after) = rest.split_at(rest.find(|c| !is_number(c)).ok_or_else(bad)?);
+        let (unit, others) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let unit_ns = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, ns)| *ns).ok_or_else(bad)?;
+        ns = amount_ns(number, unit_ns).and_then(|part| ns.checked_add(part)).ok_or_else(bad)?;
+        if others.is_empty() {
+            return Ok(ns);
+        }
+        rest = others;
     }
-    // The part behind the point, filled up with zeros, counts ns.
-    let part = format!("{part:0<width$}", width = digits as usize);
-    let part_ns: u64 = if part.is_empty() { 0 } else { part.parse().map_err(|_| bad())? };
-    let whole_ns = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(10u64.pow(digits)));
-    whole_ns.and_then(|whole| whole.checked_add(part_ns)).ok_or_else(bad)
+}
+
+/// So many units, ns; none where that is no whole number of ns.
+fn amount_ns(number: &str, unit_ns: u64) -> Option<u64> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let whole_ns = whole.parse::<u64>().ok()?.checked_mul(unit_ns)?;
+    if part.is_empty() {
+        return Some(whole_ns);
+    }
+    let scale = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let part_ns = part.parse::<u64>().ok()?.checked_mul(unit_ns / scale)?;
+    unit_ns.is_multiple_of(scale).then(|| whole_ns.checked_add(part_ns))?
 }
 
 /// A law: `uniform:LOW:HIGH[:GRANULARITY]`, `log-uniform:LOW:HIGH[:GRANULARITY]`,

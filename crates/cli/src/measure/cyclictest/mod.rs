@@ -15,7 +15,7 @@ use super::{Common, table};
 use crate::failure;
 use crate::run::place::Place;
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use figures::{Figures, Rules, figures};
 use machine::Root;
 use measure::handle::ProbeDrain;
@@ -59,7 +59,10 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
             error.print()?;
             return Ok(0);
         }
-        Err(error) => anyhow::bail!(failure::usage_sentence(&error)),
+        Err(error) => {
+            let words: Vec<_> = std::iter::once("cyclictest".into()).chain(words.iter().cloned()).collect();
+            return Err(failure::explained(&error, &Options::command(), &words).into());
+        }
     };
     let online = machine::read(&Root::live())?.topology.online;
     let plan = Plan::of(&options, &plan::Machine { usable: sched::affinity()?.and(&online), online })?;

@@ -313,10 +313,12 @@ fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::R
 /// The last thing that a call said, and whether it was that the machine lacks something.
 fn why(said: &Path, status: std::process::ExitStatus) -> (String, bool) {
     let text = fs::read_to_string(said).unwrap_or_default();
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    // A hint may follow the error.
+    let said = |line: &&str| !line.trim().is_empty();
+    let last = text.lines().rfind(|line| line.starts_with("error: ")).or_else(|| text.lines().rfind(said));
     let Some(last) = last else { return (format!("it ended with {status}, and said nothing"), false) };
     let Ok(object) = serde_json::from_str::<Value>(last) else {
-        return (last.trim_start_matches("stillcore: ").to_owned(), false);
+        return (last.trim_start_matches("error: ").to_owned(), false);
     };
     let part = |name: &str| object["error"][name].as_str().map(str::to_owned);
     let (what, place, expected) = (part("what").unwrap_or_default(), part("where"), part("expected"));

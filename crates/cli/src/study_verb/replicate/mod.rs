@@ -249,5 +249,6 @@ fn papers(name: &str) -> anyhow::Result<Vec<String>> {
     if known.iter().any(|one| one == name) {
         return Ok(vec![name.to_owned()]);
     }
-    Err(Error::invalid("PAPER", name, format!("{}, or {ALL}", known.join(", "))).into())
+    let expected = format!("{}, or {ALL}", known.join(", "));
+    Err(Error::unknown("PAPER", "paper", name, known).expecting(expected).into())
 }

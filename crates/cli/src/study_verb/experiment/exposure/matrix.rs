@@ -44,7 +44,7 @@ pub(super) fn write_and_print(
     if args.json {
         println!("{}", matrix.json());
     } else {
-        print!("{}", report::matrix_text(&matrix, report::TextOptions::default()));
+        print!("{}", report::matrix_text(&matrix, crate::terminal::plain_options()));
     }
     Ok(0)
 }

@@ -60,7 +60,7 @@ pub(super) fn write_and_print(
     if args.json {
         println!("{}", study.json());
     } else {
-        print!("{}", report::exposure_text(&study, report::TextOptions::default()));
+        print!("{}", report::exposure_text(&study, crate::terminal::plain_options()));
     }
     Ok(if study.exposure.void { 2 } else { 0 })
 }

@@ -1,31 +1,46 @@
-//! How the command reports an error: one sentence on stderr, or one JSON object; exit 1.
+//! How the command reports an error on standard error: `error: WHAT: WHY` and, where there is one,
+//! `hint: COMMAND`; or one JSON object. Exit 1.
 
+mod hints;
+pub(crate) mod nearest;
+mod usage;
+
+use crate::stdout;
+pub(crate) use hints::absent_run;
 use model::Error;
 use std::process::ExitCode;
+pub(crate) use usage::explained;
 
-/// Wrong usage is one sentence and exit 1, not clap's page and 2. Help and version are no failure.
-pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
-    if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    show(&anyhow::anyhow!(usage_sentence(error)), json)
+/// An error that one verb words itself, with a command or a valid form to try instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct Hinted {
+    /// What failed, on what, and why: lower case, without a full stop.
+    pub(crate) what: String,
+    /// A command, or a valid form.
+    pub(crate) hint: Option<String>,
 }
 
-/// What is wrong with a command line, in one sentence.
-pub(crate) fn usage_sentence(error: &clap::Error) -> String {
-    let rendered = error.render().to_string();
-    let sentence = rendered.split("\n\n").next().unwrap_or_default();
-    let words: Vec<_> = sentence.trim_start_matches("error: ").split_whitespace().collect();
-    format!("{}; see --help", words.join(" "))
+impl Hinted {
+    /// An error with a hint.
+    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: Some(hint.into()) }
+    }
 }
 
 /// Reports the error.
 pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
+    let hint = hints::of(error);
     if json {
-        eprintln!("{}", serde_json::json!({ "error": parts(error) }));
+        let mut parts = parts(error);
+        parts["hint"] = hint.into();
+        eprintln!("{}", serde_json::json!({ "error": parts }));
     } else {
-        eprintln!("stillcore: {}", sentence(error));
+        stdout::write_labelled(stdout::Label::Error, &sentence(error));
+        if let Some(hint) = hint {
+            eprintln!();
+            stdout::write_labelled(stdout::Label::Hint, &hint);
+        }
     }
     ExitCode::from(1)
 }
@@ -33,11 +48,20 @@ pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
 /// The chain of causes in one sentence. Many errors already end with their cause's words; those are
 /// not said twice.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
-        "" => cause,
-        before if before.ends_with(&cause) => said,
-        _ => format!("{said}: {cause}"),
-    })
+    let mut said = String::new();
+    for cause in error.chain() {
+        let last = hints::last_words(cause);
+        let words = last.clone().unwrap_or_else(|| cause.to_string());
+        if said.is_empty() {
+            said = words;
+        } else if !said.ends_with(&words) {
+            said = format!("{said}: {words}");
+        }
+        if last.is_some() {
+            break;
+        }
+    }
+    said
 }
 
 /// What, where and what was expected, as far as the error separates them.
@@ -49,6 +73,9 @@ fn parts(error: &anyhow::Error) -> serde_json::Value {
     let (what, place, expected) = error
         .chain()
         .find_map(|cause| {
+            if let Some(words) = hints::last_words(cause) {
+                return Some((words, None, None));
+            }
             let known = cause.downcast_ref::<Error>().map(of_model);
             known.or_else(|| cause.downcast_ref::<ftrace::Error>().and_then(of_trace))
         })
@@ -67,6 +94,7 @@ fn of_model(error: &Error) -> Parts {
         Error::Invalid { place, what, expected } | Error::Absent { place, what, expected } => {
             (what.clone(), Some(place.clone()), Some(expected.clone()))
         }
+        Error::Unknown(name) => (name.what(), Some(name.place.clone()), Some(name.expected.clone())),
         Error::Io { action, path, source } => {
             (format!("cannot {action}: {source}"), Some(path.display().to_string()), None)
         }
