@@ -3,6 +3,7 @@
 
 use clap::Args;
 use model::quantity::duration;
+use std::error::Error;
 use std::time::Duration;
 
 /// What ends a measurement before its time.
@@ -22,9 +23,9 @@ impl Stopping {
 }
 
 /// A time that a sample can reach or not.
-fn limit(text: &str) -> Result<Duration, String> {
+fn limit(text: &str) -> Result<Duration, Box<dyn Error + Send + Sync>> {
     match duration(text)? {
-        Duration::ZERO => Err("every sample reaches 0s: expected at least 1ns".to_owned()),
+        Duration::ZERO => Err("every sample reaches 0s: expected at least 1ns".into()),
         limit => Ok(limit),
     }
 }

@@ -94,16 +94,16 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     }
     let faults: u64 = run.probes.iter().map(|probe| probe.faults.minor + probe.faults.major).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
-    let _ = writeln!(
-        text,
+    let accounts = format!(
         "samples lost: {}; page faults of the measuring threads: {faults}; their memory: {} at most",
         run.losses.ring_samples,
         format::kib(rss)
     );
+    text += &folded(&accounts, "  ");
     // Why it stopped stands at the top.
     let stopped = run.stopped_at.as_ref().map(report::stopped::limit);
     for limit in run.limits.iter().filter(|limit| Some(*limit) != stopped.as_ref()) {
-        let _ = writeln!(text, "note: {limit}");
+        text += &folded(&format!("note: {limit}"), "  ");
     }
     if run.trace.is_some() && outcome.document.analysis.overheads.is_empty() {
         let cost = run.observer.trace_event_ns.map(|ns| format!(" of {} each", format::ns_f(ns)));

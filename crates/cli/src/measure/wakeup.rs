@@ -7,6 +7,7 @@ use super::stopping::Stopping;
 use super::table::{found, json, quantile, table, threads, time};
 use super::tracing::Tracing;
 use super::{Common, contexts, cyclictest};
+use crate::folded::folded;
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
 use measure::class::Class;
@@ -247,6 +248,7 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
     let head =
         ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];
     text += &table(&head, rows.collect());
-    text += "charged: with every missed release at the lateness it had; -: fewer than ten effective samples above\n";
+    let legend = "charged: with every missed release at the lateness it had; -: fewer than ten effective samples above";
+    text += &folded(legend, "  ");
     text + &contexts::text(outcome) + &found(outcome)
 }

@@ -20,13 +20,16 @@ pub fn blocks(widths: &[usize], keys: usize, room: usize) -> Vec<Vec<usize>> {
     blocks
 }
 
-/// The widest cell of each column, and a space.
+/// Padding and space between two columns.
+const GAP: usize = 2;
+
+/// The widest cell of each column, and the gap behind it.
 pub fn widths<'a>(rows: impl Iterator<Item = Vec<&'a str>>) -> Vec<usize> {
     rows.fold(Vec::new(), |mut widths, row| {
         widths.resize(widths.len().max(row.len()), 0);
         for (width, cell) in widths.iter_mut().zip(row) {
             let longest = cell.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            *width = (*width).max(longest + 1);
+            *width = (*width).max(longest + GAP);
         }
         widths
     })
@@ -48,6 +51,6 @@ mod tests {
 
     #[test]
     fn the_widest_cell_counts() {
-        assert_eq!(widths([vec!["a", "bcd"], vec!["µµ", "b"]].into_iter()), [3, 4]);
+        assert_eq!(widths([vec!["a", "bcd"], vec!["µµ", "b"]].into_iter()), [4, 5]);
     }
 }

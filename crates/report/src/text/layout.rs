@@ -1,11 +1,9 @@
 //! Headings, wrapped lines and tables on a page of a fixed width.
 
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle,
-};
+use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use std::fmt::Write;
 
-use super::{TextOptions, fit};
+use super::TextOptions;
 use model::foreign::in_a_line;
 
 /// Columns separated by space, one rule under the header: what can be read in a terminal and pasted
@@ -14,12 +12,6 @@ const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('-').junction(' '))
     .content_lines(ContentLineStyle::none().junction(' '));
-
-/// A column of text is not made narrower than this for the sake of numbers.
-const LEAST_TEXT: usize = 14;
-
-/// What is wider is text, which is wrapped; what is not is a number, which is not.
-const MOST_OF_A_NUMBER: usize = 26;
 
 /// ANSI colours in use: the eight that every terminal has.
 #[derive(Debug, Clone, Copy)]
@@ -97,32 +89,8 @@ impl Page {
         }
     }
 
-    /// A table; the first `left` columns are flush left, numbers flush right. Where the numbers leave
-    /// too little room for the rest, their columns come in blocks.
+    /// A table; the first `left` columns are flush left, numbers flush right.
     pub(crate) fn table(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
-        let mut widths = widths(header, rows);
-        for (index, width) in widths.iter_mut().enumerate() {
-            // Text is wrapped, wherever it stands.
-            if index < left || *width > MOST_OF_A_NUMBER {
-                *width = (*width).min(LEAST_TEXT);
-            }
-        }
-        if widths.iter().sum::<usize>() <= self.width {
-            return self.block(left, header, rows);
-        }
-        for (index, columns) in fit::blocks(&widths, left.max(1), self.width).into_iter().enumerate() {
-            if index > 0 {
-                self.text.push('\n');
-            }
-            let header: Vec<_> = columns.iter().filter_map(|at| header.get(*at).copied()).collect();
-            let cells = |row: &Vec<String>| columns.iter().filter_map(|at| row.get(*at).cloned()).collect();
-            self.block(left, &header, &rows.iter().map(cells).collect::<Vec<_>>());
-        }
-    }
-
-    /// A table whose numbers fit. Text is wrapped, numbers are not.
-    fn block(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
-        let widths = widths(header, rows);
         let mut table = Table::new();
         table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
@@ -135,21 +103,12 @@ impl Page {
             if index >= left {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            if index >= left && widths.get(index).is_some_and(|width| *width <= MOST_OF_A_NUMBER) {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
         }
         for line in table.to_string().lines() {
             self.text.push_str(line.trim_end());
             self.text.push('\n');
         }
     }
-}
-
-/// The widest cell of each column, heading included, and a space.
-fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
-    let rows = rows.iter().map(|row| row.iter().map(String::as_str).collect());
-    fit::widths(std::iter::once(header.to_vec()).chain(rows))
 }
 
 /// Breaks at spaces; a word longer than a line is cut.
