@@ -15,7 +15,9 @@ mod calls;
 mod carried;
 mod color;
 mod compare_verb;
+mod completions_verb;
 mod conclude;
+mod defaults;
 mod disturb_verb;
 mod explain_verb;
 mod failure;
@@ -26,6 +28,7 @@ mod isolate;
 mod lab_matrix;
 mod lab_verb;
 mod line;
+mod man_verb;
 mod measure;
 mod names;
 mod overview;
@@ -46,6 +49,7 @@ mod values;
 
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
+use defaults::Defaults;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use sys::signals::EndSignals;
@@ -99,6 +103,10 @@ verbs! {
         /// Run stillcore on other kernels, in QEMU.
         #[command(subcommand)]
         Lab(LabVerb) => nested(LabVerb::run),
+        /// Print the script by which a shell completes this command.
+        Completions(completions_verb::CompletionsArgs) => reads(completions_verb::run),
+        /// Print the manual page of a verb, or write all pages.
+        Man(man_verb::ManArgs) => reads(man_verb::run),
     }
 }
 
@@ -121,14 +129,23 @@ fn main() -> ExitCode {
     }
     let words = measure::cyclictest::command_line(std::env::args_os());
     let choice = color::choose(&words);
-    let command = command().color(choice);
-    let (words, notes) = names::current(&command, words);
+    let line = command().color(choice);
+    let (words, notes) = names::current(&line, words);
     notes.iter().for_each(|note| stdout::write_labelled(stdout::Label::Note, note));
-    let (verb, json) = match parse(command.clone(), &words) {
-        Ok(parsed) => parsed,
-        Err(error) => return refuse(&error, &command, &words),
+    let read = Defaults::read(&words);
+    let line = match &read {
+        Ok(defaults) => defaults.put_into(line, &run::place::default_out()),
+        Err(_) => line,
     };
+    let (verb, json) = match parse(line.clone(), &words) {
+        Ok(parsed) => parsed,
+        Err(error) => return refuse(&error, &line, &words),
+    };
+    if let Err(error) = read {
+        return failure::show(&error, json);
+    }
     calls::check_by(what_is_wrong);
+    calls::define_by(command);
     sys::signals::outlive_file_size_limit();
     // Signals are blocked before any thread exists, so that every thread inherits it.
     let ended = EndSignals::block().map_err(Into::into).and_then(|signals| verb.run(&signals));
@@ -145,7 +162,7 @@ fn command() -> Command {
         .hide_possible_values(true)
         .global(true)
         .help("Use colours: auto (on a terminal, unless NO_COLOR is set), always or never");
-    overview::grouped(Verb::command().arg(color))
+    overview::grouped(defaults::option(Verb::command().arg(color)))
 }
 
 /// Help and version are no failure. A call without a verb gets the verbs; any other is wrong usage.

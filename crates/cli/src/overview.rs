@@ -17,7 +17,7 @@ const GROUPS: &[Group] = &[
     Group { situation: "measure", verbs: &["assess", "measure", "graph", "trace"] },
     Group { situation: "change (`isolate undo` restores)", verbs: &["isolate", "disturb"] },
     Group { situation: "conclude", verbs: &["report", "compare", "sched"] },
-    Group { situation: MORE, verbs: &["summary", "snapshot", "study", "lab", "help"] },
+    Group { situation: MORE, verbs: &["summary", "snapshot", "study", "lab", "completions", "man", "help"] },
 ];
 
 const MORE: &str = "more";

@@ -8,7 +8,7 @@
 //! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
 //! printed.
 
-use crate::unit::{ISOLATE as UNIT, link_folder, ours, quoted, reload, remove_files};
+use crate::unit::{ISOLATE as UNIT, leads_to_own, link_folder, ours, quoted, reload, remove_files};
 use boot::store;
 use machine::Root;
 use model::plan::{Plan, StepKind};
@@ -138,6 +138,10 @@ fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;
         }
+        if path.is_symlink() && !leads_to_own(&path) {
+            // The unit of a package is enabled; ours has its name and comes before it.
+            continue;
+        }
         let _ = fs::remove_file(&path);
         symlink(to, &path).map_err(|source| Error::os("link", path.display(), source))?;
     }
@@ -221,6 +225,19 @@ pub(crate) mod tests {
         install(&root, &all).unwrap();
         assert_eq!(remove(&root).unwrap().len(), 3);
         assert!(root.has(WANTS));
+    }
+
+    #[test]
+    fn the_enabled_unit_of_a_package_stays_enabled() {
+        let packaged = "/usr/lib/systemd/system/stillcore-isolate.service";
+        let (_dir, root) = tree(&[("etc/systemd/system/.keep", "theirs")]);
+        fs::create_dir(root.at(WANTS)).unwrap();
+        symlink(packaged, root.at(WANTED)).unwrap();
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        install(&root, &all).unwrap();
+        assert_eq!(fs::read_link(root.at(WANTED)).unwrap(), Path::new(packaged));
+        assert_eq!(remove(&root).unwrap(), [format!("/{UNIT}")]);
+        assert_eq!(fs::read_link(root.at(WANTED)).unwrap(), Path::new(packaged));
     }
 
     #[test]

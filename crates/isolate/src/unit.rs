@@ -51,7 +51,8 @@ pub(crate) fn remove_files(root: &Root, files: &[&str]) -> Result<Vec<String>, E
     let made = files.iter().any(|file| made_folder(root, file));
     for file in files {
         let path = root.at(file);
-        let link = file.starts_with(WANTS) && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
+        // One that leads to the unit of a package was made by `systemctl enable`.
+        let link = file.starts_with(WANTS) && leads_to_own(&path);
         if link || ours(&path) {
             fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))?;
             removed.push(format!("/{file}"));
@@ -61,6 +62,11 @@ pub(crate) fn remove_files(root: &Root, files: &[&str]) -> Result<Vec<String>, E
         store::remove_folders(root, [WANTS].into_iter());
     }
     Ok(removed)
+}
+
+/// Whether a link leads where our units are.
+pub(crate) fn leads_to_own(link: &Path) -> bool {
+    fs::read_link(link).is_ok_and(|to| to.starts_with("/etc/systemd/system"))
 }
 
 /// Whether the directory of a unit's link was made with it.

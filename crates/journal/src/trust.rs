@@ -10,6 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::{DirBuilder, File};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -64,6 +65,19 @@ fn open(path: &Path) -> Result<Option<OwnedFd>, Error> {
 /// some there.
 pub fn is_own(directory: &Path) -> Result<bool, Error> {
     Ok(open(directory)?.is_some())
+}
+
+/// The text of such a file, of which at most this many bytes are read; `None` where there is none.
+pub fn read_text(path: &Path, most: u64) -> Result<Option<String>, Error> {
+    let Some(file) = open_file(path, OFlags::RDONLY)? else { return Ok(None) };
+    let mut text = String::new();
+    let read = file.take(most + 1).read_to_string(&mut text);
+    read.map_err(|source| Error::os("read", path.display(), source))?;
+    if text.len() as u64 > most {
+        let expected = format!("at most {most} bytes");
+        return Err(model::Error::invalid(path.display(), "it is too long", expected).into());
+    }
+    Ok(Some(text))
 }
 
 /// Opens a file of a directory that nobody else can have put files into; `None` where one of both

@@ -42,6 +42,7 @@ mod report_browser;
 mod report_formats;
 mod resources;
 mod sched_study;
+mod shells;
 mod stop_over;
 mod study;
 mod study_merge;
