@@ -16,7 +16,7 @@ help:
 	@echo 'make bench          what can be measured beside its peers; NAME=measure measures (ARGS="wakeup --repetitions 24")'
 	@echo 'make lab            matrices of guests; NAME=isolation runs one'
 	@echo 'make study          studies; NAME=graph runs one'
-	@echo 'make dist           static binaries for x86-64 and arm64 in dist/; stored results must be of them'
+	@echo 'make dist           packages for x86-64 and arm64 in dist/: deb, rpm, tarball, OCI image, checksums'
 	@echo 'make fmt clean'
 	@echo 'cargo xtask --help  the rest: tidy, docs, check-release, hosts'
 

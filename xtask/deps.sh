@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
-# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts|loader
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts|loader|packages
 set -eu
 
 want=${1:-test}
@@ -20,6 +20,9 @@ hosts)
     ;;
 loader)
     programs="$programs qemu-system-x86_64:qemu-system-x86 grub-mkimage:grub-common mke2fs:e2fsprogs debugfs:e2fsprogs"
+    ;;
+packages)
+    programs="$programs debootstrap:debootstrap lintian:lintian rpm:rpm unshare:util-linux shellcheck:shellcheck"
     ;;
 middleware)
     programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"

@@ -7,6 +7,7 @@ mod docs;
 mod hosts;
 mod jobs;
 mod output;
+mod packages;
 mod place;
 mod python;
 mod release;
@@ -44,8 +45,8 @@ enum Chore {
     Hosts,
     /// Check the oldest compiler, licences and sources, and the size of the static binaries.
     CheckRelease,
-    /// Build the static binaries of both architectures into dist/; stored results must be of them.
-    Dist(release::DistOptions),
+    /// Build the static programs and their packages into dist/; stored results must be of them.
+    Dist(packages::Options),
     /// Measure one thing beside its peers; the result goes to docs/results/NAME.json.
     Bench(jobs::Options),
     /// Run one matrix of guests; the result goes to docs/results/NAME.json.
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         Chore::TestAll(options) => test::all::run_parts(&repo::root(), &options),
         Chore::Hosts => hosts::prepare(&repo::root(), &mut Output::Terminal).map(|()| true),
         Chore::CheckRelease => Ok(release::check(&repo::root())),
-        Chore::Dist(options) => release::dist(&repo::root(), &options),
+        Chore::Dist(options) => packages::dist(&repo::root(), &options),
         Chore::Bench(options) => jobs::run(&repo::root(), jobs::Kind::Bench, &options),
         Chore::Lab(options) => jobs::run(&repo::root(), jobs::Kind::Lab, &options),
         Chore::Study(options) => jobs::run(&repo::root(), jobs::Kind::Study, &options),

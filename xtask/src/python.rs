@@ -47,6 +47,42 @@ pub(crate) fn test(root: &Path, target: &Path, output: &mut Output, counts: &mut
     outcome
 }
 
+/// The wheel that ships, for one architecture, into `folder`. It takes a compiler of that
+/// architecture for its C library (`deps.sh release` installs it).
+pub(crate) fn release_wheel(
+    root: &Path,
+    arch: &str,
+    folder: &Path,
+    epoch: &str,
+    output: &mut Output,
+) -> Result<()> {
+    let home = crate::repo::target_dir(root)?.join("python");
+    let python = environment(root, &home.join("venv"), REQUIREMENTS, output)?;
+    let linker =
+        format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_LINKER={arch}-linux-gnu-gcc", arch.to_uppercase());
+    let target = format!("{arch}-unknown-linux-gnu");
+    let date = format!("SOURCE_DATE_EPOCH={epoch}");
+    let build: [OsString; 16] = [
+        date.into(),
+        linker.into(),
+        python.into(),
+        "-m".into(),
+        "maturin".into(),
+        "build".into(),
+        "--quiet".into(),
+        "--locked".into(),
+        "--profile".into(),
+        "wheel".into(),
+        "--target".into(),
+        target.into(),
+        "--manifest-path".into(),
+        "crates/py/Cargo.toml".into(),
+        "--out".into(),
+        folder.into(),
+    ];
+    output.run(root, "env", &build)
+}
+
 /// The counts in a JUnit file, as pytest writes it.
 fn counted(xml: &str) -> Option<Counts> {
     let suite = xml.split("<testsuite ").nth(1)?.split('>').next()?;

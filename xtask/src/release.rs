@@ -1,18 +1,15 @@
-//! What must hold before a release and what a release ships: the oldest supported compiler,
-//! licences, sources and known vulnerabilities of every dependency, and one small static binary for
-//! each architecture in `dist/` with its checksum.
+//! What must hold before a release: the oldest supported compiler, licences, sources and known
+//! vulnerabilities of every dependency, and a small static binary for each architecture.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::jobs::Jobs;
 use crate::output::Output;
 use crate::steps::{Done, Step, run_all, summary};
-use crate::{repo, results, shipped};
+use crate::{repo, shipped};
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
@@ -42,32 +39,8 @@ pub(crate) fn check(root: &Path) -> bool {
 
 type Work = fn(&Path, &mut Output) -> Result<()>;
 
-/// How `dist` takes results that are of another program than it ships.
-#[derive(clap::Args)]
-pub(crate) struct DistOptions {
-    /// Only print results that were measured on another program; do not fail.
-    #[arg(long)]
-    warn_older_results: bool,
-}
-
-/// Builds both binaries into `dist/`, writes `SHA256SUMS`, and demands that every result of the
-/// program is of this one.
-pub(crate) fn dist(root: &Path, options: &DistOptions) -> Result<bool> {
-    let folder = root.join("dist");
-    fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
-    let step = |name, work: Work| vec![Step::new(name, move |output, _| work(root, output))];
-    let warn = options.warn_older_results;
-    let phases = vec![
-        step(TARGETS[0], |root, output| collect(root, TARGETS[0], output)),
-        step(TARGETS[1], |root, output| collect(root, TARGETS[1], output)),
-        step("checksums", |root, _| checksums(root)),
-        vec![Step::new("results of this program", move |_, _| results_are_of_it(root, warn))],
-    ];
-    Ok(finish(&run_all(phases, None)))
-}
-
 /// Prints the account and says whether all passed.
-fn finish(done: &[Done]) -> bool {
+pub(crate) fn finish(done: &[Done]) -> bool {
     let took = done.iter().map(|step| step.took).sum();
     print!("\n{}", summary(done, took));
     done.iter().all(|d| d.failure.is_none())
@@ -106,42 +79,6 @@ fn within_budget(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn shipped_name(target: &str) -> String {
-    format!("stillcore-{}-linux", target.split('-').next().unwrap_or(target))
-}
-
-fn collect(root: &Path, target: &str, output: &mut Output) -> Result<()> {
-    let built = shipped::build(root, target, output)?;
-    let shipped = root.join("dist").join(shipped_name(target));
-    fs::copy(&built, &shipped).with_context(|| format!("copy to {}", shipped.display()))?;
-    Ok(())
-}
-
-/// Fails, naming them, where stored results are of another program than the one in `dist/` for this
-/// machine.
-fn results_are_of_it(root: &Path, only_warn: bool) -> Result<()> {
-    let sum = shipped::sha256(&root.join("dist").join(shipped_name(&shipped::target())))?;
-    let older = results::of_another_program(&Jobs::read(root)?, &results::read(root)?, &sum);
-    for line in &older {
-        println!("{line}");
-    }
-    ensure!(only_warn || older.is_empty(), "{} results are not of the program that ships", older.len());
-    Ok(())
-}
-
-fn checksums(root: &Path) -> Result<()> {
-    let folder = root.join("dist");
-    let mut text = String::new();
-    for target in TARGETS {
-        let name = shipped_name(target);
-        // The format of sha256sum, so that `sha256sum -c SHA256SUMS` checks it.
-        let _ = writeln!(text, "{}  {name}", shipped::sha256(&folder.join(&name))?);
-    }
-    fs::write(folder.join("SHA256SUMS"), &text).context("write dist/SHA256SUMS")?;
-    print!("{text}");
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,10 +89,5 @@ mod tests {
         assert_eq!(matching(listed, "1.90"), Some("1.90.0-x86_64"));
         assert_eq!(matching("1.90-x86_64\n", "1.90"), Some("1.90-x86_64"));
         assert_eq!(matching("stable-x86_64\n1.95.0-x86_64\n", "1.90"), None);
-    }
-
-    #[test]
-    fn shipped_names_distinguish_the_architectures() {
-        assert_eq!(TARGETS.map(shipped_name), ["stillcore-x86_64-linux", "stillcore-aarch64-linux"]);
     }
 }

@@ -102,6 +102,7 @@ pub(crate) enum Needs {
     Middleware,
     Hosts,
     Loader,
+    Packages,
 }
 
 impl Needs {
@@ -112,6 +113,7 @@ impl Needs {
             Self::Middleware => "middleware",
             Self::Hosts => "hosts",
             Self::Loader => "loader",
+            Self::Packages => "packages",
         }
     }
 }

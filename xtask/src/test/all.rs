@@ -16,7 +16,7 @@ use super::{SILENCE, find};
 use crate::jobs::Needs;
 use crate::output::Output;
 use crate::steps::{Counts, Done, Step, run_all, summary};
-use crate::{hosts, place, repo};
+use crate::{hosts, packages, place, repo};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -50,6 +50,8 @@ enum Work {
     /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
     /// Ansible, `hosts_ssh::` by ssh; `pods::`, the pods of `deploy/kubernetes`.
     Hosts(&'static str),
+    /// Packages made twice, installed, upgraded and removed.
+    Packages,
     /// All tests of a package with these features.
     Features { package: &'static str, features: &'static str },
     /// All tests of packages, each access to memory watched.
@@ -62,6 +64,7 @@ impl Work {
         match self {
             Self::Guests { .. } | Self::LabBoots | Self::Sanitizer(_) => Needs::Test,
             Self::Hosts(_) => Needs::Hosts,
+            Self::Packages => Needs::Packages,
             Self::Features { .. } => Needs::Middleware,
         }
     }
@@ -114,6 +117,18 @@ const PARTS: &[Part] = &[
         minutes: 2,
         touched_by: &["deploy/kubernetes/", "crates/isolate/", "crates/journal/"],
         work: Work::Hosts("pods::"),
+    },
+    Part {
+        name: "packages",
+        minutes: 6,
+        touched_by: &[
+            "deploy/packages/",
+            "xtask/pack/",
+            "xtask/install.sh",
+            "crates/isolate/",
+            "crates/cli/",
+        ],
+        work: Work::Packages,
     },
     Part {
         name: "middleware",
@@ -228,6 +243,7 @@ impl Part {
                 let order = Order { filter: Some(filter), silence: SILENCE, ..Order::default() };
                 programs::run(&find(programs, "stillcore", "it")?, &order, output, counts)
             }
+            Work::Packages => packages::test(root, output),
             Work::Features { package, features } => {
                 let order = Order { silence: SILENCE, ..Order::default() };
                 let programs = build::with_features(root, package, features, output)?;

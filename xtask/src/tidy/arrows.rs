@@ -45,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["result"]),
+    ("pack", &[]),
 ];
 
 /// What the command may use: everything but what tests and benches are for.
