@@ -19,6 +19,9 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
+/// Rows that a notebook shows of each end.
+const SHOWN: usize = 5;
+
 /// Columns of one length with names; made by [`crate::samples`] and [`crate::events`].
 #[pyclass(frozen, module = "stillcore")]
 pub(crate) struct Table {
@@ -29,6 +32,32 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         Self { schema, batches }
+    }
+
+    /// Few enough rows to look at, from both ends; the second is empty where the first holds all.
+    fn ends(&self) -> [Self; 2] {
+        let count = self.__len__();
+        let part = |from, rows| Self::new(self.schema.clone(), self.slice(from, rows));
+        if count <= 2 * SHOWN {
+            [part(0, count), part(0, 0)]
+        } else {
+            [part(0, SHOWN), part(count - SHOWN, SHOWN)]
+        }
+    }
+
+    /// Rows of it, without copies.
+    fn slice(&self, from: usize, rows: usize) -> Vec<RecordBatch> {
+        let mut at = 0;
+        let mut parts = Vec::new();
+        for batch in &self.batches {
+            let begin = from.clamp(at, at + batch.num_rows()) - at;
+            let end = (from + rows).clamp(at, at + batch.num_rows()) - at;
+            if begin < end {
+                parts.push(batch.slice(begin, end - begin));
+            }
+            at += batch.num_rows();
+        }
+        parts
     }
 
     fn place(&self, name: &str) -> PyResult<usize> {
@@ -93,6 +122,12 @@ impl Table {
             all.set_item(name, column)?;
         }
         Ok(all)
+    }
+
+    /// The first and the last rows as HTML.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let [first, last] = self.ends();
+        py.import("stillcore._notebook")?.call_method1("table", (first, last, self.__len__()))
     }
 
     fn __repr__(&self) -> String {

@@ -141,6 +141,11 @@ def test_a_planted_shift_is_found_and_none_is_not(tmp_path: Path) -> None:
     low, high = figure.interval
     assert low <= 9_000 <= high
     assert [one.holds for one in comparison.conditions] == [True, False]
+    shown = comparison._repr_html_()
+    for part in ("<td>p50</td>", "<td>worse</td>", "p50 &gt; +5us", " µs to +", "8 and 8 runs"):
+        assert part in shown, shown
+    hostile = stillcore.Comparison(comparison, warnings=["<script>alert(1)</script>"])
+    assert "<script" not in hostile._repr_html_()
     (figure,) = stillcore.compare(base, same, figures=["p50"], margin_ns=3_000).windows[0].figures
     assert figure.verdict == "equivalent"
     ranking = stillcore.best({"later": later, "base": stillcore.read_runs(*base)}, loss="p99")

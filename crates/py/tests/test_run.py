@@ -196,6 +196,15 @@ def test_notebooks_get_a_fragment_without_anything_that_runs(copy: Path) -> None
     assert "<script" not in fragment and "<style" not in fragment
 
 
+def test_a_notebook_shows_both_ends_of_a_table(small: Path) -> None:
+    table = stillcore.open(small).samples(probe="wakeup")
+    shown = table._repr_html_()
+    assert shown.count("<tr>") == 1 + 5 + 1 + 5, shown
+    assert f"<p>{len(table):,} rows, {len(table.column_names)} columns</p>" in shown
+    values = table["value_ns"]
+    assert f"<td>{values[0]}</td>" in shown and f"<td>{values[-1]}</td>" in shown
+
+
 def test_a_notebook_shows_what_is_wrong_with_a_damaged_run(copy: Path) -> None:
     run = stillcore.open(copy)
     trace = copy / "trace.dat"

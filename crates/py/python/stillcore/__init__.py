@@ -13,11 +13,13 @@ from . import analysis, sched
 from ._audit import audit
 from ._error import Error
 from ._native import Table, __version__
+from ._notebook import Comparison
 from ._record import Record
 from ._run import Run, open
 from .analysis import best, chi2, compare, distribution, exceedance, exposure, exposure_facts, read_runs
 
 __all__ = [
+    "Comparison",
     "Error",
     "Record",
     "Run",

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._error import Error
+from ._notebook import Comparison
 from ._record import Record, loads
 from ._run import Run
 
@@ -216,7 +217,7 @@ def compare(
     series: str | None = None,
     fail_if: Sequence[str] = (),
     anyway: bool = False,
-) -> Record:
+) -> Comparison:
     """Compares two groups of runs, the run as the unit: ``stillcore compare`` (methods and sources in ``docs/compare.md``).
 
     Args:
@@ -239,8 +240,7 @@ def compare(
         Error: runs that cannot be compared, or a figure or condition that is none.
     """
     asked = _asked(probe, phase, figures, margin_ns, margin_share, fail_if, anyway)
-    comparison: Record = loads(_native.compare(_runs(base, series), _runs(other, series), asked))
-    return comparison
+    return Comparison(loads(_native.compare(_runs(base, series), _runs(other, series), asked)))
 
 
 def chi2(
