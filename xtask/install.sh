@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs, upgrades and removes the packages of two directories, and compares what is there before and after: the Debian
-# package in a bootstrapped Debian 12, the RPM in a tree of its own. Run by `cargo xtask test-all --part packages`.
+# Installs, upgrades and removes the packages of two directories, and compares what is there before
+# and after: the Debian package in a bootstrapped Debian 12, the RPM in a tree of its own. Run by
+# `cargo xtask test-all --part packages`.
 # Usage: install.sh DIR DIR_OF_A_LATER_VERSION SCRATCH_DIR
 set -eu
 

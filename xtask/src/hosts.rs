@@ -1,6 +1,7 @@
 //! Studies on many machines: Ansible in a virtual environment, the role of `deploy/ansible` as
-//! Ansible and YAML see it, the tests that run cells through it, and the examples for batch
-//! systems: Kubernetes' against the schema of its API, Slurm's by ShellCheck.
+//! Ansible and YAML see it, the tests that run cells through it, the examples for batch systems
+//! (Kubernetes' against the schema of its API, Slurm's by ShellCheck), and the action and workflow of
+//! GitHub against their schemas.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,10 +11,23 @@ use anyhow::{Context, Result};
 use crate::output::Output;
 use crate::python;
 
-const REQUIREMENTS: [&str; 2] = ["deploy/ansible/requirements.txt", "deploy/kubernetes/requirements.txt"];
+const REQUIREMENTS: [&str; 3] = [
+    "deploy/ansible/requirements.txt",
+    "deploy/kubernetes/requirements.txt",
+    "deploy/github/requirements.txt",
+];
 const PLAYBOOKS: [&str; 2] = ["deploy/ansible/run.yml", "deploy/ansible/collect.yml"];
-const SCRIPTS: [&str; 3] =
-    ["deploy/slurm/study.sbatch", "deploy/slurm/epilog.sh", "crates/cli/tests/hosts_ssh.sh"];
+const SCRIPTS: [&str; 4] = [
+    "deploy/slurm/study.sbatch",
+    "deploy/slurm/epilog.sh",
+    "crates/cli/tests/hosts_ssh.sh",
+    "deploy/github/compare/compare.sh",
+];
+/// Schema, and the file that it is for.
+const GITHUB: [(&str, &str); 2] = [
+    ("vendor.github-actions", "deploy/github/compare/action.yml"),
+    ("vendor.github-workflows", ".github/workflows/release.yml"),
+];
 const PODS: [&str; 2] = ["deploy/kubernetes/study.yaml", "deploy/kubernetes/study-isolate.yaml"];
 /// Every document of every file parses, and there is one at least.
 const PARSE: &str =
@@ -50,5 +64,9 @@ fn check(root: &Path, venv: &Path, output: &mut Output) -> Result<()> {
     // Strict: a key that the schema does not have is an error, where a cluster would drop it.
     let validator = venv.join("bin/kubernetes-validate");
     output.run(root, &validator.to_string_lossy(), &["--strict", PODS[0], PODS[1]])?;
+    let checker = venv.join("bin/check-jsonschema");
+    for (schema, file) in GITHUB {
+        output.run(root, &checker.to_string_lossy(), &["--builtin-schema", schema, file])?;
+    }
     output.run(root, "shellcheck", &SCRIPTS)
 }

@@ -228,6 +228,53 @@ pub(crate) mod tests {
         assert!(Arch::of("riscv64").is_err());
     }
 
+    /// The recipes install files of the tarball, and name its version and its licences.
+    #[test]
+    fn recipes_install_what_the_tarball_holds() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let yocto = format!("deploy/yocto/recipes-stillcore/stillcore/stillcore_{version}.bb");
+        let buildroot = "deploy/buildroot/package/stillcore/stillcore.mk";
+        let made = sources().tarball(&release(), Arch::X86_64, b"program").unwrap();
+        let mut archive = ::tar::Archive::new(flate2::read::GzDecoder::new(&made[..]));
+        let held: Vec<String> = archive
+            .entries()
+            .unwrap()
+            .map(|entry| String::from_utf8(entry.unwrap().path_bytes().to_vec()).unwrap())
+            .map(|path| path.split_once('/').unwrap().1.to_owned())
+            .collect();
+        for (recipe, top) in [(yocto.as_str(), "${S}/"), (buildroot, "$(@D)/")] {
+            let text = fs::read_to_string(root.join(recipe)).unwrap();
+            let named: Vec<&str> = text
+                .split(top)
+                .skip(1)
+                .map(|rest| rest.split_whitespace().next().unwrap())
+                .map(|path| path.trim_end_matches("*.1"))
+                .collect();
+            assert!(named.len() >= 3, "{recipe}: {named:?}");
+            for path in named {
+                assert!(held.iter().any(|one| one.starts_with(path)), "{recipe}: {path}");
+            }
+        }
+        let text = fs::read_to_string(root.join(buildroot)).unwrap();
+        assert!(text.contains(&format!("STILLCORE_VERSION = {version}\n")));
+        let sums =
+            fs::read_to_string(root.join("deploy/buildroot/package/stillcore/stillcore.hash")).unwrap();
+        let recipe = fs::read_to_string(root.join(&yocto)).unwrap();
+        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let licence = fs::read(root.join(name)).unwrap();
+            assert!(
+                sums.contains(&format!("sha256  {}  {name}\n", crate::sums::hexadecimal(&licence))),
+                "{name}"
+            );
+            let md5: String = <md5::Md5 as md5::Digest>::digest(&licence)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert!(recipe.contains(&format!("file://{name};md5={md5}")), "{name}");
+        }
+    }
+
     #[test]
     fn a_tarball_is_the_same_each_time_and_has_one_top_directory() {
         let make = || sources().tarball(&release(), Arch::X86_64, b"program").unwrap();

@@ -167,6 +167,41 @@ fn a_planted_difference_is_reported_and_gated() {
     assert_eq!(code(&[a, b, "--fail-if", "exceed:24us > 50%"]), Some(2));
 }
 
+/// `deploy/github/compare`: what a workflow runs.
+#[test]
+fn the_step_of_a_workflow_ends_as_the_comparison_does() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));
+    let step = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/github/compare/compare.sh");
+    let shown = place.path("step-summary.md");
+    let ends = |conditions: &str| {
+        let output = std::process::Command::new("bash")
+            .arg(&step)
+            .env("PROGRAM", env!("CARGO_BIN_EXE_stillcore"))
+            .env("BASE", format!("{}/run*", a.display()))
+            .env("OTHER", format!("{}/run*", b.display()))
+            .env("FAIL_IF", conditions)
+            .env("RUNNER_TEMP", place.dir.path())
+            .env("GITHUB_STEP_SUMMARY", &shown)
+            .env("GITHUB_OUTPUT", place.path("output"))
+            .output()
+            .unwrap();
+        output.status.code()
+    };
+    assert_eq!(ends("p99 > +5us\n\nmax > 1ms\n"), Some(2));
+    let summary = std::fs::read_to_string(&shown).unwrap();
+    assert!(
+        summary.starts_with("## stillcore compare: failed") && summary.contains("max > 1ms"),
+        "{summary}"
+    );
+    assert!(std::fs::read_to_string(place.path("output")).unwrap().starts_with("summary="));
+    assert_eq!(ends("p99 > +7us"), Some(0));
+    // Nothing of an input is shell code.
+    let made = place.path("made");
+    assert_eq!(ends(&format!("$(touch {})", made.display())), Some(1));
+    assert!(!made.exists());
+}
+
 #[test]
 fn a_gate_that_cannot_judge_lets_nothing_through() {
     let place = Place::new();
