@@ -190,6 +190,7 @@ fn pages(program: &Path, release: &Release) -> Result<Vec<(String, Vec<u8>)>> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::fmt::Write as _;
 
     pub(crate) fn release() -> Release {
         let maintainer = "A <a@example.org>".to_owned();
@@ -267,10 +268,10 @@ pub(crate) mod tests {
                 sums.contains(&format!("sha256  {}  {name}\n", crate::sums::hexadecimal(&licence))),
                 "{name}"
             );
-            let md5: String = <md5::Md5 as md5::Digest>::digest(&licence)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let mut md5 = String::new();
+            for byte in <md5::Md5 as md5::Digest>::digest(&licence) {
+                let _ = write!(md5, "{byte:02x}");
+            }
             assert!(recipe.contains(&format!("file://{name};md5={md5}")), "{name}");
         }
     }
