@@ -5,7 +5,7 @@ use crate::{stdout, terminal};
 use analysis::{Analysis, Asked};
 use anyhow::Context;
 use model::events::EventCatalogue;
-use model::store;
+use model::{Run, store};
 use report::Document;
 use std::path::Path;
 
@@ -16,14 +16,14 @@ pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
 
 /// The same with what else was asked.
 pub(crate) fn document_asked(dir: &Path, asked: &Asked) -> anyhow::Result<Document> {
+    let run = model::run::stored::read_run(dir)?;
     let analysis = analysis::analyse_asked(dir, asked)
         .with_context(|| format!("{} cannot be analysed", dir.display()))?;
-    of_analysis(dir, analysis)
+    of_analysis(dir, run, analysis)
 }
 
 /// Draws the conclusions from an analysis of the run.
-pub(crate) fn of_analysis(dir: &Path, analysis: Analysis) -> anyhow::Result<Document> {
-    let run = model::run::stored::read_run(dir)?;
+pub(crate) fn of_analysis(dir: &Path, run: Run, analysis: Analysis) -> anyhow::Result<Document> {
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
     let catalogue = EventCatalogue::embedded()?;

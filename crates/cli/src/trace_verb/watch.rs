@@ -98,7 +98,7 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     if args.from.is_none() && analysis.complete {
         output::mark_complete(&dir)?;
     }
-    let document = conclude::of_analysis(&dir, analysis)?;
+    let document = conclude::of_analysis(&dir, model::run::stored::read_run(&dir)?, analysis)?;
     if args.from.is_none() {
         conclude::write(&document, &dir)?;
     }

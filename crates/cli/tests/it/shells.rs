@@ -72,8 +72,13 @@ fn verbs(path: &[String], all: &mut BTreeSet<String>) {
     all.insert(path.join("-"));
     let words: Vec<&str> = path.iter().skip(1).map(String::as_str).chain(["--help"]).collect();
     let help = text(&stillcore(&words).stdout);
-    let Some((_, rest)) = help.split_once("\nCommands:\n") else { return };
-    let rows = rest.lines().take_while(|line| !line.is_empty());
+    // The program's own page has its verbs in groups, above the options.
+    let list = match help.split_once("\nCommands:\n") {
+        Some((_, rest)) => rest.split("\n\n").next(),
+        None if path.len() == 1 => help.split("Options:\n").next(),
+        None => None,
+    };
+    let rows = list.unwrap_or_default().lines();
     for row in rows.filter(|row| row.starts_with("  ") && !row.starts_with("   ")) {
         let verb = row.split_whitespace().next().unwrap();
         if verb != "help" {
