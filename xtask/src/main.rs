@@ -3,6 +3,7 @@
 //! driver behind `make test`.
 #![forbid(unsafe_code)]
 
+mod book;
 mod docs;
 mod hosts;
 mod jobs;
@@ -55,6 +56,8 @@ enum Chore {
     Study(jobs::Options),
     /// Write the measured numbers of every page anew, from docs/results.
     Docs,
+    /// Build the pages of docs/ as a book with search, into target/book.
+    Book,
     /// Print doc comments, help texts and error texts drawn at random, for a reader to restate.
     Texts(texts::Options),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Chore::Lab(options) => jobs::run(&repo::root(), jobs::Kind::Lab, &options),
         Chore::Study(options) => jobs::run(&repo::root(), jobs::Kind::Study, &options),
         Chore::Docs => docs::rewrite(&repo::root()),
+        Chore::Book => book::build(&repo::root()),
         Chore::Texts(options) => texts::run(&repo::root(), &options),
     };
     match outcome {

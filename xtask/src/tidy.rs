@@ -2,6 +2,7 @@
 //! repository to violations. A violation is one line: where, what is there, what was expected.
 
 mod arrows;
+mod book;
 mod changelog;
 mod circles;
 mod documented;
@@ -56,6 +57,7 @@ impl fmt::Display for Violation {
 /// The rules, in the order their violations are printed.
 const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     arrows::check,
+    book::check,
     circles::check,
     unsafe_code::check,
     headers::check,
