@@ -83,7 +83,7 @@ impl Chart {
         self.body.insert_str(0, &grid);
         let _ = write!(
             self.body,
-            "<text class=\"n\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            "<text class=\"n y\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             px(f64::midpoint(top, bottom)),
             escape(name)
         );
