@@ -61,7 +61,7 @@ pub fn shift(id: &str, title: &str, levels: &[Level]) -> Option<String> {
     }
     chart.text(f64::midpoint(left, right), bottom + 35.0, "n c", "level of the distribution");
     chart.raw(&format!(
-        "<text class=\"n\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">other less base</text>",
+        "<text class=\"n y\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">other less base</text>",
         px(f64::midpoint(top, bottom))
     ));
     Some(chart.finish())
