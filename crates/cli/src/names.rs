@@ -36,6 +36,7 @@ const SHARED: &[(&str, &str)] = &[
     ("--runtime", "CPU time reserved per job"),
     ("--stacks", "record, or show, kernel stacks"),
     ("--state", "directory for the journal"),
+    ("--stop-over", "stop at the first sample this long or longer; exit with 2"),
     ("--stressors", "stressors of the verb's own disturbed phase or cells"),
     ("--suite", "the same by a named list"),
     ("--threshold", "shortest gap that the noise probe stores"),

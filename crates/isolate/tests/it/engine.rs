@@ -40,7 +40,7 @@ fn what_would_take_the_machine_away_is_refused_in_one_sentence() {
         (
             "isolated-6.1",
             Request { with: vec!["nothing".to_owned()], ..cpus("2") },
-            "no mechanism \"nothing\"",
+            "no mechanism is called \"nothing\"",
         ),
         ("isolated-6.1", Request { placement: Some(Placement::Cpuset), ..cpus("2") }, "placement cpuset"),
     ] {
