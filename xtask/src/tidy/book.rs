@@ -1,15 +1,15 @@
 //! Rule: the book has every page of docs/ once, so that each can be found by its kind.
 
 use super::Violation;
-use crate::repo::Repo;
+use crate::repo::{Repo, has_extension};
 
 const CONTENTS: &str = "docs/SUMMARY.md";
 
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     let Some(Some(contents)) = repo.files.get(CONTENTS) else { return Vec::new() };
     let is_page = |path: &&str| {
-        let name = path.strip_prefix("docs/").unwrap_or_default();
-        name.ends_with(".md") && !name.contains('/') && **path != *CONTENTS
+        let name = path.strip_prefix("docs/").unwrap_or("/");
+        has_extension(path, "md") && !name.contains('/') && **path != *CONTENTS
     };
     let pages = repo.files.keys().map(String::as_str).filter(is_page);
     let times = |page: &str| {
