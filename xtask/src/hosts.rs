@@ -1,7 +1,7 @@
 //! Studies on many machines: Ansible in a virtual environment, the role of `deploy/ansible` as
 //! Ansible and YAML see it, the tests that run cells through it, the examples for batch systems
-//! (Kubernetes' against the schema of its API, Slurm's by ShellCheck), and the action and workflow of
-//! GitHub against their schemas.
+//! (Kubernetes' against the schema of its API, Slurm's by ShellCheck), and the action and workflow
+//! of GitHub against their schemas.
 
 use std::ffi::OsString;
 use std::path::Path;

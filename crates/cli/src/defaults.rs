@@ -65,7 +65,9 @@ impl Defaults {
     pub(crate) fn read(words: &[OsString]) -> anyhow::Result<Self> {
         let system = from_file(Path::new(SYSTEM))?.unwrap_or_default();
         let Some(file) = named(words) else { return Ok(system) };
-        let first = from_file(&file)?.with_context(|| format!("no file {}", file.display()))?;
+        let first = from_file(&file)?.with_context(|| {
+            format!("--config {}: no file is there; expected one with cpus, state or output", file.display())
+        })?;
         Ok(Self {
             cpus: first.cpus.or(system.cpus),
             state: first.state.or(system.state),
@@ -103,8 +105,8 @@ impl Defaults {
     }
 }
 
-/// Gives an option a default, if the verb has that option. Where the verb is told to read another
-/// machine, this machine's default does not count.
+/// Gives an option a default, if the verb has that option. With `--root` a verb reads another
+/// machine, for which this machine's default does not count.
 fn with_default(command: Command, long: &str, value: OsString) -> Command {
     let id = |long: &str| {
         let found = command.get_arguments().find(|one| one.get_long() == Some(long));

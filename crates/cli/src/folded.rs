@@ -2,8 +2,8 @@
 
 use crate::terminal;
 
-/// A line in lines of at most 100 columns, fewer where the terminal has fewer; the later ones behind
-/// `indent`.
+/// A line in lines of at most 100 columns, fewer where the terminal has fewer; the later ones
+/// behind `indent`.
 pub(crate) fn folded(line: &str, indent: &str) -> String {
     folded_at(usize::from(terminal::to_read()), line, indent)
 }

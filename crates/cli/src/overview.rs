@@ -1,5 +1,5 @@
-//! What `stillcore` prints when no verb is named, and at the top of `stillcore --help`: the verbs in
-//! groups, each headed by the situation in which one wants it.
+//! What `stillcore` prints when no verb is named, and at the top of `stillcore --help`: the verbs
+//! in groups, each headed by the situation in which one wants it.
 
 use clap::Command;
 use std::fmt::Write;

@@ -30,10 +30,11 @@ macro_rules! classes {
 classes! {
     /// A reschedule interrupt from another CPU, which asks this one to run its scheduler.
     IpiResched = "ipi.resched",
-    /// A call-function interrupt from another CPU, which makes this one run a function of the kernel.
+    /// A call-function interrupt from another CPU, which makes this one run a function of the
+    /// kernel.
     IpiCall = "ipi.call",
-    /// An interrupt for the kernel's deferred interrupt work (irq_work), sent by this CPU to itself or
-    /// by another.
+    /// An interrupt for the kernel's deferred interrupt work (irq_work), sent by this CPU to itself
+    /// or by another.
     IpiIrqwork = "ipi.irqwork",
     /// A TLB shootdown: another CPU changed page tables, and makes this one drop its cached copies.
     Tlb = "tlb",

@@ -120,8 +120,8 @@ impl Sources {
         })
     }
 
-    /// The files that both kinds of package have at the same places. `zsh` is where the distribution
-    /// has completions of zsh.
+    /// The files that both kinds of package have at the same places. `zsh` is where the
+    /// distribution has completions of zsh.
     pub(crate) fn installed(&self, program: &[u8], zsh: &str) -> Result<Vec<Entry>> {
         let mut files = vec![
             Entry::program("usr/bin/stillcore", program),

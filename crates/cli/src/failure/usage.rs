@@ -26,8 +26,8 @@ pub(crate) fn explained(error: &Error, command: &Command, words: &[OsString]) ->
     Hinted { what, hint }
 }
 
-/// A refusal of this program's own type: the argument stands for its place, and the names that exist
-/// are in the hint.
+/// A refusal of this program's own type: the argument stands for its place, and the names that
+/// exist are in the hint.
 fn of_model(argument: &str, value: &str, cause: &(dyn std::error::Error + 'static)) -> Option<Explained> {
     let names = |meant: Option<String>, expected: &str| {
         meant.map_or_else(|| format!("expected {expected}"), |meant| format!("{meant} expected {expected}"))

@@ -64,7 +64,8 @@ impl Reporter {
         };
         let wide = if columns < NARROW { SHORT_BAR } else { BAR };
         let bar = ProgressBar::new(length);
-        // Only numbers are filled into the template; a wrong one shows in the first test that runs it.
+        // Only numbers are filled into the template; a wrong one shows in the first test that runs
+        // it.
         if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix:{NAME}}} {{bar:{wide}}} {{msg}}"))
         {
             bar.set_style(style.progress_chars("=> "));

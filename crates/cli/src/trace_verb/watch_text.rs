@@ -5,7 +5,7 @@ use crate::measure::table::table;
 use crate::trace_verb::explain_text::{NOT_RECORDED, coverage};
 use analysis::Analysis;
 use attribution::attribute::watch::WatchSection;
-use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
+use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use model::Run;
 use model::store;
 use report::format;
@@ -140,7 +140,7 @@ fn rest(text: &mut String, count: usize, what: &str) {
 }
 
 fn release_lines(release: &Release) -> String {
-    let kind = kind(release.kind);
+    let kind = release.kind.words();
     let call = release.call.as_ref().map(|call| format!(" in {call}")).unwrap_or_default();
     let signal = release.signal.map(|signal| format!(" (signal {signal})")).unwrap_or_default();
     let tid = release.by_tid.map(|tid| format!("[{tid}]")).unwrap_or_default();
@@ -169,24 +169,6 @@ fn range(what: &str, figures: Option<&Figures>) -> String {
     figures.map_or_else(String::new, |figures| {
         format!("{what} mean {}, max {}", format::ns_f(figures.mean_ns), format::ns(figures.max_ns))
     })
-}
-
-fn kind(kind: ReleaseKind) -> &'static str {
-    match kind {
-        ReleaseKind::Timer => "timer",
-        ReleaseKind::Signal => "signal",
-        ReleaseKind::Futex => "futex",
-        ReleaseKind::MessageQueue => "message queue",
-        ReleaseKind::Pipe => "pipe",
-        ReleaseKind::Eventfd => "eventfd",
-        ReleaseKind::Socket => "socket",
-        ReleaseKind::File => "descriptor",
-        ReleaseKind::Poll => "poll",
-        ReleaseKind::Child => "child",
-        ReleaseKind::SystemV => "System V queue",
-        ReleaseKind::Start => "start",
-        ReleaseKind::Other => "wake-up",
-    }
 }
 
 fn preemption_line(one: &Preemption) -> String {

@@ -2,8 +2,8 @@
 //! moved, doubled, lost and exchanged.
 //!
 //! It knows the formats: words that stand where lengths stand get values near the edges, and a
-//! dictionary holds what the records of the corpus begin with. What coverage adds, the fuzzer brings
-//! (`crates/cli/examples/fuzz`).
+//! dictionary holds what the records of the corpus begin with. What coverage adds, the fuzzer
+//! brings (`crates/cli/examples/fuzz`).
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a counter with a mixer, so that every execution
 /// has a sequence of its own.

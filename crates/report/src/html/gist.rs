@@ -80,11 +80,14 @@ fn advice(document: &Document) -> Option<String> {
 
 fn comparison(document: &Document) -> Option<String> {
     let all = &document.analysis.comparisons;
-    let worse = all.iter().filter(|one| one.verdict == Verdict::Worse).count();
-    let better = all.iter().filter(|one| one.verdict == Verdict::Better).count();
+    let count = |verdict| all.iter().filter(|one| one.verdict == verdict).count();
+    let [worse, better, open, withheld] =
+        [Verdict::Worse, Verdict::Better, Verdict::CannotTell, Verdict::Withheld].map(count);
     (!all.is_empty()).then(|| {
-        let rest = all.len() - worse - better;
-        format!("{worse} worse, {better} better, {rest} that this run cannot distinguish, of {}", all.len())
+        format!(
+            "{worse} worse, {better} better, {open} that this run cannot distinguish, {withheld} withheld, of {}",
+            all.len()
+        )
     })
 }
 

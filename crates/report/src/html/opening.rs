@@ -18,9 +18,10 @@ const TOPS: usize = 6;
 pub(super) fn figures(document: &Document) -> Value {
     let opening = crate::opening(document);
     let worst = paths::worst(document, "ow");
+    let (word, tone) = outcome(document);
     context! {
-        word => word(document),
-        tone => tone(document),
+        word => word,
+        tone => tone,
         sentence => opening.sentence.as_str(),
         cause => cause(&opening),
         cards => opening.cards.iter().map(|one| card(document, one)).collect::<Vec<_>>(),
@@ -30,19 +31,12 @@ pub(super) fn figures(document: &Document) -> Value {
     }
 }
 
-fn word(document: &Document) -> &'static str {
+/// The outcome in a word, and the class of its colour.
+fn outcome(document: &Document) -> (&'static str, &'static str) {
     match document.outcome.status {
-        Status::Pass => "Pass",
-        Status::Finding => "Finding",
-        Status::Measured => "Measured",
-    }
-}
-
-fn tone(document: &Document) -> &'static str {
-    match document.outcome.status {
-        Status::Pass => "good",
-        Status::Finding => "bad",
-        Status::Measured => "plain",
+        Status::Pass => ("Pass", "good"),
+        Status::Finding => ("Finding", "bad"),
+        Status::Measured => ("Measured", "plain"),
     }
 }
 

@@ -446,9 +446,9 @@ fn no_value_is_printed_as_a_placeholder() {
 fn charts_are_drawn_where_there_are_samples_and_left_out_where_not() {
     let pages = pages();
     let charts = |page: &str| page.matches("<svg class=\"chart\"").count();
-    // The exceedance and the worst wake-up of the opening; two a CPU over time, two for wake-up, two for noise; the latency plot, two for events, three
-    // for where latencies went, one a unit of what was compared; parts of a window and two
-    // profiles.
+    // The exceedance and the worst wake-up of the opening; two a CPU over time, two for wake-up,
+    // two for noise; the latency plot, two for events, three for where latencies went, one a unit
+    // of what was compared; parts of a window and two profiles.
     assert_eq!(charts(&pages[0]), 2 + 2 * 2 + 2 * 2 + 2 * 2 + 1 + 2 + 3 + 3 + 3);
     assert_eq!(charts(&pages[2]), 2 + 2 + 2 + 2 + 1 + 2 + 3 + 3 + 3);
     assert_eq!(charts(&pages[3]), 0);

@@ -1,7 +1,7 @@
 //! A watched program: where each thread's time went, how long it waited for a CPU after its
 //! wake-ups, what released it, and who took the CPU from it.
 
-use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
+use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use minijinja::{Value, context};
 
 use super::plot::plot;
@@ -89,27 +89,9 @@ fn numbers(figures: &Figures) -> Value {
 
 fn release(thread: &ThreadSection, one: &Release) -> Value {
     context! {
-        thread => name(thread), kind => kind(one.kind), call => one.call.as_deref(), by => one.by.as_str(),
+        thread => name(thread), kind => one.kind.words(), call => one.call.as_deref(), by => one.by.as_str(),
         from => one.from.to_string(), n => one.n, lateness => one.lateness.as_ref().map(numbers),
         latency => one.run_latency.as_ref().map(numbers),
-    }
-}
-
-fn kind(kind: ReleaseKind) -> &'static str {
-    match kind {
-        ReleaseKind::Timer => "timer",
-        ReleaseKind::Signal => "signal",
-        ReleaseKind::Futex => "futex",
-        ReleaseKind::MessageQueue => "message queue",
-        ReleaseKind::Pipe => "pipe",
-        ReleaseKind::Eventfd => "eventfd",
-        ReleaseKind::Socket => "socket",
-        ReleaseKind::File => "file",
-        ReleaseKind::Poll => "one of several descriptors",
-        ReleaseKind::Child => "end of a child",
-        ReleaseKind::SystemV => "System V semaphore or message",
-        ReleaseKind::Start => "start",
-        ReleaseKind::Other => "other",
     }
 }
 
@@ -129,7 +111,7 @@ fn chain(one: &Chain) -> Value {
 mod tests {
     use super::*;
     use attribution::attribute::watch::WatchSection;
-    use attribution::attribute::watch::shape::Times;
+    use attribution::attribute::watch::shape::{ReleaseKind, Times};
 
     fn watched() -> Document {
         let figures =

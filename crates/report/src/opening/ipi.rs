@@ -23,12 +23,11 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     );
     let mut by_median: Vec<(i64, &Way)> = ours.iter().filter_map(|way| Some((median(way)?, *way))).collect();
     by_median.sort_by_key(|(ns, _)| *ns);
-    let n = ours.iter().map(|way| way.figures.n).fold(0, u64::saturating_add);
     let pair = |way: &Way| format!("CPU {} to CPU {} by {}", way.from, way.to, way.method);
     let mut cards = vec![Card::of_one(
         "Wake-up from CPU to CPU, observed maximum",
         format::ns(most_ns),
-        format!("{}; n = {}", pair(slowest), format::count(n)),
+        format!("{}; n = {}", pair(slowest), format::count(slowest.figures.n)),
     )];
     if let (Some((least, near)), Some((most, far))) = (by_median.first(), by_median.last()) {
         cards.push(Card::of_one("Slowest median of a pair", format::ns(*most), pair(far)));

@@ -25,7 +25,7 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
         cards.push(high_quantile(document, &wakeups));
     }
     if noise.is_empty() {
-        cards.push(missed(&wakeups));
+        cards.push(missed(document, &wakeups));
     } else {
         cards.push(stolen(document, &noise));
         if wakeups.is_empty() {
@@ -41,7 +41,9 @@ fn sentence(worst: &Verdict, noise: &[&Distribution]) -> String {
     if worst.probe == ProbeKind::Wakeup {
         return format!("CPU {} woke its task up to {value} late.", worst.cpu);
     }
-    let share = noise.iter().filter_map(|one| Some(one.stolen.as_ref()?.share)).fold(0.0, f64::max);
+    // Of the same CPU: another may have lost more in shorter gaps.
+    let ours = noise.iter().filter(|one| one.cpu == worst.cpu);
+    let share = ours.filter_map(|one| Some(one.stolen.as_ref()?.share)).fold(0.0, f64::max);
     format!(
         "CPU {} stopped a busy loop for up to {value} and took up to {} of its time.",
         worst.cpu,
@@ -167,12 +169,9 @@ fn gaps(document: &Document, noise: &[&Distribution]) -> Card {
 }
 
 /// Releases that passed unserved, of all that were due.
-fn missed(wakeups: &[&Distribution]) -> Card {
+fn missed(document: &Document, wakeups: &[&Distribution]) -> Card {
     let missed = wakeups.iter().map(|one| one.missed).fold(0, u64::saturating_add);
     let due = total_n(wakeups).saturating_add(missed);
-    Card::of_one(
-        "Releases missed",
-        format::count(missed),
-        format!("of {} due; a missed one is charged with its lateness", format::count(due)),
-    )
+    let note = format!("of {} due; a missed one is charged with its lateness", format::count(due));
+    Card::of_losses(document, "Releases missed", missed, note)
 }

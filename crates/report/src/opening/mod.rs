@@ -13,7 +13,7 @@ mod periodic;
 mod taskset;
 mod watch;
 
-use crate::{Document, Known};
+use crate::{Document, Known, format};
 
 /// The opening of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +71,15 @@ pub struct PhaseValue {
 impl Card {
     fn of_one(what: impl Into<String>, value: impl Into<String>, note: impl Into<String>) -> Self {
         Self { what: what.into(), value: Value::Known(value.into()), note: note.into(), phases: Vec::new() }
+    }
+
+    /// A count of what was missed or lost: not known of a run that was cut off before it had
+    /// counted.
+    fn of_losses(document: &Document, what: &str, count: u64, note: String) -> Self {
+        if document.run.has_ended() {
+            return Self::of_one(what, format::count(count), note);
+        }
+        Self::needing(what, "not known: the run was cut off")
     }
 
     fn needing(what: impl Into<String>, needs: impl Into<String>) -> Self {

@@ -10,7 +10,11 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     let off_cpu = process.jobs.off_cpu_ns;
     let (missed, served) = (record.missed(), process.jobs.n);
     let due = served.saturating_add(missed);
-    let releases = format!("{} of {} releases missed", format::count(missed), format::count(due));
+    let releases = if document.run.has_ended() {
+        format!("{} of {} releases missed", format::count(missed), format::count(due))
+    } else {
+        "how many releases it missed is not known".to_owned()
+    };
     let sentence = match response.observed_max {
         Some(most_ns) => format!(
             "A job on CPU {} ended up to {} after its release; {releases}.",
@@ -30,7 +34,7 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     let cards = vec![
         time("Response time", response),
         time("Time off its CPU", off_cpu),
-        Card::of_one("Releases missed", format::count(missed), format!("of {} due", format::count(due))),
+        Card::of_losses(document, "Releases missed", missed, format!("of {} due", format::count(due))),
     ];
     Some(Opening { sentence, cause: None, cards })
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture;
+use model::sample::ProbeKind;
 
 fn all() -> Vec<Document> {
     let mut all = vec![fixture::document(), fixture::still(), fixture::wide(&[7])];
@@ -32,6 +33,66 @@ fn a_quantile_without_samples_says_what_it_needs() {
     }
     let card = &opening(&document).cards[1];
     assert!(matches!(&card.value, Value::Needs(text) if text.starts_with("needs 10,000")), "{card:?}");
+}
+
+/// The run was cut off before it could count anything.
+fn cut_off(document: &mut Document) {
+    document.run.complete = false;
+    document.run.incomplete_reason = Some(model::run::CUT_OFF.to_owned());
+}
+
+#[test]
+fn a_run_that_was_cut_off_has_no_count_of_what_it_missed() {
+    for verb in ["periodic", "graph", "taskset"] {
+        let mut document = fixture::measurement(verb);
+        cut_off(&mut document);
+        assert!(!document.run.has_ended());
+        let opening = opening(&document);
+        let counts = ["missed", "lost"].map(|word| opening.cards.iter().find(|one| one.what.ends_with(word)));
+        let value = &counts.into_iter().flatten().next().unwrap().value;
+        let (Value::Known(text) | Value::Needs(text)) = value;
+        assert!(text.starts_with("not known") || text.starts_with("at least"), "{verb}: {text}");
+        let claims = ["All ", " of 0 "].iter().any(|word| opening.sentence.contains(word));
+        assert!(!claims, "{verb}: {}", opening.sentence);
+    }
+}
+
+#[test]
+fn jobs_that_were_lost_are_not_said_to_have_met_their_deadlines() {
+    let mut document = fixture::measurement("taskset");
+    for task in &mut document.analysis.taskset {
+        (task.figures.late, task.figures.missed, task.ring_lost) = (0, 0, Some(0));
+    }
+    assert!(opening(&document).sentence.starts_with("All "));
+    for lost in [Some(3), None] {
+        document.analysis.taskset[0].ring_lost = lost;
+        assert!(opening(&document).sentence.contains("measured jobs"), "{}", opening(&document).sentence);
+    }
+}
+
+#[test]
+fn the_share_in_the_sentence_is_of_the_cpu_that_it_names() {
+    let mut document = fixture::wide(&[2, 3]);
+    document.analysis.distributions.retain(|one| one.probe == ProbeKind::Noise);
+    for window in &mut document.analysis.distributions {
+        let (max_ns, share) = if window.cpu == 2 { (9_000_000, 0.01) } else { (1_000, 0.5) };
+        window.observed_max_ns = Some(max_ns);
+        window.corrected_max_ns = None;
+        if let Some(stolen) = &mut window.stolen {
+            stolen.share = share;
+        }
+    }
+    let sentence = opening(&document).sentence;
+    assert!(sentence.starts_with("CPU 2 ") && sentence.contains("1.00 %"), "{sentence}");
+}
+
+#[test]
+fn no_message_is_called_punctual_that_nothing_classified() {
+    let mut document = fixture::measurement("graph");
+    for edge in &mut document.analysis.graph.as_mut().unwrap().edges {
+        (edge.irobot.late, edge.irobot.too_late) = (0, 0);
+    }
+    assert!(opening(&document).cards.iter().all(|card| card.what != "Messages late"));
 }
 
 #[test]

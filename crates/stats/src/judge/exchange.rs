@@ -101,8 +101,8 @@ fn tail(distance: f64, variance: f64) -> f64 {
     Normal::standard().sf(distance / variance.sqrt())
 }
 
-/// Of `m` labels of one kind and `n` of the other on values with these ties, in ascending order: the
-/// share of labellings with each number. Values are gone through in turn; the state is how many
+/// Of `m` labels of one kind and `n` of the other on values with these ties, in ascending order:
+/// the share of labellings with each number. Values are gone through in turn; the state is how many
 /// labels of the first kind have been given, and the number so far.
 fn counted(m: usize, n: usize, ties: &[usize]) -> Vec<f64> {
     let width = 2 * m * n + 1;

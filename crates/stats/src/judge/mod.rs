@@ -1,10 +1,10 @@
-//! Whether repetitions of two or more groups bear out a statement about them: it holds, it fails, or
-//! so many repetitions do not decide it.
+//! Whether repetitions of two or more groups bear out a statement about them: it holds, it fails,
+//! or so many repetitions do not decide it.
 //!
 //! Each quantity has its own instrument: numbers without chance are compared as they are, counts by
 //! the exact test of two Poisson rates, anything else by exchanging the labels of repetitions. Each
-//! direction of a statement is tested at half of [`ALPHA`], so that of two groups that do not differ
-//! less than one in twenty is called different, either way.
+//! direction of a statement is tested at half of [`ALPHA`], so that of two groups that do not
+//! differ less than one in twenty is called different, either way.
 
 mod exchange;
 mod order;
@@ -19,8 +19,8 @@ pub use ratio::{ratio_at_least, ratio_between};
 pub use single::{absent, at_least, at_most, present};
 pub use trend::rising;
 
-/// The share of wrong verdicts where there is no effect, both directions together: so much below one
-/// in twenty that a thousand studies without an effect do not exceed it by chance.
+/// The share of wrong verdicts where there is no effect, both directions together: so much below
+/// one in twenty that a thousand studies without an effect do not exceed it by chance.
 pub const ALPHA: f64 = 0.04;
 
 /// What kind of number is judged.

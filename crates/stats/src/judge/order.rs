@@ -1,7 +1,7 @@
 //! Two groups: has the first less than some times the second?
 //!
-//! Repetitions that differ in something else besides, such as a load, form a pair of groups for each
-//! of its levels; labels are exchanged within a pair only (van Elteren, Bulletin of the
+//! Repetitions that differ in something else besides, such as a load, form a pair of groups for
+//! each of its levels; labels are exchanged within a pair only (van Elteren, Bulletin of the
 //! International Statistical Institute 37 (1960)).
 
 use super::exchange::Exchanged;

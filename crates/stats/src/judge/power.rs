@@ -56,8 +56,8 @@ impl Assumed {
     }
 }
 
-/// A draw of Poisson's law: products of uniform numbers in pieces that do not underflow (Knuth, "The
-/// Art of Computer Programming" 2, 3.4.1).
+/// A draw of Poisson's law: products of uniform numbers in pieces that do not underflow (Knuth,
+/// "The Art of Computer Programming" 2, 3.4.1).
 fn poisson(mean: f64, random: &mut ChaCha8Rng) -> f64 {
     const PIECE: f64 = 500.0;
     let mut left = mean;

@@ -7,8 +7,8 @@
 use super::order::{Pair, decided, sides};
 use super::{ALPHA, Decision, Finding, Quantity};
 
-/// Two groups as positive numbers: drifts that are all negative are compared by their sizes. Numbers
-/// of both signs have no ratio.
+/// Two groups as positive numbers: drifts that are all negative are compared by their sizes.
+/// Numbers of both signs have no ratio.
 struct Sizes(Vec<[Vec<f64>; 2]>);
 
 impl Sizes {

@@ -1,8 +1,8 @@
 //! Three and more groups in an order: does the value rise from each to the next?
 //!
-//! Test of the trend: Jonckheere, Biometrika 41 (1954), by exchanging the labels of repetitions that
-//! are alike in everything else. A neighbouring pair that is the other way round refutes the order
-//! whatever the trend, after Holm's adjustment over the pairs.
+//! Test of the trend: Jonckheere, Biometrika 41 (1954), by exchanging the labels of repetitions
+//! that are alike in everything else. A neighbouring pair that is the other way round refutes the
+//! order whatever the trend, after Holm's adjustment over the pairs.
 
 use super::exchange::twice;
 use super::order::{Pair, order, sides};

@@ -191,8 +191,8 @@ fn stopped_it_goes_home_and_runs_no_more() {
 }
 
 proptest! {
-    /// Power cuts at up to ten random moments: the results of an undisturbed run, in the machine's own
-    /// boot at the end.
+    /// Power cuts at up to ten random moments: the results of an undisturbed run, in the machine's
+    /// own boot at the end.
     #[test]
     fn power_cuts_change_no_result(
         cells in prop::collection::vec(1..4usize, 1..5),

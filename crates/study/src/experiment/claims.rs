@@ -1,4 +1,5 @@
-//! Statements on groups of cells, judged: one verdict for each kernel and setting, never one of all.
+//! Statements on groups of cells, judged: one verdict for each kernel and setting, never one of
+//! all.
 //!
 //! Where other factors are left open, repetitions are compared with those that are alike in them.
 //! Times of emulated guests are compared with one another and never with a number or as a ratio.

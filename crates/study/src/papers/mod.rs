@@ -1,5 +1,5 @@
-//! The statements of the papers, quoted, each with what decides it: the paper's own numbers, its own
-//! counts, an experiment, or what is missing.
+//! The statements of the papers, quoted, each with what decides it: the paper's own numbers, its
+//! own counts, an experiment, or what is missing.
 //!
 //! | file | idea |
 //! |---|---|

@@ -99,8 +99,8 @@ pub struct Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
-    /// A kernel that nobody can install from a package: one built with or without a fix, openEuler's,
-    /// LITMUS^RT.
+    /// A kernel that nobody can install from a package: one built with or without a fix,
+    /// openEuler's, LITMUS^RT.
     Kernel,
     /// Other hardware.
     Hardware,

@@ -137,6 +137,27 @@ pub enum ReleaseKind {
     Other,
 }
 
+impl ReleaseKind {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Signal => "signal",
+            Self::Futex => "futex",
+            Self::MessageQueue => "message queue",
+            Self::Pipe => "pipe",
+            Self::Eventfd => "eventfd",
+            Self::Socket => "socket",
+            Self::File => "descriptor",
+            Self::Poll => "poll",
+            Self::Child => "child",
+            Self::SystemV => "System V queue",
+            Self::Start => "start",
+            Self::Other => "wake-up",
+        }
+    }
+}
+
 /// Releases of a thread, of one kind and by one waker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {

@@ -1,5 +1,5 @@
-//! Which experiments of a paper are run, in which order, and at which scale: those first that decide
-//! most statements for their time.
+//! Which experiments of a paper are run, in which order, and at which scale: those first that
+//! decide most statements for their time.
 
 use super::kept::Kept;
 use super::{ReplicateArgs, papers};

@@ -52,8 +52,8 @@ pub(crate) struct ReplicateArgs {
     /// Directory: new, empty, or of the same call, to go on with it [default: replicate-PAPER].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Scale factor of durations and counts, never below the files' minimums [default: the largest of
-    /// 1, 0.3, 0.1 … with which everything fits].
+    /// Scale factor of durations and counts, never below the files' minimums [default: the largest
+    /// of 1, 0.3, 0.1 … with which everything fits].
     #[arg(long, value_name = "F", value_parser = super::scale)]
     scale: Option<f64>,
     /// Runs of each cell [default: as declared].

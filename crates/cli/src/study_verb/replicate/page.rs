@@ -1,5 +1,5 @@
-//! The report of a replication: how many statements are decided, each statement with its answer, and
-//! the studies behind them.
+//! The report of a replication: how many statements are decided, each statement with its answer,
+//! and the studies behind them.
 
 use super::chosen::Chosen;
 use super::kept::Kept;

@@ -164,8 +164,8 @@ impl Nodes {
         named.map(|at| self.bounds[at].unwrap_or([0.0; 4])).collect()
     }
 
-    /// The boxes of those that are laid out: what is folded is not, nor is a drawing for wide windows
-    /// in narrow ones.
+    /// The boxes of those that are laid out: what is folded is not, nor is a drawing for wide
+    /// windows in narrow ones.
     fn laid_out(&self, name: &str) -> Vec<[f64; 4]> {
         let named = (0..self.name.len()).filter(|&at| self.name[at] == name);
         named.filter_map(|at| self.bounds[at]).collect()
