@@ -87,13 +87,20 @@ pub(crate) struct Window<'a> {
     pub(crate) releases: Option<&'a Releases>,
 }
 
+/// Runs a loop as the window will: through the trait, whose function can lie on a page of its own.
+pub(crate) fn rehearsed(short_loop: &mut dyn Loop, short: Window<'_>) {
+    // What it returns is of no interest, and its errors come again in the window.
+    let _ = std::hint::black_box(short_loop).run(short);
+}
+
 /// The measuring side of a probe.
 pub(crate) trait Loop {
     /// Runs all that the window will run, once and in a short one, so that no page of code or data
     /// is touched there for the first time. The policy is in force, and nobody drains the ring.
     fn rehearse(&mut self, _short: Window<'_>) {}
 
-    /// Measures until the end of the window or until asked to stop.
+    /// Measures until the end of the window or until asked to stop. A rehearsal calls it by
+    /// [`rehearsed`].
     fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult>;
 
     /// What the values are read from.

@@ -10,7 +10,7 @@
 mod drain;
 
 use super::budgets::budgets;
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window, rehearsed};
 use super::own::{self, Own, Reading};
 use super::ring::Ring;
 use drain::NoiseDrain;
@@ -94,12 +94,13 @@ struct Noise {
 
 impl Loop for Noise {
     fn rehearse(&mut self, short: Window<'_>) {
-        let Window { ring, duration_ns, .. } = short;
+        let Window { ring, duration_ns, releases, .. } = short;
         let dial = Dial::calibrate(&self.spec);
         // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
         self.gear.dial = Dial { threshold_ticks: u64::MAX, ..dial };
-        let spec = NoiseSpec { preheat_ns: 0, ..self.spec.clone() };
-        run(ring, &spec, &self.gear, clock::now_ns(), duration_ns);
+        let preheat_ns = std::mem::take(&mut self.spec.preheat_ns);
+        rehearsed(self, Window { ring, start_ns: clock::now_ns(), duration_ns, releases });
+        self.spec.preheat_ns = preheat_ns;
         self.gear.dial = dial;
         store(ring, 0, 0, u64::MAX);
     }

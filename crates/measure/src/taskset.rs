@@ -10,7 +10,7 @@
 //! A job that overruns is not cut short: the next release is served late, once the job has ended.
 //! One whose period has passed altogether by then is missed.
 
-use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, Window};
+use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, Window, rehearsed};
 use super::numbering::Numbering;
 use super::ring::{Packed, Record, Ring};
 use model::probe::{ProbeDetail, TaskRecord, TasksetDetail};
@@ -83,7 +83,7 @@ impl Probe for TasksetSpec {
 impl Loop for TasksetSpec {
     fn rehearse(&mut self, short: Window<'_>) {
         let (period_ns, cost_ns) = (short.duration_ns / 4, short.duration_ns / 40);
-        run(&Self { period_ns, cost_ns, offset_ns: 0, ..self.clone() }, short);
+        rehearsed(&mut Self { period_ns, cost_ns, offset_ns: 0, ..self.clone() }, short);
     }
 
     fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {

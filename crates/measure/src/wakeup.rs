@@ -9,7 +9,7 @@
 mod deadline;
 mod drain;
 
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window, rehearsed};
 use super::ring::Ring;
 use deadline::DeadlineDrain;
 use drain::WakeupDrain;
@@ -75,7 +75,7 @@ impl Probe for WakeupSpec {
 impl Loop for WakeupSpec {
     fn rehearse(&mut self, short: Window<'_>) {
         let (period_ns, clock) = (short.duration_ns / 4, self.clock);
-        run(&Self { period_ns, offset_ns: 0, warm_up: 2, clock, loops: 0 }, short);
+        rehearsed(&mut Self { period_ns, offset_ns: 0, warm_up: 2, clock, loops: 0 }, short);
     }
 
     fn run(&mut self, window: Window<'_>) -> io::Result<LoopResult> {

@@ -18,7 +18,7 @@ mod drain;
 use super::job::feed::{Compared, Source};
 use super::job::files::Pair;
 use super::job::{Job, Verified, Work};
-use super::kind::{Drain, Loop, LoopResult, Place, Probe, ProbeReport, Window};
+use super::kind::{Drain, Loop, LoopResult, Place, Probe, ProbeReport, Window, rehearsed};
 use super::releases::{Count, Release, Releases};
 use super::ring::Ring;
 use drain::{PeriodicDrain, Placed};
@@ -170,9 +170,9 @@ struct Kit {
 impl Loop for Kit {
     /// Measures the real time of busy work, too. Inputs and outputs continue in their order.
     fn rehearse(&mut self, short: Window<'_>) {
-        let Window { ring, start_ns, duration_ns, releases } = short;
-        let period_ns = std::mem::replace(&mut self.spec.period_ns, duration_ns / 4);
-        serve(ring, self, false, start_ns, duration_ns);
+        let releases = short.releases;
+        let period_ns = std::mem::replace(&mut self.spec.period_ns, short.duration_ns / 4);
+        rehearsed(self, Window { releases: None, ..short });
         self.spec.period_ns = period_ns;
         if let Some(releases) = releases {
             std::hint::black_box(releases.of_job(clock::now_ns()));
