@@ -63,6 +63,11 @@ impl Comms {
         self.0.get(pid).map(|comm| comm.name)
     }
 
+    /// How many tasks have a name.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All tasks but idle.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i32, LabelId)> {
         self.0.iter().filter(|(pid, _)| *pid > 0).map(|(pid, comm)| (pid, comm.name))

@@ -76,6 +76,16 @@ impl Labels {
         id
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
     /// The text of a number; empty for one that was never given.
     pub fn text(&self, id: LabelId) -> &str {
         self.texts.get(id as usize).map_or("", String::as_str)

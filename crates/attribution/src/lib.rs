@@ -2,7 +2,8 @@
 //!
 //! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`]
 //! says who ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so
-//! with a trace recorded by anybody, [`timerlat`] reads what the kernel's own tracers say.
+//! with a trace recorded by anybody, [`live`] with a recording while it goes on, [`timerlat`] reads
+//! what the kernel's own tracers say.
 #![forbid(unsafe_code)]
 
 pub mod any_trace;
@@ -18,6 +19,7 @@ mod error;
 pub mod holes;
 pub mod instants;
 pub mod labels;
+pub mod live;
 mod names;
 pub mod prio;
 mod records;

@@ -44,6 +44,7 @@ mod snapshot_verb;
 mod study_verb;
 mod summary_verb;
 mod terminal;
+mod top;
 mod trace_verb;
 mod values;
 
@@ -66,6 +67,8 @@ verbs! {
     Verb {
         /// Audit, measure, disturb and judge this machine; write a report.
         Assess(assess::AssessArgs) => changes(assess::run),
+        /// Show live what runs on CPUs, what disturbs them, and the worst so far.
+        Top(top::TopArgs) => changes(top::run),
         /// Check every isolation setting of this machine or of a snapshot.
         Audit(audit::AuditArgs) => reads(audit::run),
         /// Explain an isolation setting, an event class or a kernel fix.

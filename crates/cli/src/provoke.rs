@@ -6,6 +6,7 @@ use journal::session::Session;
 use lab::guest_config::CONFIG_PATH;
 use model::Cpus;
 use model::events::Stacks;
+use record::live::Keep;
 use record::plant::plant;
 use record::provoke::provoke;
 use record::recorder::{Place, Recorder};
@@ -74,7 +75,8 @@ fn recorded<T: Serialize>(
     let others = machine.topology.online.minus(&measured);
     let name = "stillcore-provoke";
     let (measured, others, scratch) = (&measured, &others, &scratch);
-    let place = Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None };
+    let place =
+        Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None, keep: Keep::File };
     let mut recorder = Recorder::prepare(&mut session, &crate::run::recording::events(stacks)?, &place)?;
     recorder.record(true)?;
     let truth = work()?;

@@ -66,5 +66,5 @@ pub use stats::CpuStats;
 pub use stream::{Event, EventStream, Item, Next, TscToNs};
 pub use symbols::Symbols;
 pub use text::is_text_trace;
-pub use tracefile::{TraceFile, stream_raw};
+pub use tracefile::{TraceFile, stream_pages, stream_raw};
 pub use write::{BufferInput, TraceInput, write_v6};

@@ -338,3 +338,17 @@ pub fn stream_raw(formats: &Formats, cpus: &[(u32, PathBuf)]) -> Result<EventStr
     regions.sort_by_key(|r| r.0);
     Ok(EventStream::new(formats, regions, None, Reader::One))
 }
+
+/// The same of pages in memory, one buffer a CPU: whole pages, one after the other.
+pub fn stream_pages(formats: &Formats, cpus: Vec<(u32, Vec<u8>)>) -> EventStream {
+    let page_size = formats.page().page_size();
+    let region = |(cpu, bytes): (u32, Vec<u8>)| {
+        let size = bytes.len() as u64;
+        let input = Input::memory("pages in memory".as_ref(), bytes);
+        (cpu, Region { input, offset: 0, size, page_size, chunks: None })
+    };
+    let mut regions: Vec<_> = cpus.into_iter().map(region).collect();
+    regions.sort_by_key(|(cpu, _)| *cpu);
+    // Nothing is read ahead of what is in memory anyway.
+    EventStream::new(formats, regions, None, Reader::Beginning)
+}

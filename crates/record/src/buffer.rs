@@ -4,7 +4,8 @@ use super::changes::TraceInstance;
 use super::filter::{Filter, filters, on_cpus};
 use super::instance::{self, Instance};
 use super::kprobe;
-use super::reader::Reader;
+use super::live::{Keep, Tap};
+use super::reader::{Reader, Sinks};
 use super::ring::Ring;
 use journal::session::{Session, Ticket};
 use model::Cpus;
@@ -12,6 +13,7 @@ use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 use model::run::TraceCpu;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use sys::{Error, tracefs};
 
 /// What an instance is for.
@@ -92,8 +94,14 @@ impl Buffer {
     }
 
     /// Starts to take pages of this size out of the buffers.
-    pub(crate) fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
-        let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, page_bytes, &self.scratch)?;
+    pub(crate) fn start_reader(
+        &mut self,
+        page_bytes: usize,
+        keep: Keep,
+        tap: Option<Arc<Tap>>,
+    ) -> Result<(), Error> {
+        let sinks = Sinks { dir: &self.scratch, in_file: keep.in_file(), tap };
+        let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, page_bytes, sinks)?;
         self.reader = Some(reader);
         Ok(())
     }
@@ -130,6 +138,15 @@ impl Buffer {
         };
         let accounts = lanes.iter().map(account).collect::<Result<_, _>>()?;
         Ok(Drained { files: lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect(), accounts })
+    }
+
+    /// Events that the kernel has lost so far: overwritten, or without room.
+    pub(crate) fn lost(&self) -> Result<u64, Error> {
+        let lost = |cpu: &u32| {
+            let account = self.instance.account(*cpu)?;
+            Ok(account.overrun + account.commit_overrun + account.dropped)
+        };
+        self.cpus.iter().map(lost).sum()
     }
 
     /// CPU and text of `per_cpu/cpuN/stats`.

@@ -13,6 +13,7 @@ mod filter;
 mod groups;
 pub mod instance;
 pub mod kprobe;
+pub mod live;
 pub mod plant;
 mod programs;
 pub mod provoke;

@@ -4,6 +4,7 @@
 //! A blocking read would have the kernel send an irq_work IPI to the traced CPU for every page it
 //! fills. This thread polls instead.
 
+use super::live::Tap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use sys::Error;
+use sys::{Error, clock};
 
 /// The longest wait between two polls, and the shortest. Every poll of a CPU that had events stores
 /// at least one page, so a short wait costs disk; in a long one a buffer may fill.
@@ -58,7 +59,8 @@ struct Lane {
     cpu: u32,
     from: File,
     from_path: PathBuf,
-    to: File,
+    /// None where the pages are not kept.
+    to: Option<File>,
     to_path: PathBuf,
     pages: u64,
 }
@@ -68,7 +70,7 @@ const AT_ONCE: usize = 64;
 
 impl Lane {
     /// Takes out what is there; how many pages that were. `room`: for several of so many bytes.
-    fn drain(&mut self, room: &mut [u8], page_bytes: usize) -> Result<u64, Error> {
+    fn drain(&mut self, room: &mut [u8], page_bytes: usize, tap: Option<&Tap>) -> Result<u64, Error> {
         let before = self.pages;
         loop {
             let mut pages = 0;
@@ -79,7 +81,10 @@ impl Lane {
                 pages += 1;
             }
             let taken = &room[..pages * page_bytes];
-            self.to.write_all(taken).map_err(|e| Error::os("write", self.to_path.display(), e))?;
+            if let Some(to) = &mut self.to {
+                to.write_all(taken).map_err(|e| Error::os("write", self.to_path.display(), e))?;
+            }
+            tap.into_iter().for_each(|tap| tap.put(self.cpu, taken));
             self.pages += pages as u64;
             if taken.len() < room.len() {
                 return Ok(self.pages - before);
@@ -105,6 +110,16 @@ impl Lane {
     }
 }
 
+/// Where pages go.
+pub(crate) struct Sinks<'a> {
+    /// Directory for files.
+    pub dir: &'a Path,
+    /// Whether they go there.
+    pub in_file: bool,
+    /// Who looks on.
+    pub tap: Option<Arc<Tap>>,
+}
+
 /// The thread that reads while windows are open.
 pub(crate) struct Reader {
     stop: Arc<AtomicBool>,
@@ -113,16 +128,17 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads `per_cpu/cpuN/trace_pipe_raw` of the instance into `cpuN.raw` files in `dir`. Each
-    /// buffer holds `buffer_kib` in pages of so many bytes.
+    /// Reads `per_cpu/cpuN/trace_pipe_raw` of the instance into `cpuN.raw` files in `dir`, into a
+    /// tap, or into both. Each buffer holds `buffer_kib` in pages of so many bytes.
     pub(crate) fn start(
         instance: &Path,
         cpus: &[u32],
         buffer_kib: u64,
         page_bytes: usize,
-        dir: &Path,
+        Sinks { dir, in_file, tap }: Sinks<'_>,
     ) -> Result<Self, Error> {
-        let mut lanes = cpus.iter().map(|cpu| lane(instance, *cpu, dir)).collect::<Result<Vec<_>, _>>()?;
+        let lane = |cpu: &u32| lane(instance, *cpu, dir, in_file);
+        let mut lanes = cpus.iter().map(lane).collect::<Result<Vec<_>, _>>()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("trace-reader".to_owned()).spawn(move || {
@@ -131,10 +147,11 @@ impl Reader {
             let mut pace = Pace::new();
             loop {
                 let last = stopped.load(Ordering::Acquire);
-                let mut most = 0;
+                let (mut most, began_ns) = (0, clock::now_ns());
                 for lane in &mut lanes {
-                    most = most.max(lane.drain(&mut room, page_bytes)?);
+                    most = most.max(lane.drain(&mut room, page_bytes, tap.as_deref())?);
                 }
+                tap.iter().for_each(|tap| tap.reached(began_ns));
                 if last {
                     return Ok(lanes
                         .into_iter()
@@ -173,12 +190,13 @@ impl Drop for Reader {
     }
 }
 
-fn lane(instance: &Path, cpu: u32, dir: &Path) -> Result<Lane, Error> {
+fn lane(instance: &Path, cpu: u32, dir: &Path, in_file: bool) -> Result<Lane, Error> {
     let from_path = instance.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
     let from = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&from_path);
     let from = from.map_err(|source| Error::os("open", from_path.display(), source))?;
     let to_path = dir.join(format!("cpu{cpu}.raw"));
-    let to = File::create(&to_path).map_err(|source| Error::os("create", to_path.display(), source))?;
+    let create = || File::create(&to_path).map_err(|source| Error::os("create", to_path.display(), source));
+    let to = in_file.then(create).transpose()?;
     Ok(Lane { cpu, from, from_path, to, to_path, pages: 0 })
 }
 

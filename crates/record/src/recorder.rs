@@ -8,11 +8,12 @@
 
 use super::buffer::{Buffer, Drained, Order};
 use super::groups::Groups;
+use super::live::{Keep, LivePages, Tap};
 use super::programs::Programs;
 use super::ring::Pages;
 use super::snapshots::{SnapshotOrder, Snapshots, timed};
 use super::symbols::{self, Referenced};
-use ftrace::{BufferInput, Endian, Formats, TraceInput};
+use ftrace::{BufferInput, Constants, Endian, Formats, TraceInput};
 use journal::session::Session;
 use model::events::{EventCatalogue, EventSpec, Side, USER_STACK};
 use model::run::{SenderRecord, TraceRecord};
@@ -22,6 +23,7 @@ use model::{Cpus, store};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use sys::process::in_first_pid_namespace;
 use sys::{Error, clock, tracefs};
 
@@ -53,6 +55,8 @@ pub struct Recorder {
     groups: Groups,
     /// Where stacks of user space are recorded.
     programs: Option<Programs>,
+    /// For who looks on; none where nobody does.
+    live: LivePages,
 }
 
 /// Where a recorder records.
@@ -72,6 +76,8 @@ pub struct Place<'a> {
     pub tids: &'a [i32],
     /// Where only what is around large samples is kept: which.
     pub snapshots: Option<SnapshotOrder>,
+    /// What becomes of the pages; snapshots have no others than [`Keep::File`].
+    pub keep: Keep,
 }
 
 impl Recorder {
@@ -118,15 +124,27 @@ impl Recorder {
         }
         let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
         let mut snapshots = None;
+        let mut live = LivePages { taps: Vec::new() };
         if let Some(order) = place.snapshots {
             let pages = Pages { layout: *formats.page(), endian: native_endian() };
             let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
             snapshots = Some(Snapshots::new(order, pages, &buffers)?);
         } else {
             let page_bytes = formats.page().page_size();
-            victim.start_reader(page_bytes)?;
-            let mut beside = sender.iter_mut().chain(&mut watched);
-            beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
+            let mut tap = || {
+                let tap = Arc::new(Tap::new(*formats.page(), native_endian()));
+                live.taps.push(Arc::clone(&tap));
+                tap
+            };
+            let mut tap = || place.keep.is_live().then(&mut tap);
+            victim.start_reader(page_bytes, place.keep, tap())?;
+            for buffer in sender.iter_mut() {
+                buffer.start_reader(page_bytes, place.keep, tap())?;
+            }
+            // The same events again, of a program: who looks on would see them twice.
+            for buffer in watched.iter_mut() {
+                buffer.start_reader(page_bytes, place.keep, None)?;
+            }
         }
         let mut groups = Groups::default();
         groups.look();
@@ -135,7 +153,7 @@ impl Recorder {
         programs.iter_mut().for_each(Programs::look);
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
         let scratch = place.scratch.to_owned();
-        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups, programs })
+        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups, programs, live })
     }
 
     /// Starts or stops recording: the only change inside a window.
@@ -213,6 +231,34 @@ impl Recorder {
             || self.beside().any(Buffer::failed)
     }
 
+    /// The pages for who looks on.
+    pub fn live(&self) -> LivePages {
+        self.live.clone()
+    }
+
+    /// The formats of its events.
+    pub fn formats(&self) -> &Formats {
+        &self.formats
+    }
+
+    /// The kernel's texts that events point to.
+    pub fn constants(&self) -> Constants {
+        Constants::parse(&tracefs::read(&self.tracefs.join("printk_formats")).unwrap_or_default())
+    }
+
+    /// Events that the kernel has lost so far.
+    pub fn lost(&self) -> Result<u64, Error> {
+        let beside = self.beside().map(Buffer::lost).sum::<Result<u64, Error>>()?;
+        Ok(self.victim.lost()? + beside)
+    }
+
+    /// Removes the instances, with all that was recorded.
+    pub fn discard(mut self, session: &mut Session) -> Result<(), Error> {
+        self.record(false)?;
+        drop(self.drain()?);
+        self.remove(session)
+    }
+
     /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes
     /// the instances.
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
@@ -250,12 +296,15 @@ impl Recorder {
             snapshots,
             groups: self.groups.by_path(),
         };
+        self.remove(session)?;
+        Ok(record)
+    }
+
+    fn remove(self, session: &mut Session) -> Result<(), Error> {
         self.victim.remove(session)?;
         let mut beside = self.sender.into_iter().chain(self.watched);
         beside.try_for_each(|buffer| buffer.remove(session))?;
-        fs::remove_dir(&self.scratch)
-            .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
-        Ok(record)
+        fs::remove_dir(&self.scratch).map_err(|source| Error::os("remove", self.scratch.display(), source))
     }
 
     /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots,

@@ -18,7 +18,7 @@ pub mod path;
 pub mod path_section;
 pub mod paths;
 pub mod section;
-mod spread;
+pub(crate) mod spread;
 pub mod step;
 pub mod table;
 pub mod thread_paths;

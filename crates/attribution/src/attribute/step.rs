@@ -24,3 +24,19 @@ pub enum Step {
     /// The task was late already and did not sleep: it has no path of its own.
     NeverSlept,
 }
+
+impl Step {
+    /// In words, for a line of a table.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::TimerLate => "timer late",
+            Self::TimerHandler => "timer handler",
+            Self::WakeUp => "wake-up",
+            Self::IpiInFlight => "IPI in flight",
+            Self::Switch => "switch",
+            Self::Return => "return",
+            Self::SwitchUnseen => "switch unseen",
+            Self::NeverSlept => "never slept",
+        }
+    }
+}

@@ -11,6 +11,7 @@ use model::{Error, frequency};
 use record::changes::TraceInstance;
 use record::cost;
 use record::instance::Instance;
+use record::live::Keep;
 use record::recorder::{self, Recorder};
 use record::snapshots::SnapshotOrder;
 
@@ -33,9 +34,21 @@ pub(crate) fn events(stacks: Stacks) -> Result<EventCatalogue, Error> {
 /// Raw pages of the trace while it is being recorded.
 const TRACE_PAGES: &str = "trace-pages";
 
-/// Prepares to record what happens on the measured CPUs, and what the others do to them. The cost
-/// of an event is measured on the housekeeping CPUs and stored. `tids` are the threads of a watched
-/// program; `snapshots` where only what is around large samples is to be kept.
+/// What is recorded beside the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// Whether the kernel may be probed for senders that it has no events for.
+    pub(crate) kprobes: bool,
+    /// Threads of a watched program.
+    pub(crate) tids: &'a [i32],
+    /// Where only what is around large samples is to be kept.
+    pub(crate) snapshots: Option<SnapshotOrder>,
+    /// What becomes of the pages.
+    pub(crate) keep: Keep,
+}
+
+/// Prepares to record what happens on the measured CPUs, and what the others do to them, for the
+/// run's file ([`prepare_for`]).
 pub(crate) fn prepare(
     session: &mut Session,
     output: &mut RunOutput,
@@ -45,6 +58,20 @@ pub(crate) fn prepare(
     tids: &[i32],
     snapshots: Option<SnapshotOrder>,
 ) -> Result<Recorder, sys::Error> {
+    let wanted = Wanted { kprobes, tids, snapshots, keep: Keep::File };
+    prepare_for(session, output, events, place, &wanted)
+}
+
+/// The same for whoever wants it. The cost of an event is measured on the housekeeping CPUs and
+/// stored.
+pub(crate) fn prepare_for(
+    session: &mut Session,
+    output: &mut RunOutput,
+    events: &EventCatalogue,
+    place: &Place,
+    wanted: &Wanted<'_>,
+) -> Result<Recorder, sys::Error> {
+    let Wanted { kprobes, tids, snapshots, keep } = *wanted;
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
@@ -76,6 +103,7 @@ pub(crate) fn prepare(
         kprobes,
         tids,
         snapshots,
+        keep,
     };
     Recorder::prepare(session, &events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }

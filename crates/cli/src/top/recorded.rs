@@ -1,0 +1,205 @@
+//! With root: kernel events of the CPUs, in private instances, decoded while they come.
+
+use super::counters::tasks;
+use crate::run::facts::{own_cost, write_findings, write_snapshot};
+use crate::run::output::RunOutput;
+use crate::run::place::Place;
+use crate::run::recording::{self, Wanted};
+use attribution::decode::Decoder;
+use attribution::live::view::LiveView;
+use attribution::live::{Followed, Live};
+use ftrace::{Constants, Symbols};
+use journal::session::Session;
+use machine::Root;
+use model::events::{EventCatalogue, Stacks};
+use model::run::Phase;
+use model::watch::{FILE, SCHEMA, WatchRecord};
+use model::{Cpus, store};
+use record::live::{Keep, LivePages};
+use record::recorder::Recorder;
+use record::tasks::Tasks;
+use std::path::{Path, PathBuf};
+use sys::{clock, sched};
+
+/// Name of the only phase of a stored run.
+const PHASE: &str = "watched";
+/// Seconds between two looks for the threads of a name.
+const LOOK_S: u64 = 5;
+
+/// A recording that goes on.
+pub(crate) struct Recorded {
+    session: Session,
+    recorder: Recorder,
+    output: RunOutput,
+    /// Where nothing is to be kept.
+    scratch: Option<tempfile::TempDir>,
+    pages: LivePages,
+    live: Live,
+    symbols: Symbols,
+    constants: Constants,
+    events: EventCatalogue,
+    cpus: Cpus,
+    comm: String,
+    followed: Vec<Followed>,
+    seconds: u64,
+    dropped: u64,
+    t0_ns: i64,
+}
+
+impl Recorded {
+    /// Begins; `out`: a directory for the run, where it is to be kept.
+    pub(crate) fn begin(
+        place: &Place,
+        out: Option<&Path>,
+        stacks: Stacks,
+        comm: &str,
+    ) -> anyhow::Result<Self> {
+        let scratch = out.is_none().then(tempfile::tempdir).transpose()?;
+        let dir = out.map(Path::to_owned).or_else(|| Some(scratch.as_ref()?.path().join("run")));
+        let dir = dir.unwrap_or_default();
+        let mut session = Session::open(&place.program, &place.state)?;
+        let mut output = RunOutput::create(&dir, place)?;
+        sched::pin(&place.housekeeping)?;
+        if out.is_some() {
+            write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
+            write_findings(place, &output.dir)?;
+            output.run.observer = own_cost();
+        }
+        let events = recording::events(stacks)?;
+        let keep = if out.is_some() { Keep::FileAndLive } else { Keep::Live };
+        let wanted = Wanted { keep, ..Wanted::default() };
+        let mut recorder = recording::prepare_for(&mut session, &mut output, &events, place, &wanted)?;
+        let symbols = Symbols::parse(&std::fs::read_to_string("/proc/kallsyms").unwrap_or_default());
+        let constants = recorder.constants();
+        let cpus = place.measured.clone();
+        let followed = followed(comm, &cpus);
+        let decoder = decoder(&events, &recorder, &symbols, &constants, &output);
+        let numbers: Vec<u32> = cpus.iter().collect();
+        let t0_ns = clock::now_ns();
+        let live = Live::new(decoder, recorder.formats().clone(), &numbers, &followed, t0_ns);
+        let pages = recorder.live();
+        recorder.record(true)?;
+        let (seconds, dropped, comm) = (0, 0, comm.to_owned());
+        Ok(Self {
+            session,
+            recorder,
+            output,
+            scratch,
+            pages,
+            live,
+            symbols,
+            constants,
+            events,
+            cpus,
+            comm,
+            followed,
+            seconds,
+            dropped,
+            t0_ns,
+        })
+    }
+
+    /// Takes in what has come.
+    pub(crate) fn feed(&mut self) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.recorder.failed(), "the trace cannot be read any more, so recording has ended");
+        let chunk = self.pages.take();
+        self.dropped += chunk.dropped_pages;
+        self.live.pages(chunk.cpus.into_iter().collect(), chunk.until_ns)?;
+        Ok(())
+    }
+
+    /// A second has ended.
+    pub(crate) fn second(&mut self) -> anyhow::Result<LiveView> {
+        self.feed()?;
+        self.seconds += 1;
+        let moved = !self.comm.is_empty() && self.seconds.is_multiple_of(LOOK_S) && {
+            let now = followed(&self.comm, &self.cpus);
+            let moved = now != self.followed;
+            self.followed = now;
+            moved
+        };
+        if moved || self.live.is_full() {
+            self.renew();
+        }
+        Ok(self.live.second())
+    }
+
+    fn renew(&mut self) {
+        let Self { events, recorder, symbols, constants, output, .. } = self;
+        let decoder = decoder(events, recorder, symbols, constants, output);
+        self.live.renew(decoder, &self.followed);
+    }
+
+    /// Events lost so far: by the kernel, and pages that were dropped here.
+    pub(crate) fn lost(&self) -> u64 {
+        self.recorder.lost().unwrap_or(0) + self.dropped
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.live.reset();
+    }
+
+    /// Measures the wake-ups of threads of this name from here on.
+    pub(crate) fn follow(&mut self, comm: &str) {
+        comm.clone_into(&mut self.comm);
+        self.followed = followed(comm, &self.cpus);
+        self.renew();
+    }
+
+    /// Ends recording; the directory, where the run is kept.
+    pub(crate) fn end(self, place: &Place, asked: &str) -> anyhow::Result<Option<PathBuf>> {
+        let Self { mut session, mut recorder, mut output, scratch, comm, t0_ns, .. } = self;
+        if scratch.is_some() {
+            recorder.discard(&mut session)?;
+            let failed = session.close();
+            anyhow::ensure!(failed.is_empty(), "not restored: {}", failed.join(", "));
+            return Ok(None);
+        }
+        recorder.record(false)?;
+        let t1_ns = clock::now_ns();
+        output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
+        let mut tasks = Tasks::of_name(&comm).ok();
+        tasks.iter_mut().for_each(Tasks::look);
+        let facts = WatchRecord {
+            schema: SCHEMA.to_owned(),
+            asked: asked.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            tasks: tasks.map(|tasks| tasks.tasks.values().cloned().collect()).unwrap_or_default(),
+            descriptors: Vec::new(),
+            command: None,
+        };
+        store::write_json(&output.dir.join(FILE), &facts)?;
+        recording::finish(recorder, &mut session, &mut output)?;
+        write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
+        output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
+        output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
+        output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
+        let dir = output.dir.clone();
+        output.close(None)?;
+        Ok(Some(dir))
+    }
+}
+
+fn decoder(
+    events: &EventCatalogue,
+    recorder: &Recorder,
+    symbols: &Symbols,
+    constants: &Constants,
+    output: &RunOutput,
+) -> Decoder {
+    let decoder = Decoder::new(events, recorder.formats(), symbols.clone(), constants);
+    decoder.knowing(&output.run.idle_states, &output.run.frequency_change_ns)
+}
+
+/// Of each CPU one thread of this name that ran there last: the most urgent, then the oldest.
+fn followed(comm: &str, cpus: &Cpus) -> Vec<Followed> {
+    if comm.is_empty() {
+        return Vec::new();
+    }
+    let root = Root::live();
+    let mut named: Vec<_> =
+        tasks(&root).filter(|task| task.comm == comm && cpus.contains(task.cpu)).collect();
+    named.sort_by_key(|task| (task.cpu, std::cmp::Reverse(task.rt_priority), task.tid));
+    named.dedup_by_key(|task| task.cpu);
+    named.into_iter().map(|task| Followed { cpu: task.cpu, tid: task.tid }).collect()
+}

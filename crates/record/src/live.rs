@@ -1,0 +1,166 @@
+//! Pages on their way to whoever looks at a recording while it goes on.
+//!
+//! The reader of an instance puts in what it has taken out of the buffers; the other side takes all
+//! of it at once, some times a second. Memory is bounded: where nobody takes, pages are dropped and
+//! counted, and the page behind them is marked, so that their loss shows in the stream of events.
+
+use ftrace::{Endian, PageLayout};
+use std::collections::BTreeMap;
+use std::mem::replace;
+use std::sync::{Arc, Mutex, PoisonError};
+use sys::clock;
+
+/// The most bytes that wait in one instance's tap.
+const MOST: usize = 32 << 20;
+/// Events are recorded shortly after their time has been read, ns.
+const ON_THEIR_WAY_NS: i64 = 1_000_000;
+
+/// What becomes of the pages of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// They make the run's `trace.dat`.
+    #[default]
+    File,
+    /// They also go to who looks on.
+    FileAndLive,
+    /// They go to who looks on alone.
+    Live,
+}
+
+impl Keep {
+    /// Whether they go to a file.
+    pub(crate) fn in_file(self) -> bool {
+        self != Self::Live
+    }
+
+    /// Whether somebody looks on.
+    pub(crate) fn is_live(self) -> bool {
+        self != Self::File
+    }
+}
+
+/// What has come since the last time.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// All events up to then have come, of every CPU; CLOCK_MONOTONIC, ns. Some pages may hold later
+    /// ones.
+    pub until_ns: i64,
+    /// Whole pages, by CPU.
+    pub cpus: BTreeMap<u32, Vec<u8>>,
+    /// Pages that were dropped because nobody took them.
+    pub dropped_pages: u64,
+}
+
+/// Where the reader of one instance puts its pages.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    layout: PageLayout,
+    endian: Endian,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    chunk: Chunk,
+    bytes: usize,
+    /// CPUs whose last page was dropped.
+    cut: Vec<u32>,
+}
+
+impl Tap {
+    pub(crate) fn new(layout: PageLayout, endian: Endian) -> Self {
+        Self { layout, endian, inside: Mutex::default() }
+    }
+
+    /// Adds pages of a CPU.
+    pub(crate) fn put(&self, cpu: u32, pages: &[u8]) {
+        if pages.is_empty() {
+            return;
+        }
+        let page_bytes = self.layout.page_size();
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inside { chunk, bytes, cut } = &mut *inside;
+        if *bytes + pages.len() > MOST {
+            chunk.dropped_pages += (pages.len() / page_bytes.max(1)) as u64;
+            if !cut.contains(&cpu) {
+                cut.push(cpu);
+            }
+            return;
+        }
+        *bytes += pages.len();
+        let to = chunk.cpus.entry(cpu).or_default();
+        let at = to.len();
+        to.extend_from_slice(pages);
+        if cut.contains(&cpu) {
+            cut.retain(|other| *other != cpu);
+            if let Some(first) = to.get_mut(at..at + page_bytes) {
+                self.layout.mark_missed(first, self.endian);
+            }
+        }
+    }
+
+    /// Every CPU has been read since `began_ns`.
+    pub(crate) fn reached(&self, began_ns: i64) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.chunk.until_ns = began_ns - ON_THEIR_WAY_NS;
+    }
+
+    fn take(&self) -> Chunk {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.bytes = 0;
+        // The time stays: it only grows.
+        let empty = Chunk { until_ns: inside.chunk.until_ns, ..Chunk::default() };
+        replace(&mut inside.chunk, empty)
+    }
+}
+
+/// The other side of a recorder's taps.
+#[derive(Debug, Clone)]
+pub struct LivePages {
+    pub(crate) taps: Vec<Arc<Tap>>,
+}
+
+impl LivePages {
+    /// What has come since the last call, of all instances.
+    pub fn take(&self) -> Chunk {
+        let mut all = Chunk { until_ns: i64::MAX, ..Chunk::default() };
+        for tap in &self.taps {
+            let Chunk { until_ns, cpus, dropped_pages } = tap.take();
+            all.until_ns = all.until_ns.min(until_ns);
+            all.cpus.extend(cpus);
+            all.dropped_pages += dropped_pages;
+        }
+        if self.taps.is_empty() {
+            all.until_ns = clock::now_ns();
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_takes_is_dropped_and_shows_in_the_next_page() {
+        let layout = PageLayout::classic(8);
+        let tap = Arc::new(Tap::new(layout, Endian::Little));
+        let page_bytes = tap.layout.page_size();
+        let pages = LivePages { taps: vec![Arc::clone(&tap)] };
+        tap.put(2, &vec![0; page_bytes]);
+        tap.reached(5_000_000);
+        let first = pages.take();
+        assert_eq!((first.until_ns, first.cpus[&2].len(), first.dropped_pages), (4_000_000, page_bytes, 0));
+        assert!(pages.take().cpus.is_empty() && pages.take().until_ns == 4_000_000);
+        for _ in 0..MOST / page_bytes + 3 {
+            tap.put(2, &vec![0; page_bytes]);
+        }
+        let full = pages.take();
+        assert_eq!((full.cpus[&2].len(), full.dropped_pages), (MOST, 3));
+        tap.put(2, &vec![0; page_bytes]);
+        let behind = pages.take();
+        let header = layout.header(&behind.cpus[&2], Endian::Little).unwrap();
+        assert_ne!(header.missed, ftrace::Missed::None);
+        assert_eq!(behind.dropped_pages, 0);
+    }
+}
