@@ -17,6 +17,7 @@ use journal::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
 use model::run::{TraceCpu, TraceRecord};
+use record::live::Keep;
 use record::recorder::{Place, Recorder};
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
@@ -110,6 +111,7 @@ fn recorded(
         kprobes,
         tids,
         snapshots: None,
+        keep: Keep::File,
     };
     let mut recorder = Recorder::prepare(session, catalogue, &place).map_err(Failed::because)?;
     let before_ns = own_cpu_ns();

@@ -138,11 +138,11 @@ impl Recorder {
             };
             let mut tap = || place.keep.is_live().then(&mut tap);
             victim.start_reader(page_bytes, place.keep, tap())?;
-            for buffer in sender.iter_mut() {
+            if let Some(buffer) = &mut sender {
                 buffer.start_reader(page_bytes, place.keep, tap())?;
             }
             // The same events again, of a program: who looks on would see them twice.
-            for buffer in watched.iter_mut() {
+            if let Some(buffer) = &mut watched {
                 buffer.start_reader(page_bytes, place.keep, None)?;
             }
         }

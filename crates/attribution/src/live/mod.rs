@@ -241,7 +241,9 @@ impl Derived {
     ) {
         self.follow(event, paths);
         paths.event(event);
-        self.spans(paths, decoder, |sink| builder.event(event, decoder.sets(), sink));
+        let names = Names::of(decoder);
+        builder.event(event, decoder.sets(), &mut |span| self.span(span, paths, &names));
+        self.wakeups(paths, &names);
     }
 
     fn lost(&mut self, hole: Hole, paths: &mut Paths, builder: &mut SpanBuilder, decoder: &Decoder) {
@@ -253,7 +255,9 @@ impl Derived {
             cpu.asleep = false;
         }
         paths.lost(hole);
-        self.spans(paths, decoder, |sink| builder.lost(hole, sink));
+        let names = Names::of(decoder);
+        builder.lost(hole, &mut |span| self.span(span, paths, &names));
+        self.wakeups(paths, &names);
     }
 
     /// Begins and ends wake-ups of the followed threads.
@@ -294,22 +298,18 @@ impl Derived {
         }
     }
 
-    /// Takes the spans that an event ends, and the wake-ups that are known in full by then.
-    fn spans(&mut self, paths: &mut Paths, decoder: &Decoder, run: impl FnOnce(&mut &mut dyn FnMut(&Span))) {
-        let names = Names::of(decoder);
-        let mut sink = |span: &Span| {
-            paths.span(span);
-            self.span(span, &names);
-        };
-        run(&mut (&mut sink as &mut dyn FnMut(&Span)));
+    /// Takes the wake-ups that are known in full by now.
+    fn wakeups(&mut self, paths: &mut Paths, names: &Names<'_>) {
         for (place, path) in paths.take() {
             if let Some(cpu) = self.cpus.get(place) {
-                self.worst.wakeup(cpu.number, cpu.tid, &path, &names);
+                self.worst.wakeup(cpu.number, cpu.tid, &path, names);
             }
         }
     }
 
-    fn span(&mut self, span: &Span, names: &Names<'_>) {
+    /// Takes a span that has ended.
+    fn span(&mut self, span: &Span, paths: &mut Paths, names: &Names<'_>) {
+        paths.span(span);
         if span.class == EventClass::SelfCaused {
             self.self_ns = self.self_ns.saturating_add(span.net_ns);
             return;

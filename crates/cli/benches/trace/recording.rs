@@ -14,6 +14,7 @@ use crate::common::load::Load;
 use journal::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
+use record::live::Keep;
 use record::recorder::{Place, Recorder};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -97,8 +98,16 @@ fn pages(
     let machine = machine::read(&machine::Root::live()).map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
     let (name, kprobes) = ("stillcore-bench", false);
-    let place_of =
-        Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[], snapshots: None };
+    let place_of = Place {
+        name,
+        measured: &measured,
+        others: &others,
+        scratch,
+        kprobes,
+        tids: &[],
+        snapshots: None,
+        keep: Keep::File,
+    };
     let mut recorder = Recorder::prepare(session, catalogue, &place_of).map_err(Failed::because)?;
     {
         let _load = Load::start(load)?;

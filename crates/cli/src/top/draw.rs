@@ -3,12 +3,14 @@
 //! Texts from outside are made harmless and cut to their column here, all of them through
 //! [`harmless`]; the terminal draws only what this makes.
 
+use super::pen::{Pen, fit, harmless};
 use super::shot::Shot;
 use super::state::{Pane, Sort, State, Typing, text_of};
+use attribution::attribute::section::SourceText;
 use attribution::live::view::{CpuView, PartView, RowView, WorstView};
 use model::EventClass;
-use ratatui_core::style::{Color, Modifier, Style};
-use ratatui_core::text::{Line, Span};
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::text::Line;
 
 /// Below this the table of sources is left out.
 const LEAST: (u16, u16) = (80, 24);
@@ -20,14 +22,6 @@ const MOST_CPUS: usize = 6;
 pub(crate) struct Size {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
-}
-
-/// Marks and styles of this terminal.
-#[derive(Clone, Copy)]
-struct Pen {
-    ascii: bool,
-    plain: bool,
-    width: usize,
 }
 
 /// The screen; never more lines than it has rows, none longer than it has columns.
@@ -65,93 +59,6 @@ pub(crate) fn draw(state: &State, size: Size) -> Vec<Line<'static>> {
     lines
 }
 
-/// Text from outside, with nothing in it that a terminal acts on, in printable ASCII.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            ' '..='~' => out.push(c),
-            c if u32::from(c) < 0x100 => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
-        }
-    }
-    out
-}
-
-/// Cut to a width with `~`, or filled up.
-fn fit(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
-        return format!("{text}{}", " ".repeat(width - length));
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['~']).take(width).collect()
-}
-
-impl Pen {
-    fn line(self, text: &str) -> Line<'static> {
-        Line::from(self.cut(text))
-    }
-
-    fn cut(self, text: &str) -> String {
-        fit(text, self.width).trim_end().to_owned()
-    }
-
-    fn bold(self, text: &str) -> Line<'static> {
-        Line::from(Span::styled(self.cut(text), Style::new().add_modifier(Modifier::BOLD)))
-    }
-
-    /// Marked with `!` at its end, which alone is red.
-    fn marked(self, text: &str, is_marked: bool, style: Style) -> Line<'static> {
-        if !is_marked {
-            return Line::from(Span::styled(self.cut(text), style));
-        }
-        let body = fit(text, self.width.saturating_sub(1).min(79));
-        let red = if self.plain { style } else { style.fg(Color::Red) };
-        Line::from(vec![Span::styled(body, style), Span::styled("!", red.add_modifier(Modifier::BOLD))])
-    }
-
-    fn rule(self) -> Line<'static> {
-        Line::from(if self.ascii { "-" } else { "─" }.repeat(self.width))
-    }
-
-    fn block(self) -> char {
-        if self.ascii { '#' } else { '█' }
-    }
-
-    fn micro(self) -> &'static str {
-        if self.ascii { "us" } else { "µs" }
-    }
-
-    /// A time with three digits, and its unit.
-    fn time(self, ns: u64) -> String {
-        let us = ns as f64 / 1e3;
-        match ns {
-            0 => format!("0 {}", self.micro()),
-            ..10_000 => format!("{us:.1} {}", self.micro()),
-            ..1_000_000 => format!("{us:.0} {}", self.micro()),
-            ..10_000_000 => format!("{:.2} ms", us / 1e3),
-            ..1_000_000_000 => format!("{:.0} ms", us / 1e3),
-            _ => format!("{:.2} s", us / 1e6),
-        }
-    }
-
-    /// Microseconds without a unit.
-    fn us(ns: u64) -> String {
-        let us = ns as f64 / 1e3;
-        if ns < 10_000 { format!("{us:.1}") } else { format!("{us:.0}") }
-    }
-
-    /// The last seconds as heights.
-    fn spark(self, values: &[u64], width: usize) -> String {
-        const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        const PLAIN: [char; 8] = ['_', '.', '-', ':', '=', '+', '*', '#'];
-        let bars = if self.ascii { PLAIN } else { BARS };
-        let most = values.iter().copied().max().unwrap_or(0).max(1) as f64;
-        let shown = &values[values.len().saturating_sub(width)..];
-        shown.iter().map(|value| bars[((*value as f64 / most) * 7.0).round() as usize]).collect()
-    }
-}
-
 fn clock(shot: &Shot, t_ns: i64) -> String {
     let at =
         jiff::Timestamp::from_nanosecond(i128::from(t_ns) + i128::from(shot.wall_ns)).unwrap_or_default();
@@ -172,11 +79,11 @@ fn header(state: &State, shot: &Shot, pen: Pen) -> Line<'static> {
         (holes, renewals) => format!(" holes {holes} cuts {renewals}"),
     };
     let end = format!("cpus {}  own cost {:.1}%{lost}{cuts}", facts.cpus, shot.own_percent);
-    let begin = format!("{}  {mode}", clock(shot, shot.view.t_ns));
-    let room = pen.width.saturating_sub(15 + begin.len() + end.len() + 6);
+    let begin = format!("{} {mode}", clock(shot, shot.view.t_ns));
+    let room = pen.width.saturating_sub(15 + begin.len() + end.len() + 5);
     let kernel = fit(&harmless(&facts.kernel), room.saturating_sub(8).min(facts.kernel.len()));
     let host = fit(&harmless(&facts.host), room.saturating_sub(kernel.len()).min(facts.host.len()));
-    let text = format!("stillcore top  {host}  {kernel}  {begin}  {end}");
+    let text = format!("stillcore top  {host} {kernel}  {begin}  {end}");
     let is_bad = shot.late || shot.lost.is_some_and(|lost| lost > 0);
     if is_bad { pen.bold(&text) } else { pen.line(&text) }
 }
@@ -273,7 +180,7 @@ fn main(state: &State, shot: &Shot, pen: Pen, rows: usize, lines: &mut Vec<Line<
 /// `since`, rate and time of a row, each in its column.
 fn rows_table(state: &State, shot: &Shot, pen: Pen, room: usize, lines: &mut Vec<Line<'static>>) {
     let mark = |sort: Sort, name: &str| {
-        let sorted = if state.reverse { '^' } else { 'v' };
+        let sorted = if state.reverse { '^' } else { '*' };
         if state.sort == sort { format!("{name}{sorted}") } else { name.to_owned() }
     };
     let wide = pen.width.saturating_sub(80);
@@ -423,7 +330,7 @@ fn worst_in_full(shot: &Shot, at: usize, pen: Pen, lines: &mut Vec<Line<'static>
                 format!("on CPU {}: {}{place} ({})", source.cpu, source.name(), sure.unwrap_or("unknown"));
             lines.push(pen.line(&format!("{}{}", " ".repeat(22), harmless(&text))));
         }
-        for function in part.source.iter().flat_map(|source| source.functions()).take(6) {
+        for function in part.source.iter().flat_map(SourceText::functions).take(6) {
             lines.push(pen.line(&format!("{}  {}", " ".repeat(22), harmless(&function))));
         }
     }

@@ -6,11 +6,14 @@
 mod counters;
 mod draw;
 mod drift;
+mod pen;
 mod recorded;
 mod shot;
 mod state;
 mod terminal;
 
+use crate::conclude;
+use crate::run::output;
 use crate::run::place::{Asked, Place};
 use clap::Args;
 use counters::Counters;
@@ -25,7 +28,7 @@ use shot::{Facts, Shot};
 use state::{Action, State};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sys::clock::{self, ClockId};
 use sys::process::is_root;
@@ -122,10 +125,21 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     };
     shown?;
     if let Some(dir) = kept {
+        store_conclusions(&dir)?;
         let dir = dir.display();
         println!("recorded {:.0} s to {dir}; report: stillcore report {dir}", begun.elapsed().as_secs_f64());
     }
     Ok(0)
+}
+
+/// Writes the conclusions of the run, after which it is whole.
+fn store_conclusions(dir: &Path) -> anyhow::Result<()> {
+    let analysis = analysis::analyse(dir)?;
+    if analysis.complete {
+        output::mark_complete(dir)?;
+    }
+    conclude::write(&conclude::of_analysis(dir, analysis)?, dir)?;
+    Ok(())
 }
 
 /// The sentence of line 2, where no events can be recorded.

@@ -1,5 +1,6 @@
 //! What the user has chosen to see, and what keys change of it: no terminal, no machine.
 
+use super::pen::harmless;
 use super::shot::{Facts, Shot};
 use attribution::live::view::RowView;
 use model::EventClass;
@@ -135,7 +136,7 @@ impl State {
         let words = self.filter.to_lowercase();
         let wanted = |row: &&RowView| {
             let here = self.only_cpu.is_none_or(|cpu| cpu == row.cpu);
-            here && (words.is_empty() || text_of(row).to_lowercase().contains(&words))
+            here && (words.is_empty() || harmless(&text_of(row)).to_lowercase().contains(&words))
         };
         let mut rows: Vec<_> = shot.view.rows.iter().filter(wanted).collect();
         let rate = |row: &RowView| if self.by_minute { row.minute_count } else { row.count };

@@ -47,6 +47,7 @@ mod stop_over;
 mod study;
 mod study_merge;
 mod study_papers;
+mod top;
 mod trace_answer;
 mod trace_export;
 mod transcripts;

@@ -5,7 +5,6 @@ use super::super::shot::Facts;
 use super::super::state::{Action, Key};
 use super::*;
 use attribution::attribute::Confidence;
-use attribution::attribute::section::SourceText;
 use attribution::live::view::{Latency, LiveView, Losses, Running};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;

@@ -1,0 +1,135 @@
+//! `stillcore top` in a terminal: what its user sees at 80x24 and after a resize, with hostile names,
+//! on every way out. `script` (util-linux) gives the terminal, the crate `vt100` reads it.
+
+use crate::support::{Place, is_root};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use vt100::Parser;
+
+/// Much longer than a screen takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A name of a process that would set a title, clear the screen and turn a line around.
+const HOSTILE: &str = "\u{1b}]0;x\u{7}\u{1b}[2J\t\u{202e}";
+
+/// `top` in a terminal of 80x24.
+struct Shown {
+    child: std::process::Child,
+    keys: std::process::ChildStdin,
+    output: Receiver<Vec<u8>>,
+    screen: Parser,
+    all: Vec<u8>,
+}
+
+impl Shown {
+    /// `None` where there is no `script`. The shell sets the size, then runs `before`.
+    fn start(place: &Place, before: &str, options: &str) -> Option<Self> {
+        let top = format!(
+            "stty rows 24 cols 80; {before} {} top --state {} {options}; echo status $?; stty -a",
+            env!("CARGO_BIN_EXE_stillcore"),
+            place.state().display()
+        );
+        let mut command = Command::new("script");
+        command.args(["-qfc", &top, "/dev/null"]).env("SHELL", "/bin/sh");
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut child) = started else {
+            println!("skipped: script is missing (package bsdutils)");
+            return None;
+        };
+        let (keys, mut from) = (child.stdin.take()?, child.stdout.take()?);
+        let (to, output) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = vec![0; 1 << 16];
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                if to.send(bytes[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let size = |number: u16| number.try_into().unwrap();
+        Some(Self { child, keys, output, screen: Parser::new(size(24), size(80), 0), all: Vec::new() })
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// The screen, once it satisfies a condition.
+    fn until(&mut self, what: &str, is: impl Fn(&vt100::Screen) -> bool) -> String {
+        let begun = Instant::now();
+        while !is(self.screen.screen()) {
+            assert!(begun.elapsed() < PATIENCE, "{what}:\n{}", self.screen.screen().contents());
+            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
+                self.screen.process(&bytes);
+                self.all.extend(bytes);
+            }
+        }
+        self.screen.screen().contents()
+    }
+
+    fn until_says(&mut self, words: &str) -> String {
+        self.until(words, |screen| screen.contents().contains(words))
+    }
+
+    /// Its terminal as it was, and its status.
+    fn assert_given_back(mut self) {
+        let left = self.until("the end", |screen| screen.contents().contains("status"));
+        let left = if left.contains("-icanon") { left } else { self.until_says("icanon") };
+        assert!(left.contains("status 0"), "{left}");
+        let screen = self.screen.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor());
+        assert!(!left.contains("-icanon") && !left.contains("-echo "), "{left}");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn counters_in_a_terminal_resized_and_left_by_ctrl_c() {
+    let place = Place::new();
+    let resize = "tty=$(tty); (sleep 3; stty rows 20 cols 60 <$tty) &";
+    let Some(mut top) = Shown::start(&place, resize, "--counters") else { return };
+    let first = top.until_says("counter ");
+    assert!(first.starts_with("stillcore top  "), "{first}");
+    assert!(first.lines().nth(1).unwrap().starts_with("counters only, no sources"), "{first}");
+    assert!(top.screen.screen().alternate_screen());
+    top.until_says("enlarge to 80x24");
+    top.press("\u{3}");
+    top.assert_given_back();
+}
+
+#[test]
+fn events_with_hostile_names_explained_and_left_by_q() {
+    if !is_root() {
+        println!("skipped: top without root records no events");
+        return;
+    }
+    let place = Place::new();
+    // A thread may give itself any name; it wakes and sleeps on every CPU that it comes to.
+    let name = std::thread::Builder::new().spawn(|| {
+        std::fs::write("/proc/thread-self/comm", HOSTILE).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let cpus = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    let Some(mut top) = Shown::start(&place, "", &format!("--cpus {}", cpus.trim())) else { return };
+    let main = top.until_says("WORST");
+    assert!(main.contains("own cost") && main.contains("lost "), "{main}");
+    top.press("/x1b]0;x\r");
+    let filtered = top.until_says("\\x1b]0;x\\x07");
+    assert!(filtered.starts_with("stillcore top"), "{filtered}");
+    top.press("\r");
+    top.until_says("WORST 1 of");
+    top.press("f");
+    top.until_says("FROZEN");
+    top.press("q");
+    top.until_says("CLASS");
+    assert!(!top.all.windows(4).any(|bytes| bytes == b"\x1b]0;"), "a name has set the title");
+    top.press("q");
+    top.assert_given_back();
+    name.unwrap().join().unwrap();
+}
