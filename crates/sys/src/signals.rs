@@ -9,6 +9,17 @@ use std::os::fd::FromRawFd;
 use std::process::Child;
 use std::time::Duration;
 
+/// What came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// Standard input can be read.
+    Input,
+    /// Whoever had the other end of it has gone.
+    HungUp,
+    /// A signal that asks to end, or the time is over.
+    Nothing,
+}
+
 /// The signals that ask stillcore to end, blocked until they are read.
 #[derive(Debug)]
 pub struct EndSignals {
@@ -64,6 +75,24 @@ impl EndSignals {
     pub fn wait_for(&self, most: Duration) -> io::Result<()> {
         let most = Timespec::try_from(most).map_err(io::Error::other)?;
         wait(&mut [self.to_poll()], Some(&most))
+    }
+
+    /// Waits until standard input can be read or one of the signals has arrived, at most so long.
+    pub fn wait_with_input(&self, most: Duration) -> io::Result<Waited> {
+        let most = Timespec::try_from(most).map_err(io::Error::other)?;
+        let input = io::stdin();
+        let mut watched = [PollFd::new(&input, PollFlags::IN), self.to_poll()];
+        match rustix::event::poll(&mut watched, Some(&most)) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Waited::Nothing),
+            Err(error) => return Err(error.into()),
+        }
+        let is = watched[0].revents();
+        Ok(match is {
+            is if is.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => Waited::HungUp,
+            is if is.contains(PollFlags::IN) => Waited::Input,
+            _ => Waited::Nothing,
+        })
     }
 
     /// Waits until one of the signals has arrived, and leaves it for [`Self::arrived`].

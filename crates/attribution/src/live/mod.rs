@@ -82,6 +82,8 @@ pub struct Live {
     formats: Formats,
     last_ns: i64,
     began_ns: i64,
+    /// When the last second ended.
+    ended_ns: i64,
 }
 
 impl Live {
@@ -110,7 +112,17 @@ impl Live {
         };
         let (builder, paths) = begin(&decoder, &derived.cpus, now_ns);
         let merge = Merge::default();
-        Self { decoder, builder, paths, merge, derived, formats, last_ns: now_ns, began_ns: now_ns }
+        Self {
+            decoder,
+            builder,
+            paths,
+            merge,
+            derived,
+            formats,
+            last_ns: now_ns,
+            began_ns: now_ns,
+            ended_ns: now_ns,
+        }
     }
 
     /// Whether a new decoder should be made.
@@ -168,10 +180,11 @@ impl Live {
 
     /// Ends a second, and shows how things stand.
     pub fn second(&mut self) -> LiveView {
-        let Self { derived, decoder, last_ns, began_ns, .. } = self;
+        let Self { derived, decoder, last_ns, began_ns, ended_ns, .. } = self;
         let view = LiveView {
             t_ns: *last_ns,
             began_ns: *began_ns,
+            second_ns: *last_ns - std::mem::replace(ended_ns, *last_ns),
             cpus: derived.cpus.iter().map(|cpu| cpu_view(cpu, decoder)).collect(),
             rows: derived.sums.rows(),
             worst: derived.worst.all().to_vec(),

@@ -109,6 +109,8 @@ pub(super) struct Sums {
     by_key: FxHashMap<Key, usize>,
     by_name: FxHashMap<Name, usize>,
     now_s: u64,
+    /// When room was last looked for: with thousands of new tasks a second, looking costs too much.
+    looked_s: Option<u64>,
 }
 
 impl Sums {
@@ -185,8 +187,11 @@ impl Sums {
 
     /// Removes the rows that have been silent; whether there were any.
     fn make_room(&mut self) -> bool {
-        let before = self.rows.len();
         let now_s = self.now_s;
+        if self.looked_s.replace(now_s) == Some(now_s) {
+            return false;
+        }
+        let before = self.rows.len();
         self.rows.retain(|row| row.seen_s + SILENT > now_s);
         self.by_key.clear();
         self.by_name = (0..).zip(&self.rows).map(|(at, row)| (row.name.clone(), at)).collect();

@@ -15,6 +15,8 @@ pub struct LiveView {
     pub t_ns: i64,
     /// When looking began.
     pub began_ns: i64,
+    /// How long the second that has just ended was, ns: longer where its end came late.
+    pub second_ns: i64,
     /// The CPUs.
     pub cpus: Vec<CpuView>,
     /// What ran there, by source; in no order.

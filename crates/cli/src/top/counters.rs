@@ -18,6 +18,7 @@ pub(crate) struct Counters {
     /// Newest last.
     seconds: VecDeque<Counts>,
     began_ns: i64,
+    ended_ns: i64,
 }
 
 impl Counters {
@@ -25,7 +26,7 @@ impl Counters {
     pub(crate) fn new(root: Root, cpus: &Cpus, now_ns: i64) -> Self {
         let first = read(&root, cpus);
         let seconds = VecDeque::from([first.clone()]);
-        Self { root, cpus: cpus.clone(), first, seconds, began_ns: now_ns }
+        Self { root, cpus: cpus.clone(), first, seconds, began_ns: now_ns, ended_ns: now_ns }
     }
 
     /// A second has ended.
@@ -59,6 +60,7 @@ impl Counters {
             self.seconds.pop_front();
         }
         self.seconds.push_back(now);
+        let second_ns = now_ns - std::mem::replace(&mut self.ended_ns, now_ns);
         let tasks = running(&self.root, &self.cpus);
         let cpus = self.cpus.iter().map(|cpu| CpuView {
             cpu,
@@ -66,7 +68,7 @@ impl Counters {
             ..CpuView::default()
         });
         let cpus = cpus.collect();
-        LiveView { t_ns: now_ns, began_ns: self.began_ns, cpus, rows, ..LiveView::default() }
+        LiveView { t_ns: now_ns, began_ns: self.began_ns, second_ns, cpus, rows, ..LiveView::default() }
     }
 }
 

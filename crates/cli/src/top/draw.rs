@@ -430,7 +430,7 @@ impl State {
     /// Seconds that rates are over.
     fn seconds(&self, shot: &Shot) -> f64 {
         if !self.by_minute {
-            return 1.0;
+            return (shot.view.second_ns as f64 / 1e9).max(0.1);
         }
         ((shot.view.t_ns - shot.view.began_ns) as f64 / 1e9).clamp(1.0, 60.0)
     }

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use sys::clock::{self, ClockId};
 use sys::process::is_root;
 use sys::signals::EndSignals;
-use terminal::{Input, Screen};
+use terminal::{Input, Keyboard, Screen};
 
 /// A refresh.
 const SECOND: Duration = Duration::from_secs(1);
@@ -82,8 +82,8 @@ enum Source {
 /// Shows until the user quits.
 pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     anyhow::ensure!(
-        std::io::stdout().is_terminal(),
-        "top draws on a terminal, and standard output is not one; for a file, record: stillcore trace watch"
+        std::io::stdout().is_terminal() && std::io::stdin().is_terminal(),
+        "top needs a terminal as standard input and output; for a file, record: stillcore trace watch"
     );
     let asked =
         Asked { cpus: args.cpus.as_ref(), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
@@ -175,6 +175,7 @@ impl<'a> View<'a> {
 
     fn show(&mut self, args: &TopArgs, signals: &EndSignals) -> anyhow::Result<()> {
         let mut screen = Screen::enter()?;
+        let mut keyboard = Keyboard::default();
         let begun = Instant::now();
         let mut next = begun + SECOND;
         loop {
@@ -194,8 +195,9 @@ impl<'a> View<'a> {
                     next = (next + SECOND).max(now);
                     break;
                 }
-                match terminal::input(STEP.min(next - now))? {
+                match keyboard.input(signals, STEP.min(next - now))? {
                     Input::Nothing => {}
+                    Input::Gone => return Ok(()),
                     Input::Redraw => break,
                     Input::Key(key) => {
                         if self.key(key) {

@@ -86,15 +86,26 @@ impl Shown {
     }
 }
 
+impl Drop for Shown {
+    /// A test that fails leaves nobody behind: a terminal that is hung up ends `top`.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 #[test]
 fn counters_in_a_terminal_resized_and_left_by_ctrl_c() {
     let place = Place::new();
-    let resize = "tty=$(tty); (sleep 3; stty rows 20 cols 60 <$tty) &";
-    let Some(mut top) = Shown::start(&place, resize, "--counters") else { return };
+    let go = place.path("go");
+    let wait = format!("until test -e {}; do sleep 0.1; done", go.display());
+    let resize = format!("tty=$(tty); ({wait}; stty rows 20 cols 60 <$tty) &");
+    let Some(mut top) = Shown::start(&place, &resize, "--counters") else { return };
     let first = top.until_says("counter ");
     assert!(first.starts_with("stillcore top  "), "{first}");
     assert!(first.lines().nth(1).unwrap().starts_with("counters only, no sources"), "{first}");
     assert!(top.screen.screen().alternate_screen());
+    std::fs::write(&go, "").unwrap();
     top.until_says("enlarge to 80x24");
     top.press("\u{3}");
     top.assert_given_back();
@@ -132,4 +143,27 @@ fn events_with_hostile_names_explained_and_left_by_q() {
     top.press("q");
     top.assert_given_back();
     name.unwrap().join().unwrap();
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let place = Place::new();
+    let Some(mut top) = Shown::start(&place, "", "--counters") else { return };
+    top.until_says("own cost");
+    let state = place.state().display().to_string();
+    let runs = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+        let words = |line: Vec<u8>| String::from_utf8_lossy(&line).replace('\0', " ");
+        lines
+            .map(words)
+            .any(|line| line.contains(" top --state") && line.contains(&state) && !line.contains("stty"))
+    };
+    assert!(runs());
+    drop(top);
+    let begun = Instant::now();
+    while runs() {
+        assert!(begun.elapsed() < PATIENCE, "it lives on without its terminal");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -81,6 +81,7 @@ fn shot() -> Shot {
     let view = LiveView {
         t_ns: 73_000_000_000,
         began_ns: 0,
+        second_ns: 1_000_000_000,
         cpus: vec![
             CpuView {
                 cpu: 2,
