@@ -67,7 +67,7 @@ verbs! {
     Verb {
         /// Audit, measure, disturb and judge this machine; write a report.
         Assess(assess::AssessArgs) => changes(assess::run),
-        /// Show live what runs on CPUs, what disturbs them, and the worst so far.
+        /// Show live what runs on CPUs and what disturbs them.
         Top(top::TopArgs) => changes(top::run),
         /// Check every isolation setting of this machine or of a snapshot.
         Audit(audit::AuditArgs) => reads(audit::run),

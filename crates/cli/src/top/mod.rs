@@ -138,7 +138,8 @@ fn store_conclusions(dir: &Path) -> anyhow::Result<()> {
     if analysis.complete {
         output::mark_complete(dir)?;
     }
-    conclude::write(&conclude::of_analysis(dir, analysis)?, dir)?;
+    let run = model::run::stored::read_run(dir)?;
+    conclude::write(&conclude::of_analysis(dir, run, analysis)?, dir)?;
     Ok(())
 }
 
