@@ -4,6 +4,11 @@
 use hdrhistogram::Histogram;
 use model::Sample;
 use model::sample::flag;
+use std::collections::VecDeque;
+use sys::clock::SECOND_NS;
+
+/// Seconds whose largest values are kept.
+const SECONDS: usize = 60;
 
 /// Running statistics of one probe. Warm-up is left out, as in every statistic.
 #[derive(Debug, Default)]
@@ -26,6 +31,9 @@ pub struct Live {
     pub last_ns: Option<i64>,
     /// Sum of the values, ns.
     pub sum_ns: i128,
+    /// Seconds of CLOCK_MONOTONIC and the largest value of the samples that ended in each; newest
+    /// last, seconds without a sample left out.
+    maxima: VecDeque<(i64, i64)>,
     /// Made with the first sample; it grows by itself, so that no value falls off its end.
     histogram: Option<Histogram<u64>>,
 }
@@ -46,12 +54,39 @@ impl Live {
         self.max_ns = self.max_ns.max(Some(value));
         self.last_ns = Some(value);
         self.sum_ns += i128::from(value);
+        self.in_its_second(sample.t_ns.saturating_add(value).div_euclid(SECOND_NS), value);
         if self.histogram.is_none() {
             self.histogram = Histogram::new(3).ok();
         }
         if let Some(histogram) = &mut self.histogram {
             let _ = histogram.record(value.max(0) as u64);
         }
+    }
+
+    fn in_its_second(&mut self, second: i64, value: i64) {
+        match self.maxima.back_mut() {
+            Some((last, max)) if *last >= second => *max = value.max(*max),
+            _ => {
+                if self.maxima.len() == SECONDS {
+                    self.maxima.pop_front();
+                }
+                self.maxima.push_back((second, value));
+            }
+        }
+    }
+
+    /// The largest value of each of the last 60 seconds up to `now_ns` (CLOCK_MONOTONIC), newest
+    /// last, ns; 0 where there was none.
+    pub fn maxima_ns(&self, now_ns: i64) -> Vec<i64> {
+        let now = now_ns.div_euclid(SECOND_NS);
+        let first = now - SECONDS as i64 + 1;
+        let mut all = vec![0; SECONDS];
+        for (second, max) in &self.maxima {
+            if let Some(at) = usize::try_from(second - first).ok().and_then(|at| all.get_mut(at)) {
+                *at = *max;
+            }
+        }
+        all
     }
 
     /// A quantile to three digits, ns; none without samples. Early samples count as 0.
@@ -80,6 +115,12 @@ mod tests {
         assert_eq!((live.min_ns, live.max_ns), (Some(-20), Some(4_000_000_000)));
         live.add(&sample(5_000_000_000, flag::WARM_UP, 0));
         assert_eq!((live.stored, live.peak_ns, live.max_ns), (4, Some(5_000_000_000), Some(4_000_000_000)));
+        let of_seconds = live.maxima_ns(5 * SECOND_NS);
+        assert_eq!(
+            (of_seconds.len(), of_seconds[54], of_seconds[58], of_seconds[59]),
+            (60, -20, 4_000_000_000, 0)
+        );
+        assert!(live.maxima_ns(500 * SECOND_NS).iter().all(|max| *max == 0));
         assert_eq!(live.quantile_ns(0.5), Some(0));
         let top = live.quantile_ns(1.0).unwrap() as f64;
         assert!((top / 4e9 - 1.0).abs() < 1e-3, "{top}");

@@ -32,6 +32,8 @@ const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
 /// What an open window shows to whoever watches.
 #[derive(Clone, Copy)]
 pub struct Progress<'a> {
+    /// The start, CLOCK_MONOTONIC, ns.
+    pub start_ns: i64,
     /// Time since the start, ns.
     pub elapsed_ns: i64,
     /// Length of the measurement, ns.
@@ -255,7 +257,7 @@ fn run_probes(
         if now > start_ns + duration_ns + GRACE_NS {
             drains.iter_mut().for_each(ProbeDrain::wake);
         }
-        let progress = Progress { elapsed_ns: now - start_ns, duration_ns, probes: &drains };
+        let progress = Progress { start_ns, elapsed_ns: now - start_ns, duration_ns, probes: &drains };
         let broken = recorder.as_deref().is_some_and(Recorder::failed);
         let taken = drains.iter().any(|drain| drain.taken_ns().is_some());
         if !stopped && (hit.is_some() || taken || broken || watch(progress) == Go::Stop) {

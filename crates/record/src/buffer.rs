@@ -36,7 +36,8 @@ pub(crate) struct Order<'a> {
 
 /// A private instance with its events enabled.
 pub(crate) struct Buffer {
-    instance: Instance,
+    /// Where it records.
+    pub instance: Instance,
     /// What the session knows it by.
     pub target: String,
     ticket: Ticket,
@@ -138,15 +139,6 @@ impl Buffer {
         };
         let accounts = lanes.iter().map(account).collect::<Result<_, _>>()?;
         Ok(Drained { files: lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect(), accounts })
-    }
-
-    /// Events that the kernel has lost so far: overwritten, or without room.
-    pub(crate) fn lost(&self) -> Result<u64, Error> {
-        let lost = |cpu: &u32| {
-            let account = self.instance.account(*cpu)?;
-            Ok(account.overrun + account.commit_overrun + account.dropped)
-        };
-        self.cpus.iter().map(lost).sum()
     }
 
     /// CPU and text of `per_cpu/cpuN/stats`.

@@ -4,11 +4,12 @@
 //! of it at once, some times a second. Memory is bounded: where nobody takes, pages are dropped and
 //! counted, and the page behind them is marked, so that their loss shows in the stream of events.
 
+use super::instance::Instance;
 use ftrace::{Endian, PageLayout};
 use std::collections::BTreeMap;
 use std::mem::replace;
 use std::sync::{Arc, Mutex, PoisonError};
-use sys::clock;
+use sys::{Error, clock};
 
 /// The most bytes that wait in one instance's tap.
 const MOST: usize = 32 << 20;
@@ -134,6 +135,26 @@ impl LivePages {
             all.until_ns = clock::now_ns();
         }
         all
+    }
+}
+
+/// Counts the events that the kernel has lost.
+#[derive(Debug, Clone)]
+pub struct LostEvents {
+    /// Instances and their CPUs.
+    pub(crate) buffers: Vec<(Instance, Vec<u32>)>,
+}
+
+impl LostEvents {
+    /// Events lost so far: overwritten, or without room.
+    pub fn count(&self) -> Result<u64, Error> {
+        let cpus =
+            self.buffers.iter().flat_map(|(instance, cpus)| cpus.iter().map(move |cpu| (instance, cpu)));
+        cpus.map(|(instance, cpu)| {
+            let account = instance.account(*cpu)?;
+            Ok(account.overrun + account.commit_overrun + account.dropped)
+        })
+        .sum()
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::buffer::{Buffer, Drained, Order};
 use super::groups::Groups;
-use super::live::{Keep, LivePages, Tap};
+use super::live::{Keep, LivePages, LostEvents, Tap};
 use super::programs::Programs;
 use super::ring::Pages;
 use super::snapshots::{SnapshotOrder, Snapshots, timed};
@@ -236,6 +236,12 @@ impl Recorder {
         self.live.clone()
     }
 
+    /// Counts lost events while the recorder is in other hands.
+    pub fn losses(&self) -> LostEvents {
+        let all = std::iter::once(&self.victim).chain(self.beside());
+        LostEvents { buffers: all.map(|buffer| (buffer.instance.clone(), buffer.cpus.clone())).collect() }
+    }
+
     /// The formats of its events.
     pub fn formats(&self) -> &Formats {
         &self.formats
@@ -244,12 +250,6 @@ impl Recorder {
     /// The kernel's texts that events point to.
     pub fn constants(&self) -> Constants {
         Constants::parse(&tracefs::read(&self.tracefs.join("printk_formats")).unwrap_or_default())
-    }
-
-    /// Events that the kernel has lost so far.
-    pub fn lost(&self) -> Result<u64, Error> {
-        let beside = self.beside().map(Buffer::lost).sum::<Result<u64, Error>>()?;
-        Ok(self.victim.lost()? + beside)
     }
 
     /// Removes the instances, with all that was recorded.

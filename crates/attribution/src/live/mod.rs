@@ -33,26 +33,67 @@ use worst::{Names, Worst};
 const NOBODY: i32 = -1;
 /// Texts and names of tasks after which a new decoder is made.
 const MOST_TEXTS: usize = 1 << 17;
+/// There has been no pause yet.
+const NO_PAUSE: [i64; 2] = [i64::MAX; 2];
 /// The least length of an interference event that may be among the worst, ns.
 const LEAST_WORST_NS: u64 = 1_000;
 
-/// The thread whose wake-ups are measured on a CPU.
+/// A thread that waits longer than this has no path: what happened meanwhile is kept until it
+/// runs, ns.
+const MOST_AWAITED_NS: i64 = 3_000_000_000;
+
+/// What is looked at in a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Follow {
+    /// Its wake-ups, from the request for each.
+    #[default]
+    Requests,
+    /// Its wake-ups, from the releases `first_ns + k · period_ns` (CLOCK_MONOTONIC) on: how late
+    /// their timer was is part of them.
+    Releases {
+        /// The first release, ns.
+        first_ns: i64,
+        /// The interval, ns; greater than 0.
+        period_ns: i64,
+    },
+    /// It runs all the time, but for pauses of its own, which are left out: what interrupts it.
+    Loop,
+}
+
+impl Follow {
+    /// The first release after a thread went to sleep, ns. None before the first: it may still be
+    /// waiting for its start.
+    fn next_release(self, slept_ns: i64) -> Option<i64> {
+        let Self::Releases { first_ns, period_ns } = self else { return None };
+        let past_ns = slept_ns - first_ns;
+        (past_ns >= 0).then(|| slept_ns - past_ns % period_ns + period_ns)
+    }
+}
+
+/// The thread that is followed on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Followed {
     /// The CPU.
     pub cpu: u32,
     /// The thread.
     pub tid: i32,
+    /// What is looked at.
+    pub follow: Follow,
 }
 
 /// One CPU while events stream by.
 struct Cpu {
     number: u32,
     tid: i32,
+    follow: Follow,
     running: Option<(Task, i64)>,
     /// When the followed thread was asked to run, and has not run since.
     awaited_ns: Option<i64>,
     asleep: bool,
+    /// Its next release, while it sleeps.
+    release_ns: Option<i64>,
+    /// The last pause of a loop, ns; one that goes on has no end.
+    pause_ns: [i64; 2],
     last_ns: Option<i64>,
     latencies: Spread,
     wakeups: u64,
@@ -89,13 +130,15 @@ pub struct Live {
 impl Live {
     /// For these CPUs, from `now_ns` on; of some, a thread's wake-ups are measured.
     pub fn new(decoder: Decoder, formats: Formats, cpus: &[u32], followed: &[Followed], now_ns: i64) -> Self {
-        let tid = |cpu: u32| followed.iter().find(|one| one.cpu == cpu).map_or(NOBODY, |one| one.tid);
         let cpu = |number: &u32| Cpu {
             number: *number,
-            tid: tid(*number),
+            tid: of_cpu(followed, *number).map_or(NOBODY, |one| one.tid),
+            follow: of_cpu(followed, *number).map_or(Follow::Requests, |one| one.follow),
             running: None,
             awaited_ns: None,
             asleep: false,
+            release_ns: None,
+            pause_ns: NO_PAUSE,
             last_ns: None,
             latencies: Spread::default(),
             wakeups: 0,
@@ -134,11 +177,14 @@ impl Live {
     /// summed stays; spans that are open are cut, and counted as such.
     pub fn renew(&mut self, decoder: Decoder, followed: &[Followed]) {
         for cpu in &mut self.derived.cpus {
-            let tid = followed.iter().find(|one| one.cpu == cpu.number).map_or(NOBODY, |one| one.tid);
-            if tid != cpu.tid {
+            let one = of_cpu(followed, cpu.number);
+            let (tid, follow) = one.map_or((NOBODY, Follow::Requests), |one| (one.tid, one.follow));
+            if (tid, follow) != (cpu.tid, cpu.follow) {
                 (cpu.last_ns, cpu.latencies, cpu.wakeups, cpu.max_ns) = (None, Spread::default(), 0, 0);
             }
-            (cpu.tid, cpu.awaited_ns, cpu.asleep) = (tid, None, false);
+            (cpu.tid, cpu.follow, cpu.awaited_ns, cpu.asleep, cpu.release_ns) =
+                (tid, follow, None, false, None);
+            cpu.pause_ns = NO_PAUSE;
         }
         self.derived.sums.forget_numbers();
         self.derived.losses.renewals += 1;
@@ -198,11 +244,15 @@ impl Live {
     }
 }
 
+fn of_cpu(followed: &[Followed], cpu: u32) -> Option<&Followed> {
+    followed.iter().find(|one| one.cpu == cpu)
+}
+
 fn begin(decoder: &Decoder, cpus: &[Cpu], now_ns: i64) -> (SpanBuilder, Paths) {
     let measured: Vec<_> = cpus.iter().map(|cpu| MeasuredCpu { cpu: cpu.number, tid: cpu.tid }).collect();
     let builder = SpanBuilder::new(now_ns, i64::MAX, &measured, decoder.known());
     let mut paths = Paths::of_each();
-    for (place, one) in measured.iter().enumerate().filter(|(_, one)| one.tid != NOBODY) {
+    for (place, one) in measured.iter().enumerate().filter(|(at, _)| cpus[*at].sleeps()) {
         let keep = Keep { worst: 0, sample: None };
         paths.add(place, *one, keep, decoder.known(), std::iter::empty());
     }
@@ -216,7 +266,7 @@ fn cpu_view(cpu: &Cpu, decoder: &Decoder) -> CpuView {
         policy: policy(task.prio),
         since_ns,
     });
-    let latency = (cpu.tid != NOBODY).then(|| {
+    let latency = cpu.sleeps().then(|| {
         let histogram = cpu.latencies.histogram();
         Latency {
             tid: cpu.tid,
@@ -252,6 +302,7 @@ impl Derived {
         builder: &mut SpanBuilder,
         decoder: &Decoder,
     ) {
+        self.releases(event.ts_ns, paths);
         self.follow(event, paths);
         paths.event(event);
         let names = Names::of(decoder);
@@ -261,11 +312,8 @@ impl Derived {
 
     fn lost(&mut self, hole: Hole, paths: &mut Paths, builder: &mut SpanBuilder, decoder: &Decoder) {
         for cpu in &mut self.cpus {
-            if cpu.awaited_ns.take().is_some() {
-                paths.ran(cpu.tid, None);
-            }
+            cpu.forget(paths);
             cpu.running = cpu.running.filter(|_| cpu.number != hole.cpu);
-            cpu.asleep = false;
         }
         paths.lost(hole);
         let names = Names::of(decoder);
@@ -273,15 +321,30 @@ impl Derived {
         self.wakeups(paths, &names);
     }
 
+    /// Begins wake-ups whose releases have come by now, and gives up those that wait too long.
+    fn releases(&mut self, now_ns: i64, paths: &mut Paths) {
+        for cpu in &mut self.cpus {
+            if let Some(release_ns) = cpu.release_ns.filter(|release_ns| *release_ns <= now_ns) {
+                cpu.release_ns = None;
+                cpu.await_from(release_ns, paths);
+            }
+            if cpu.awaited_ns.is_some_and(|since_ns| now_ns - since_ns > MOST_AWAITED_NS) {
+                cpu.forget(paths);
+            }
+        }
+    }
+
     /// Begins and ends wake-ups of the followed threads.
     fn follow(&mut self, event: &KernelEvent, paths: &mut Paths) {
         match event.what {
             What::Wake { pid, done: false, .. } => {
-                for cpu in self.cpus.iter_mut().filter(|cpu| cpu.tid == pid && cpu.asleep) {
-                    if cpu.awaited_ns.is_none() && paths.released(pid, event.ts_ns) {
-                        cpu.awaited_ns = Some(event.ts_ns);
-                    } else if cpu.awaited_ns.is_none() {
-                        paths.ran(pid, None);
+                let asleep = |cpu: &&mut Cpu| cpu.tid == pid && cpu.asleep && cpu.awaited_ns.is_none();
+                for cpu in self.cpus.iter_mut().filter(asleep) {
+                    match cpu.follow {
+                        Follow::Requests => cpu.await_from(event.ts_ns, paths),
+                        // Woken before its release, so by something else than its timer.
+                        Follow::Releases { .. } => cpu.release_ns = None,
+                        Follow::Loop => {}
                     }
                 }
             }
@@ -294,9 +357,14 @@ impl Derived {
         for cpu in self.cpus.iter_mut().filter(|cpu| cpu.tid != NOBODY) {
             if cpu.tid == prev.pid {
                 cpu.asleep = !runnable;
+                if cpu.asleep {
+                    cpu.pause_ns = [event.ts_ns, i64::MAX];
+                }
+                cpu.release_ns = cpu.follow.next_release(event.ts_ns).filter(|_| cpu.asleep);
             }
             if cpu.tid == next.pid {
-                cpu.asleep = false;
+                (cpu.asleep, cpu.release_ns) = (false, None);
+                cpu.pause_ns[1] = cpu.pause_ns[1].min(event.ts_ns);
                 if let Some(from_ns) = cpu.awaited_ns.take() {
                     let here = cpu.number == event.cpu;
                     paths.ran(cpu.tid, here.then_some((event.cpu, event.ts_ns)));
@@ -327,11 +395,14 @@ impl Derived {
             self.self_ns = self.self_ns.saturating_add(span.net_ns);
             return;
         }
-        self.sums.add(span, names);
         let Some(cpu) = self.cpus.iter_mut().find(|cpu| cpu.number == span.cpu) else { return };
-        let followed = cpu.tid != NOBODY;
+        if cpu.pauses_at(span.t0_ns) {
+            return;
+        }
+        self.sums.add(span, names);
+        let followed = cpu.sleeps();
         // Where nobody is followed, what ran as a task is what the CPU is there for.
-        let interferes = followed || span.class != EventClass::Switch;
+        let interferes = cpu.tid != NOBODY || span.class != EventClass::Switch;
         if interferes && !followed {
             cpu.maxima.add(span.net_ns);
         }
@@ -345,6 +416,33 @@ impl Derived {
 }
 
 impl Cpu {
+    /// Whether wake-ups of a thread are looked at.
+    fn sleeps(&self) -> bool {
+        self.tid != NOBODY && self.follow != Follow::Loop
+    }
+
+    /// Whether its loop paused then.
+    fn pauses_at(&self, t_ns: i64) -> bool {
+        self.follow == Follow::Loop && (self.pause_ns[0]..self.pause_ns[1]).contains(&t_ns)
+    }
+
+    /// Its thread is to run from then on. Call it before the event that shows so.
+    fn await_from(&mut self, release_ns: i64, paths: &mut Paths) {
+        if paths.released(self.tid, release_ns) {
+            self.awaited_ns = Some(release_ns);
+        } else {
+            paths.ran(self.tid, None);
+        }
+    }
+
+    /// What its thread did last is not known any more.
+    fn forget(&mut self, paths: &mut Paths) {
+        if self.awaited_ns.take().is_some() {
+            paths.ran(self.tid, None);
+        }
+        (self.asleep, self.release_ns) = (false, None);
+    }
+
     fn latency(&mut self, ns: i64) {
         let ns = ns.max(0);
         self.last_ns = Some(ns);

@@ -288,7 +288,7 @@ fn measure(
     output.hold_latency(args.common.dma_latency());
     output.run.observer = own_cost();
     let files = job_files(place, plan)?;
-    let mut recorder = args.tracing.prepare(place, snapshots, output, session)?;
+    let mut recorder = args.tracing.prepare(place, snapshots, false, output, session)?;
     let reporter = Reporter::new(args.common.quiet);
     let step =
         reporter.step(&format!("running {} on CPUs {}", plan.graph.name, place.measured), args.duration);

@@ -10,14 +10,18 @@ use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Reporter;
-use crate::{conclude, failure};
+use crate::top::beside::{Pane, Sources};
+use crate::top::engine::Feed;
+use crate::top::shot::Facts;
+use crate::{conclude, failure, top};
 use disturb::Order as Stressor;
 use journal::session::Session;
 use measure::spec::ProbeSpec;
 use measure::watch::Watch;
 use measure::window::{self, Go, Order, Progress};
 use model::run::Phase;
-use model::store;
+use model::{Run, store};
+use record::recorder::Recorder;
 use record::snapshots::SnapshotOrder;
 use report::Document;
 use std::cell::Cell;
@@ -83,6 +87,8 @@ pub(crate) struct Beside {
     pub(crate) tracing: Tracing,
     /// What ends the window before its time.
     pub(crate) stopping: Stopping,
+    /// Show it live, under this name of the verb.
+    pub(crate) live: Option<&'static str>,
 }
 
 /// A window and what goes with it.
@@ -164,7 +170,10 @@ fn follow_in(
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
-    let Beside { tracing, stopping, .. } = course.beside;
+    let Beside { tracing, stopping, live, .. } = course.beside;
+    if live.is_some() {
+        top::needs_terminal("--live", "leave it out where nobody looks on")?;
+    }
     let snapshots = tracing.snapshots(&course.probes, stopping.limit_ns())?;
     let stressors = common.disturbing.orders(place)?;
     let mut session = open(place)?;
@@ -218,6 +227,28 @@ struct Before<'a> {
     stressors: &'a [Stressor],
 }
 
+/// What has ended a window whose user left its live view.
+const LEFT: &str = "a key in its live view";
+
+/// The live view, where one is wanted.
+fn live_view(
+    beside: Beside,
+    place: &Place,
+    common: &Common,
+    (recorder, snapshots): (Option<&Recorder>, Option<SnapshotOrder>),
+    run: &Run,
+    signals: &EndSignals,
+) -> anyhow::Result<Option<Pane>> {
+    let Some(title) = beside.live else { return Ok(None) };
+    let sources = match (recorder, snapshots) {
+        (None, _) => Sources::No("no trace: counters only, no sources (--trace shows them)"),
+        (Some(_), Some(_)) => Sources::No("the trace is in a ring: counters only, no sources"),
+        (Some(recorder), None) => Sources::Of(Feed::of(recorder, beside.tracing.events()?, run)),
+    };
+    let facts = Facts::of(title, place, false);
+    Pane::begin(&place.measured, facts, common.state.clone(), sources, signals).map(Some)
+}
+
 /// The window, and what ended it early.
 fn measure(
     place: &Place,
@@ -233,28 +264,34 @@ fn measure(
     output.hold_latency(common.dma_latency());
     output.run.observer = own_cost();
     let Course { probes, align, beside, watch: on_progress, after, .. } = course;
-    let Beside { keep, tracing, stopping } = beside;
-    let mut recorder = tracing.prepare(place, before.snapshots, output, session)?;
+    let Beside { keep, tracing, stopping, live } = beside;
+    let mut recorder = tracing.prepare(place, before.snapshots, live.is_some(), output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
-    let reporter = Reporter::new(common.quiet);
+    let reporter = Reporter::new(common.quiet || live.is_some());
     let step =
         reporter.step(&format!("measuring CPUs {}", place.measured), Duration::from_nanos(length as u64));
-    let signal = Cell::new(None);
-    let mut watch = |progress: Progress<'_>| {
-        step.show(progress);
-        signal.set(signal.get().or_else(|| signals.arrived()));
-        let said = on_progress(progress);
-        if signal.get().is_some() { Go::Stop } else { said }
-    };
     let stop_over_ns = stopping.limit_ns();
     let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep, stop_over_ns };
     let window = Duration::from_nanos(length as u64);
     let running = Running::start(before.stressors, window, place, session, &mut output.run.limits, signals)?;
     let disturbed = running.any();
+    let signal = Cell::new(None);
+    let mut pane =
+        live_view(beside, place, common, (recorder.as_ref(), before.snapshots), &output.run, signals)?;
+    let mut watch = |progress: Progress<'_>| {
+        step.show(progress);
+        let left = pane.as_mut().is_some_and(|pane| pane.post(progress).left());
+        signal.set(signal.get().or_else(|| signals.arrived()).or(left.then_some(LEFT)));
+        let said = on_progress(progress);
+        if signal.get().is_some() { Go::Stop } else { said }
+    };
     let t0_ns = clock::now_ns();
     let measured = window::measure(session, recorder.as_mut(), &order, &mut watch);
     let t1_ns = clock::now_ns();
     step.done();
+    if let Some(Err(error)) = pane.map(Pane::end) {
+        eprintln!("the live view ended before the measurement: {error:#}");
+    }
     output.run.stressors = running.stop(session)?;
     tracing::finish(recorder, output, session, measured.is_err())?;
     let measured = measured?;

@@ -32,6 +32,10 @@ pub(crate) struct SpinArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
+    /// Show live what is measured, and what happens on these CPUs; with --trace, also who causes
+    /// it. q ends the measurement.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -116,7 +120,12 @@ pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     };
     let probes = (0..).zip(place.measured.iter()).map(spec).collect();
     let keep = Some(Watch { threshold_ns: args.over.map(nanos) });
-    let beside = Beside { keep, tracing: args.tracing, stopping: args.stopping };
+    let beside = Beside {
+        keep,
+        tracing: args.tracing,
+        stopping: args.stopping,
+        live: args.live.then_some("measure spin"),
+    };
     let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let buckets = buckets(args, &outcome)?;
     if args.common.json {

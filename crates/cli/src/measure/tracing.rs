@@ -5,14 +5,15 @@
 
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
-use crate::run::recording;
+use crate::run::recording::{self, Wanted};
 use crate::values::TraceMode;
 use clap::Args;
 use journal::session::Session;
 use measure::spec::ProbeSpec;
 use model::Error;
-use model::events::Stacks;
+use model::events::{EventCatalogue, Stacks};
 use model::quantity::duration;
+use record::live::Keep;
 use record::recorder::Recorder;
 use record::snapshots::SnapshotOrder;
 use std::time::Duration;
@@ -107,12 +108,18 @@ impl Tracing {
         Ok(Some(SnapshotOrder { over_ns, before_ns, keep, last_over_ns }))
     }
 
+    /// The events to record.
+    pub(crate) fn events(self) -> Result<EventCatalogue, Error> {
+        recording::events(self.stacks())
+    }
+
     /// The recorder, ready; none where none is wanted, or where none is available and that is no
-    /// error.
+    /// error. `live`: whether somebody looks on.
     pub(crate) fn prepare(
         self,
         place: &Place,
         snapshots: Option<SnapshotOrder>,
+        live: bool,
         output: &mut RunOutput,
         session: &mut Session,
     ) -> anyhow::Result<Option<Recorder>> {
@@ -120,8 +127,9 @@ impl Tracing {
         if mode == TraceMode::Off {
             return Ok(None);
         }
-        let events = recording::events(self.stacks())?;
-        match recording::prepare(session, output, &events, place, self.kprobes, &[], snapshots) {
+        let keep = if live { Keep::FileAndLive } else { Keep::File };
+        let wanted = Wanted { kprobes: self.kprobes, tids: &[], snapshots, keep };
+        match recording::prepare_for(session, output, &self.events()?, place, &wanted) {
             Ok(recorder) => Ok(Some(recorder)),
             Err(error) if mode == TraceMode::Auto => {
                 let why = format!("no events were recorded ({error}): who took the time is not known");

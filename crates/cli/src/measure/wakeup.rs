@@ -38,6 +38,10 @@ pub(crate) struct WakeupArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
+    /// Show live what is measured, and what happens on these CPUs; with --trace, also who causes
+    /// it. q ends the measurement.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -80,7 +84,7 @@ pub(crate) struct WakeupArgs {
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
-        "main_cpus", "stop_over", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
+        "main_cpus", "live", "stop_over", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
@@ -135,7 +139,12 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let probes = probes(args, &place)?;
     let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
     let keep = threshold_ns.map(|_| Watch { threshold_ns });
-    let beside = Beside { keep, tracing: args.tracing, stopping: args.stopping };
+    let beside = Beside {
+        keep,
+        tracing: args.tracing,
+        stopping: args.stopping,
+        live: args.live.then_some("measure wakeup"),
+    };
     let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let over = contexts::over(&outcome);
     if args.common.json {

@@ -14,6 +14,8 @@ use ratatui_core::text::Line;
 
 /// Below this the table of sources is left out.
 const LEAST: (u16, u16) = (80, 24);
+/// Latencies from which on there are ten above their 99.9th percentile.
+const ENOUGH: u64 = 10_000;
 /// CPUs that are listed at most on a screen of that height.
 const MOST_CPUS: usize = 6;
 
@@ -31,11 +33,15 @@ pub(crate) fn draw(state: &State, size: Size) -> Vec<Line<'static>> {
     let rows = usize::from(size.rows);
     let mut lines = Vec::new();
     match state.shot() {
-        None => lines.push(pen.line(&format!("stillcore top  {}: waiting for the first second", facts.cpus))),
+        None => {
+            lines.push(
+                pen.line(&format!("stillcore {}  {}: waiting for the first second", facts.title, facts.cpus)),
+            );
+        }
         Some(shot) => {
             lines.push(header(state, &shot, pen));
-            if let Some(why) = &facts.counters_only {
-                lines.push(pen.bold(why));
+            if let Some(note) = &shot.seen.note {
+                lines.push(pen.bold(note));
             }
             if size.columns < LEAST.0 || size.rows < LEAST.1 {
                 small(state, &shot, pen, rows, &mut lines);
@@ -73,23 +79,24 @@ fn header(state: &State, shot: &Shot, pen: Pen) -> Line<'static> {
         (None, false) => "LIVE 1s".to_owned(),
         (None, true) => "LIVE 60s".to_owned(),
     };
-    let lost = shot.lost.map_or_else(String::new, |lost| format!(" lost {lost}"));
-    let cuts = match (shot.view.losses.holes, shot.view.losses.renewals) {
+    let lost = shot.seen.lost.map_or_else(String::new, |lost| format!(" lost {lost}"));
+    let cuts = match (shot.seen.view.losses.holes, shot.seen.view.losses.renewals) {
         (0, 0) => String::new(),
         (holes, renewals) => format!(" holes {holes} cuts {renewals}"),
     };
     let end = format!("cpus {}  own cost {:.1}%{lost}{cuts}", facts.cpus, shot.own_percent);
-    let begin = format!("{} {mode}", clock(shot, shot.view.t_ns));
-    let room = pen.width.saturating_sub(15 + begin.len() + end.len() + 5);
+    let begin = format!("{} {mode}", clock(shot, shot.seen.view.t_ns));
+    let room =
+        pen.width.saturating_sub("stillcore    ".len() + facts.title.len() + begin.len() + end.len() + 5);
     let kernel = fit(&harmless(&facts.kernel), room.saturating_sub(8).min(facts.kernel.len()));
     let host = fit(&harmless(&facts.host), room.saturating_sub(kernel.len()).min(facts.host.len()));
-    let text = format!("stillcore top  {host} {kernel}  {begin}  {end}");
-    let is_bad = shot.late || shot.lost.is_some_and(|lost| lost > 0);
+    let text = format!("stillcore {}  {host} {kernel}  {begin}  {end}", facts.title);
+    let is_bad = shot.late || shot.seen.lost.is_some_and(|lost| lost > 0);
     if is_bad { pen.bold(&text) } else { pen.line(&text) }
 }
 
 fn shown_cpus<'s>(state: &State, shot: &'s Shot) -> Vec<&'s CpuView> {
-    shot.view.cpus.iter().filter(|cpu| state.only_cpu.is_none_or(|only| only == cpu.cpu)).collect()
+    shot.seen.view.cpus.iter().filter(|cpu| state.only_cpu.is_none_or(|only| only == cpu.cpu)).collect()
 }
 
 /// The greatest value that a CPU shows.
@@ -112,12 +119,17 @@ fn runs(cpu: &CpuView) -> String {
 
 fn since(shot: &Shot, cpu: &CpuView) -> String {
     let Some(task) = cpu.running.as_ref().filter(|task| task.since_ns > 0) else { return "–".to_owned() };
-    let s = (shot.view.t_ns - task.since_ns).max(0) as f64 / 1e9;
+    let s = (shot.seen.view.t_ns - task.since_ns).max(0) as f64 / 1e9;
     match s {
         ..10.0 => format!("{s:.1}s"),
         ..600.0 => format!("{s:.0}s"),
         _ => format!("{:.0}m", s / 60.0),
     }
+}
+
+/// Whether there are times of this CPU: of events, or of a probe.
+fn shows_times(shot: &Shot, cpu: &CpuView) -> bool {
+    shot.seen.lost.is_some() || cpu.latency.is_some()
 }
 
 fn cpu_line(shot: &Shot, cpu: &CpuView, pen: Pen, is_marked: bool) -> Line<'static> {
@@ -126,11 +138,11 @@ fn cpu_line(shot: &Shot, cpu: &CpuView, pen: Pen, is_marked: bool) -> Line<'stat
         Some(latency) => (
             harmless(&latency.comm),
             latency.last_ns.map_or("–".to_owned(), Pen::us),
-            if latency.n == 0 { "–".to_owned() } else { Pen::us(latency.p999_ns) },
+            if latency.n < ENOUGH { "–".to_owned() } else { Pen::us(latency.p999_ns) },
         ),
         None => ("event".to_owned(), Pen::us(newest), "–".to_owned()),
     };
-    let counts = shot.lost.is_some();
+    let counts = shows_times(shot, cpu);
     let [last, p999, max] =
         if counts { [last, p999, Pen::us(longest(cpu))] } else { ["–"; 3].map(str::to_owned) };
     let steal = shot.steal_ms.get(&cpu.cpu).map_or("–".to_owned(), u64::to_string);
@@ -164,7 +176,7 @@ fn main(state: &State, shot: &Shot, pen: Pen, rows: usize, lines: &mut Vec<Line<
     let most = cpus.iter().map(|cpu| longest(cpu)).max().unwrap_or(0);
     let room = MOST_CPUS.max(rows / 3);
     for cpu in cpus.iter().take(room) {
-        let is_marked = most > 0 && shot.lost.is_some() && longest(cpu) == most && cpus.len() > 1;
+        let is_marked = most > 0 && shows_times(shot, cpu) && longest(cpu) == most && cpus.len() > 1;
         lines.push(cpu_line(shot, cpu, pen, is_marked));
     }
     if cpus.len() > room {
@@ -220,9 +232,9 @@ fn row_text(state: &State, shot: &Shot, row: &RowView, pen: Pen, wide: bool) -> 
     let (count, ns) = if state.by_minute { (row.minute_count, row.minute_ns) } else { (row.count, row.ns) };
     let rate = count as f64 / seconds;
     let rate = if state.by_minute && rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") };
-    let timed = shot.lost.is_some() && !matches!(row.class, EventClass::Migrate);
+    let timed = shot.seen.lost.is_some() && !matches!(row.class, EventClass::Migrate);
     let time = |ns: u64| if timed { pen.time(ns) } else { "–".to_owned() };
-    let sure = match (shot.lost, row.confidence) {
+    let sure = match (shot.seen.lost, row.confidence) {
         (None, _) => "counter",
         (_, Some(confidence)) => confidence.word(),
         // These are what they are: the event names the task, and the tick arms itself.
@@ -245,7 +257,7 @@ fn row_text(state: &State, shot: &Shot, row: &RowView, pen: Pen, wide: bool) -> 
 /// What is below the table: the worst, drift, the last minute.
 fn below(shot: &Shot, pen: Pen) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(worst) = shot.view.worst.first() {
+    if let Some(worst) = shot.seen.view.worst.first() {
         lines.push(pen.rule());
         lines.extend(worst_in_short(shot, worst, pen));
     }
@@ -259,9 +271,9 @@ fn below(shot: &Shot, pen: Pen) -> Vec<Line<'static>> {
         }
         _ => {}
     }
-    if shot.lost.is_some() {
+    if shot.seen.view.cpus.iter().any(|cpu| shows_times(shot, cpu)) {
         let mut maxima: Vec<u64> = Vec::new();
-        for cpu in &shot.view.cpus {
+        for cpu in &shot.seen.view.cpus {
             let newest_first = cpu.maxima_ns.iter().rev();
             for (at, ns) in newest_first.enumerate() {
                 if at == maxima.len() {
@@ -314,7 +326,7 @@ fn part_line(part: &PartView, worst: &WorstView, pen: Pen, bar: usize) -> Line<'
 }
 
 fn worst_in_full(shot: &Shot, at: usize, pen: Pen, lines: &mut Vec<Line<'static>>) {
-    let all = &shot.view.worst;
+    let all = &shot.seen.view.worst;
     let Some(worst) = all.get(at).or_else(|| all.last()) else {
         lines.push(pen.line("no event has been long enough yet, or none are recorded"));
         return;
@@ -408,7 +420,8 @@ fn help(pen: Pen, lines: &mut Vec<Line<'static>>) {
 /// A line per CPU.
 fn small(state: &State, shot: &Shot, pen: Pen, rows: usize, lines: &mut Vec<Line<'static>>) {
     for cpu in shown_cpus(state, shot).into_iter().take(rows.saturating_sub(lines.len() + 2)) {
-        let max = if shot.lost.is_some() { format!("max {}", pen.time(longest(cpu))) } else { String::new() };
+        let max =
+            if shows_times(shot, cpu) { format!("max {}", pen.time(longest(cpu))) } else { String::new() };
         lines.push(pen.line(&format!("CPU {:>3} {} {max}", cpu.cpu, fit(&runs(cpu), 20))));
     }
     lines.push(pen.line(&format!("enlarge to {}x{}", LEAST.0, LEAST.1)));
@@ -430,9 +443,9 @@ impl State {
     /// Seconds that rates are over.
     fn seconds(&self, shot: &Shot) -> f64 {
         if !self.by_minute {
-            return (shot.view.second_ns as f64 / 1e9).max(0.1);
+            return (shot.seen.view.second_ns as f64 / 1e9).max(0.1);
         }
-        ((shot.view.t_ns - shot.view.began_ns) as f64 / 1e9).clamp(1.0, 60.0)
+        ((shot.seen.view.t_ns - shot.seen.view.began_ns) as f64 / 1e9).clamp(1.0, 60.0)
     }
 }
 

@@ -1,21 +1,21 @@
 //! With root: kernel events of the CPUs, in private instances, decoded while they come.
 
 use super::counters::tasks;
+use super::engine::{Engine, Feed};
+use super::shot::Seen;
+use super::view::Source;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
 use crate::run::recording::{self, Wanted};
-use attribution::decode::Decoder;
-use attribution::live::view::LiveView;
-use attribution::live::{Followed, Live};
-use ftrace::{Constants, Symbols};
+use attribution::live::{Follow, Followed};
 use journal::session::Session;
 use machine::Root;
-use model::events::{EventCatalogue, Stacks};
+use model::events::Stacks;
 use model::run::Phase;
 use model::watch::{FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store};
-use record::live::{Keep, LivePages};
+use record::live::Keep;
 use record::recorder::Recorder;
 use record::tasks::Tasks;
 use std::path::{Path, PathBuf};
@@ -33,16 +33,10 @@ pub(crate) struct Recorded {
     output: RunOutput,
     /// Where nothing is to be kept.
     scratch: Option<tempfile::TempDir>,
-    pages: LivePages,
-    live: Live,
-    symbols: Symbols,
-    constants: Constants,
-    events: EventCatalogue,
+    engine: Engine,
     cpus: Cpus,
     comm: String,
-    followed: Vec<Followed>,
     seconds: u64,
-    dropped: u64,
     t0_ns: i64,
 }
 
@@ -69,81 +63,14 @@ impl Recorded {
         let keep = if out.is_some() { Keep::FileAndLive } else { Keep::Live };
         let wanted = Wanted { keep, ..Wanted::default() };
         let mut recorder = recording::prepare_for(&mut session, &mut output, &events, place, &wanted)?;
-        let symbols = Symbols::parse(&std::fs::read_to_string("/proc/kallsyms").unwrap_or_default());
-        let constants = recorder.constants();
+        let feed = Feed::of(&recorder, events, &output.run);
         let cpus = place.measured.clone();
-        let followed = followed(comm, &cpus);
-        let decoder = decoder(&events, &recorder, &symbols, &constants, &output);
         let numbers: Vec<u32> = cpus.iter().collect();
         let t0_ns = clock::now_ns();
-        let live = Live::new(decoder, recorder.formats().clone(), &numbers, &followed, t0_ns);
-        let pages = recorder.live();
+        let engine = Engine::begin(feed, &numbers, followed(comm, &cpus));
         recorder.record(true)?;
-        let (seconds, dropped, comm) = (0, 0, comm.to_owned());
-        Ok(Self {
-            session,
-            recorder,
-            output,
-            scratch,
-            pages,
-            live,
-            symbols,
-            constants,
-            events,
-            cpus,
-            comm,
-            followed,
-            seconds,
-            dropped,
-            t0_ns,
-        })
-    }
-
-    /// Takes in what has come.
-    pub(crate) fn feed(&mut self) -> anyhow::Result<()> {
-        anyhow::ensure!(!self.recorder.failed(), "the trace cannot be read any more, so recording has ended");
-        let chunk = self.pages.take();
-        self.dropped += chunk.dropped_pages;
-        self.live.pages(chunk.cpus.into_iter().collect(), chunk.until_ns)?;
-        Ok(())
-    }
-
-    /// A second has ended.
-    pub(crate) fn second(&mut self) -> anyhow::Result<LiveView> {
-        self.feed()?;
-        self.seconds += 1;
-        let moved = !self.comm.is_empty() && self.seconds.is_multiple_of(LOOK_S) && {
-            let now = followed(&self.comm, &self.cpus);
-            let moved = now != self.followed;
-            self.followed = now;
-            moved
-        };
-        if moved || self.live.is_full() {
-            self.renew();
-        }
-        Ok(self.live.second())
-    }
-
-    fn renew(&mut self) {
-        let Self { events, recorder, symbols, constants, output, .. } = self;
-        let decoder = decoder(events, recorder, symbols, constants, output);
-        self.live.renew(decoder, &self.followed);
-    }
-
-    /// Events lost so far: by the kernel, and pages that were dropped here.
-    pub(crate) fn lost(&self) -> u64 {
-        self.recorder.lost().unwrap_or(0) + self.dropped
-    }
-
-    pub(crate) fn reset(&mut self) {
-        self.live.reset();
-    }
-
-    /// Measures the wake-ups of threads of this name from here on.
-    pub(crate) fn follow(&mut self, comm: &str) {
-        comm.clone_into(&mut self.comm);
-        self.followed = followed(comm, &self.cpus);
-        self.renew();
+        let comm = comm.to_owned();
+        Ok(Self { session, recorder, output, scratch, engine, cpus, comm, seconds: 0, t0_ns })
     }
 
     /// Ends recording; the directory, where the run is kept.
@@ -180,15 +107,29 @@ impl Recorded {
     }
 }
 
-fn decoder(
-    events: &EventCatalogue,
-    recorder: &Recorder,
-    symbols: &Symbols,
-    constants: &Constants,
-    output: &RunOutput,
-) -> Decoder {
-    let decoder = Decoder::new(events, recorder.formats(), symbols.clone(), constants);
-    decoder.knowing(&output.run.idle_states, &output.run.frequency_change_ns)
+impl Source for Recorded {
+    fn feed(&mut self) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.recorder.failed(), "the trace cannot be read any more, so recording has ended");
+        self.engine.feed()
+    }
+
+    fn second(&mut self) -> anyhow::Result<Seen> {
+        self.feed()?;
+        self.seconds += 1;
+        if !self.comm.is_empty() && self.seconds.is_multiple_of(LOOK_S) {
+            self.engine.follow(followed(&self.comm, &self.cpus));
+        }
+        Ok(Seen { view: self.engine.second()?, lost: Some(self.engine.lost()), note: None })
+    }
+
+    fn reset(&mut self) {
+        self.engine.reset();
+    }
+
+    fn follow(&mut self, comm: &str) {
+        comm.clone_into(&mut self.comm);
+        self.engine.follow(followed(comm, &self.cpus));
+    }
 }
 
 /// Of each CPU one thread of this name that ran there last: the most urgent, then the oldest.
@@ -201,5 +142,6 @@ fn followed(comm: &str, cpus: &Cpus) -> Vec<Followed> {
         tasks(&root).filter(|task| task.comm == comm && cpus.contains(task.cpu)).collect();
     named.sort_by_key(|task| (task.cpu, std::cmp::Reverse(task.rt_priority), task.tid));
     named.dedup_by_key(|task| task.cpu);
-    named.into_iter().map(|task| Followed { cpu: task.cpu, tid: task.tid }).collect()
+    let follow = Follow::Requests;
+    named.into_iter().map(|task| Followed { cpu: task.cpu, tid: task.tid, follow }).collect()
 }

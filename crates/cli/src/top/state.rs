@@ -5,7 +5,7 @@ use super::shot::{Facts, Shot};
 use attribution::live::view::RowView;
 use model::EventClass;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Seconds that one can step back through while frozen.
 const HISTORY: usize = 60;
@@ -84,7 +84,7 @@ pub(crate) enum Typing {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) facts: Facts,
-    history: VecDeque<Rc<Shot>>,
+    history: VecDeque<Arc<Shot>>,
     /// The shot shown while frozen, and rows in the order they had.
     frozen: Option<usize>,
     pub(crate) sort: Sort,
@@ -110,18 +110,18 @@ impl State {
                 // What is looked at stays, however long.
                 if *at == 0 {
                     self.history.remove(1);
-                    self.history.push_back(Rc::new(shot));
+                    self.history.push_back(Arc::new(shot));
                     return;
                 }
                 *at -= 1;
             }
             self.history.pop_front();
         }
-        self.history.push_back(Rc::new(shot));
+        self.history.push_back(Arc::new(shot));
     }
 
     /// What is shown; `None` before the first second has ended.
-    pub(crate) fn shot(&self) -> Option<Rc<Shot>> {
+    pub(crate) fn shot(&self) -> Option<Arc<Shot>> {
         let at = self.frozen.unwrap_or(self.history.len().saturating_sub(1));
         self.history.get(at).cloned()
     }
@@ -138,7 +138,7 @@ impl State {
             let here = self.only_cpu.is_none_or(|cpu| cpu == row.cpu);
             here && (words.is_empty() || harmless(&text_of(row)).to_lowercase().contains(&words))
         };
-        let mut rows: Vec<_> = shot.view.rows.iter().filter(wanted).collect();
+        let mut rows: Vec<_> = shot.seen.view.rows.iter().filter(wanted).collect();
         let rate = |row: &RowView| if self.by_minute { row.minute_count } else { row.count };
         let time = |row: &RowView| if self.by_minute { row.minute_ns } else { row.ns };
         // Ties in an order of their own, so that rows keep their places.
@@ -174,7 +174,7 @@ impl State {
             (_, Key::Char('q') | Key::Esc) => self.pane = Pane::Main,
             (Pane::Worst(at), Key::Left | Key::Up) => self.pane = Pane::Worst(at.saturating_sub(1)),
             (Pane::Worst(at), Key::Right | Key::Down) => {
-                let last = self.shot().map_or(0, |shot| shot.view.worst.len().saturating_sub(1));
+                let last = self.shot().map_or(0, |shot| shot.seen.view.worst.len().saturating_sub(1));
                 self.pane = Pane::Worst((at + 1).min(last));
             }
             (_, Key::Char('f' | ' ')) => self.freeze(),
@@ -245,7 +245,7 @@ impl State {
 
     fn next_cpu(&mut self) {
         let Some(shot) = self.shot() else { return };
-        let cpus: Vec<u32> = shot.view.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let cpus: Vec<u32> = shot.seen.view.cpus.iter().map(|cpu| cpu.cpu).collect();
         self.only_cpu = match self.only_cpu {
             None => cpus.first().copied(),
             Some(now) => cpus.into_iter().find(|cpu| *cpu > now),

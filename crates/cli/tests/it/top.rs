@@ -26,8 +26,13 @@ struct Shown {
 impl Shown {
     /// `None` where there is no `script`. The shell sets the size, then runs `before`.
     fn start(place: &Place, before: &str, options: &str) -> Option<Self> {
+        Self::start_verb(place, before, &format!("top {options}"))
+    }
+
+    /// The same of another verb.
+    fn start_verb(place: &Place, before: &str, verb: &str) -> Option<Self> {
         let top = format!(
-            "stty rows 24 cols 80; {before} {} top --state {} {options}; echo status $?; stty -a",
+            "stty rows 24 cols 80; {before} {} {verb} --state {}; echo status $?; stty -a",
             env!("CARGO_BIN_EXE_stillcore"),
             place.state().display()
         );
@@ -74,11 +79,15 @@ impl Shown {
         self.until(words, |screen| screen.contents().contains(words))
     }
 
+    fn assert_given_back(self) {
+        self.assert_given_back_with(0);
+    }
+
     /// Its terminal as it was, and its status.
-    fn assert_given_back(mut self) {
+    fn assert_given_back_with(mut self, status: u8) {
         let left = self.until("the end", |screen| screen.contents().contains("status"));
         let left = if left.contains("-icanon") { left } else { self.until_says("icanon") };
-        assert!(left.contains("status 0"), "{left}");
+        assert!(left.contains(&format!("status {status}")), "{left}");
         let screen = self.screen.screen();
         assert!(!screen.alternate_screen() && !screen.hide_cursor());
         assert!(!left.contains("-icanon") && !left.contains("-echo "), "{left}");
@@ -155,9 +164,7 @@ fn a_terminal_that_goes_away_ends_it() {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
         let words = |line: Vec<u8>| String::from_utf8_lossy(&line).replace('\0', " ");
-        lines
-            .map(words)
-            .any(|line| line.contains(" top --state") && line.contains(&state) && !line.contains("stty"))
+        lines.map(words).any(|line| line.contains(" top ") && line.contains(&state) && !line.contains("stty"))
     };
     assert!(runs());
     drop(top);
@@ -166,4 +173,42 @@ fn a_terminal_that_goes_away_ends_it() {
         assert!(begun.elapsed() < PATIENCE, "it lives on without its terminal");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_measurement_shown_live_and_left_by_q() {
+    let place = Place::new();
+    let trace = if is_root() { "--trace" } else { "" };
+    let out = place.path("run");
+    let verb = format!("measure wakeup --live {trace} --cpus 0 -D 120s --out {}", out.display());
+    let Some(mut live) = Shown::start_verb(&place, "", &verb) else { return };
+    let first = live.until_says("missed releases 0");
+    assert!(first.starts_with("stillcore measure wakeup  ") && first.contains(" s of 120 s"), "{first}");
+    if is_root() {
+        // The probe's own latency, and its worst wake-up from the release on.
+        let main = live.until_says("WORST  CPU 0");
+        assert!(main.contains("wake-up of ") && !main.contains("counters only"), "{main}");
+    } else {
+        live.until_says("no trace: counters only");
+    }
+    let line = live.until("a latency", |screen| {
+        let text = screen.contents();
+        text.lines().nth(3).is_some_and(|line| line.contains("wake-up") && line.contains(char::is_numeric))
+    });
+    assert!(line.lines().nth(3).unwrap().trim_start().starts_with("0  "), "{line}");
+    live.press("q");
+    live.assert_given_back_with(1);
+    let run = std::fs::read_to_string(out.join("run.json")).unwrap();
+    assert!(run.contains("interrupted by a key in its live view"), "{run}");
+}
+
+#[test]
+fn a_live_view_without_a_terminal_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    command.args(["measure", "spin", "--live", "--out"]).arg(place.path("run"));
+    let output = command.arg("--state").arg(place.state()).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("--live needs a terminal"), "{said}");
+    assert!(!place.path("run").exists());
 }

@@ -1,7 +1,7 @@
 //! Every size and pane as the user sees it, and names that would drive a terminal.
 //! `SNAPSHOTS=overwrite cargo test -p stillcore --bin stillcore top` writes the screens anew.
 
-use super::super::shot::Facts;
+use super::super::shot::{Facts, Seen};
 use super::super::state::{Action, Key};
 use super::*;
 use attribution::attribute::Confidence;
@@ -53,7 +53,7 @@ fn shot() -> Shot {
     let latency = Latency {
         tid: 4711,
         comm: "SCADA".to_owned(),
-        n: 60,
+        n: 60_000,
         last_ns: Some(4_000),
         p999_ns: 38_000,
         max_ns: 412_000,
@@ -103,10 +103,9 @@ fn shot() -> Shot {
         self_ns: 1,
     };
     Shot {
-        view,
+        seen: Seen { view, lost: Some(0), note: None },
         wall_ns: 1_764_268_927_000_000_000,
         own_percent: 0.3,
-        lost: Some(0),
         late: false,
         steal_ms: BTreeMap::from([(2, 0), (3, 10)]),
         drifted: Some(vec!["irq 34 eth0: moved to CPUs 0-3".to_owned()]),
@@ -115,6 +114,7 @@ fn shot() -> Shot {
 
 fn facts() -> Facts {
     Facts {
+        title: "top",
         host: "rt-box".to_owned(),
         kernel: "6.12-rt".to_owned(),
         cpus: "2-3".to_owned(),
@@ -162,13 +162,10 @@ fn the_screen_at_every_size() {
 
 #[test]
 fn counters_and_ascii_are_said_and_drawn() {
-    let mut state = State::new(Facts {
-        counters_only: Some("no root: counters only, no sources".to_owned()),
-        ascii: true,
-        ..facts()
-    });
-    let view = LiveView { worst: Vec::new(), ..shot().view };
-    state.push(Shot { lost: None, drifted: None, view, ..shot() });
+    let mut state = State::new(Facts { ascii: true, ..facts() });
+    let view = LiveView { worst: Vec::new(), ..shot().seen.view };
+    let note = Some("no root: counters only, no sources".to_owned());
+    state.push(Shot { seen: Seen { view, lost: None, note }, drifted: None, ..shot() });
     let shown = screen(&state, 80, 24);
     assert!(shown.is_ascii(), "{shown}");
     assert!(shown.lines().nth(1).unwrap().starts_with("no root: counters only, no sources"));
