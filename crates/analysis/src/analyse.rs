@@ -305,7 +305,7 @@ fn read_samples<'r>(
             Err(error) => return Err(error.into()),
         };
         sections.add(record, &path, &samples)?;
-        remarks.extend(accounts(record));
+        remarks.extend(accounts(record).into_iter().chain(missed::uncharged(record)));
         // A gap's place on the clock is known as well as the counter was fitted to it.
         let slack_ns = record.noise().and_then(|noise| noise.clock_error_ns).unwrap_or(0);
         let intervals = Intervals::new(&samples, slack_ns);

@@ -94,9 +94,22 @@ impl Cause {
     }
 }
 
-/// The most releases of a window charged one by one; a probe that was stopped for longer has other
-/// troubles.
-const MOST: usize = 10_000_000;
+/// The most releases of a probe charged one by one: some hundred bytes of memory go into each by the
+/// time a report is written.
+const MOST: usize = 3_000_000;
+
+/// What is said of a probe of which more releases passed unserved.
+pub(crate) fn uncharged(record: &ProbeRecord) -> Option<String> {
+    let missed = record.detail.releases()?.served.missed;
+    (missed > MOST as u64 && record.probe() != ProbeKind::Taskset).then(|| {
+        format!(
+            "CPU {}, {} window of phase {}: of {missed} missed releases only the first {MOST} are charged, so charged values are too small",
+            record.cpu,
+            record.probe().name(),
+            record.phase
+        )
+    })
+}
 
 fn charge(charged: &mut Vec<Charged>, cause: Cause, missed: u64, period: i64) {
     let row = charged.last().map_or(0, |last| last.row.saturating_add(1));
@@ -159,6 +172,12 @@ mod tests {
             [1100, 100]
         );
         assert_eq!(lateness_ns(&[sample(0, 10, 0), stepped], 1000, 3_600), [0i64; 0]);
+    }
+
+    #[test]
+    fn more_than_fit_into_memory_are_not_charged() {
+        let stopped = sample(0, i64::MAX / 2, 0);
+        assert_eq!(charged(&[stopped], 1000, 500_000_000).len(), MOST);
     }
 
     #[test]

@@ -306,6 +306,10 @@ pub struct TraceRecord {
     pub absent: Vec<String>,
     /// The kernel's own account of each CPU's buffer.
     pub cpus: Vec<TraceCpu>,
+    /// Since when the file has every event, where earlier ones gave way to later ones;
+    /// CLOCK_MONOTONIC, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<i64>,
     /// What the other CPUs aimed at the measured ones; absent where nothing of that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<SenderRecord>,
@@ -367,7 +371,8 @@ pub struct TraceCpu {
     pub dropped: u64,
     /// Events read.
     pub read: u64,
-    /// Events read and not kept, because they lie in no kept snapshot.
+    /// Events read and not kept, because they lie in no kept snapshot, or before
+    /// [`TraceRecord::from_ns`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub discarded: u64,
     /// Pages stored.

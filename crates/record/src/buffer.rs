@@ -3,10 +3,11 @@
 use super::changes::TraceInstance;
 use super::filter::{Filter, filters, on_cpus};
 use super::instance::{self, Instance};
+use super::kept::RawPages;
 use super::kprobe;
 use super::live::{Keep, Tap};
 use super::reader::{Reader, Sinks};
-use super::ring::Ring;
+use super::ring::{Pages, Ring};
 use journal::session::{Session, Ticket};
 use model::Cpus;
 use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
@@ -62,6 +63,8 @@ pub(crate) struct Drained {
     pub files: Vec<(u32, PathBuf)>,
     /// The kernel's account of each CPU.
     pub accounts: Vec<TraceCpu>,
+    /// Since when everything is there, where the beginning was not kept; CLOCK_MONOTONIC, ns.
+    pub reaches_to_ns: Option<i64>,
 }
 
 impl Buffer {
@@ -94,15 +97,15 @@ impl Buffer {
         Ok(Self { instance, target, ticket, cpus, events, absent, probes, scratch, kib, reader: None })
     }
 
-    /// Starts to take pages of this size out of the buffers.
+    /// Starts to take pages out of the buffers.
     pub(crate) fn start_reader(
         &mut self,
-        page_bytes: usize,
+        pages: Pages,
         keep: Keep,
         tap: Option<Arc<Tap>>,
     ) -> Result<(), Error> {
-        let sinks = Sinks { dir: &self.scratch, in_file: keep.in_file(), tap };
-        let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, page_bytes, sinks)?;
+        let sinks = Sinks { dir: &self.scratch, keep, tap };
+        let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, pages, sinks)?;
         self.reader = Some(reader);
         Ok(())
     }
@@ -134,11 +137,14 @@ impl Buffer {
             Some(reader) => reader.finish()?,
             None => Vec::new(),
         };
-        let account = |lane: &super::reader::RawPages| {
-            self.instance.account(lane.cpu).map(|account| TraceCpu { pages: lane.pages, ..account })
+        let account = |lane: &RawPages| {
+            let RawPages { cpu, pages, discarded, .. } = *lane;
+            self.instance.account(cpu).map(|account| TraceCpu { pages, discarded, ..account })
         };
         let accounts = lanes.iter().map(account).collect::<Result<_, _>>()?;
-        Ok(Drained { files: lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect(), accounts })
+        let reaches_to_ns = lanes.iter().filter_map(|lane| lane.reaches_to_ns).max();
+        let files = lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect();
+        Ok(Drained { files, accounts, reaches_to_ns })
     }
 
     /// CPU and text of `per_cpu/cpuN/stats`.

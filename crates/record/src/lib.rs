@@ -12,6 +12,7 @@ pub mod cost;
 mod filter;
 mod groups;
 pub mod instance;
+mod kept;
 pub mod kprobe;
 pub mod live;
 pub mod plant;

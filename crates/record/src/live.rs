@@ -24,6 +24,9 @@ pub enum Keep {
     File,
     /// They also go to who looks on.
     FileAndLive,
+    /// The last so many bytes of each instance make the run's `trace.dat`; they also go to who looks
+    /// on.
+    LastAndLive(u64),
     /// They go to who looks on alone.
     Live,
 }
@@ -32,6 +35,11 @@ impl Keep {
     /// Whether they go to a file.
     pub(crate) fn in_file(self) -> bool {
         self != Self::Live
+    }
+
+    /// The most bytes of an instance that are in the file.
+    pub(crate) fn most_bytes(self) -> Option<u64> {
+        if let Self::LastAndLive(bytes) = self { Some(bytes) } else { None }
     }
 
     /// Whether somebody looks on.

@@ -4,9 +4,11 @@
 //! A blocking read would have the kernel send an irq_work IPI to the traced CPU for every page it
 //! fills. This thread polls instead.
 
-use super::live::Tap;
+use super::kept::{KeptPages, RawPages};
+use super::live::{Keep, Tap};
+use super::ring::Pages;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,26 +45,13 @@ impl Pace {
     }
 }
 
-/// One CPU's raw pages on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RawPages {
-    /// The CPU.
-    pub cpu: u32,
-    /// The file.
-    pub path: PathBuf,
-    /// Pages in it.
-    pub pages: u64,
-}
-
 /// One CPU's raw pages on their way to disk.
 struct Lane {
     cpu: u32,
     from: File,
     from_path: PathBuf,
     /// None where the pages are not kept.
-    to: Option<File>,
-    to_path: PathBuf,
-    pages: u64,
+    to: Option<KeptPages>,
 }
 
 /// Pages that are written at once: a write of its own for each costs more than the copy.
@@ -71,7 +60,7 @@ const AT_ONCE: usize = 64;
 impl Lane {
     /// Takes out what is there; how many pages that were. `room`: for several of so many bytes.
     fn drain(&mut self, room: &mut [u8], page_bytes: usize, tap: Option<&Tap>) -> Result<u64, Error> {
-        let before = self.pages;
+        let mut all = 0;
         loop {
             let mut pages = 0;
             for page in room.chunks_exact_mut(page_bytes) {
@@ -82,12 +71,12 @@ impl Lane {
             }
             let taken = &room[..pages * page_bytes];
             if let Some(to) = &mut self.to {
-                to.write_all(taken).map_err(|e| Error::os("write", self.to_path.display(), e))?;
+                to.push(taken)?;
             }
             tap.into_iter().for_each(|tap| tap.put(self.cpu, taken));
-            self.pages += pages as u64;
+            all += pages as u64;
             if taken.len() < room.len() {
-                return Ok(self.pages - before);
+                return Ok(all);
             }
         }
     }
@@ -114,8 +103,8 @@ impl Lane {
 pub(crate) struct Sinks<'a> {
     /// Directory for files.
     pub dir: &'a Path,
-    /// Whether they go there.
-    pub in_file: bool,
+    /// How many of them.
+    pub keep: Keep,
     /// Who looks on.
     pub tap: Option<Arc<Tap>>,
 }
@@ -129,15 +118,21 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads `per_cpu/cpuN/trace_pipe_raw` of the instance into `cpuN.raw` files in `dir`, into a
-    /// tap, or into both. Each buffer holds `buffer_kib` in pages of so many bytes.
+    /// tap, or into both. Each buffer holds `buffer_kib`.
     pub(crate) fn start(
         instance: &Path,
         cpus: &[u32],
         buffer_kib: u64,
-        page_bytes: usize,
-        Sinks { dir, in_file, tap }: Sinks<'_>,
+        pages: Pages,
+        Sinks { dir, keep, tap }: Sinks<'_>,
     ) -> Result<Self, Error> {
-        let lane = |cpu: &u32| lane(instance, *cpu, dir, in_file);
+        let page_bytes = pages.layout.page_size();
+        let most_bytes = keep.most_bytes().map(|bytes| bytes / cpus.len().max(1) as u64);
+        let to = |cpu: &u32| {
+            let path = dir.join(format!("cpu{cpu}.raw"));
+            keep.in_file().then(|| KeptPages::create(&path, pages, most_bytes)).transpose()
+        };
+        let lane = |cpu: &u32| lane(instance, *cpu, to(cpu)?);
         let mut lanes = cpus.iter().map(lane).collect::<Result<Vec<_>, _>>()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -153,10 +148,8 @@ impl Reader {
                 }
                 tap.iter().for_each(|tap| tap.reached(began_ns));
                 if last {
-                    return Ok(lanes
-                        .into_iter()
-                        .map(|lane| RawPages { cpu: lane.cpu, path: lane.to_path, pages: lane.pages })
-                        .collect());
+                    let kept = lanes.into_iter().filter_map(|lane| Some((lane.cpu, lane.to?)));
+                    return kept.map(|(cpu, to)| to.finish(cpu)).collect();
                 }
                 std::thread::park_timeout(pace.next(most as f64 / held as f64));
             }
@@ -190,14 +183,11 @@ impl Drop for Reader {
     }
 }
 
-fn lane(instance: &Path, cpu: u32, dir: &Path, in_file: bool) -> Result<Lane, Error> {
+fn lane(instance: &Path, cpu: u32, to: Option<KeptPages>) -> Result<Lane, Error> {
     let from_path = instance.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
     let from = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&from_path);
     let from = from.map_err(|source| Error::os("open", from_path.display(), source))?;
-    let to_path = dir.join(format!("cpu{cpu}.raw"));
-    let create = || File::create(&to_path).map_err(|source| Error::os("create", to_path.display(), source));
-    let to = in_file.then(create).transpose()?;
-    Ok(Lane { cpu, from, from_path, to, to_path, pages: 0 })
+    Ok(Lane { cpu, from, from_path, to })
 }
 
 #[cfg(test)]

@@ -125,25 +125,24 @@ impl Recorder {
         let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
         let mut snapshots = None;
         let mut live = LivePages { taps: Vec::new() };
+        let pages = Pages { layout: *formats.page(), endian: native_endian() };
         if let Some(order) = place.snapshots {
-            let pages = Pages { layout: *formats.page(), endian: native_endian() };
             let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
             snapshots = Some(Snapshots::new(order, pages, &buffers)?);
         } else {
-            let page_bytes = formats.page().page_size();
             let mut tap = || {
                 let tap = Arc::new(Tap::new(*formats.page(), native_endian()));
                 live.taps.push(Arc::clone(&tap));
                 tap
             };
             let mut tap = || place.keep.is_live().then(&mut tap);
-            victim.start_reader(page_bytes, place.keep, tap())?;
+            victim.start_reader(pages, place.keep, tap())?;
             if let Some(buffer) = &mut sender {
-                buffer.start_reader(page_bytes, place.keep, tap())?;
+                buffer.start_reader(pages, place.keep, tap())?;
             }
             // The same events again, of a program: who looks on would see them twice.
             if let Some(buffer) = &mut watched {
-                buffer.start_reader(page_bytes, place.keep, None)?;
+                buffer.start_reader(pages, place.keep, None)?;
             }
         }
         let mut groups = Groups::default();
@@ -283,7 +282,10 @@ impl Recorder {
                 cpus: drained.accounts,
             })
         };
+        let drained = [Some(&victim), sender.as_ref(), watched.as_ref()];
+        let from_ns = drained.into_iter().flatten().filter_map(|one| one.reaches_to_ns).max();
         let record = TraceRecord {
+            from_ns,
             file: store::TRACE.to_owned(),
             clock: "mono".to_owned(),
             instance: self.victim.target.clone(),

@@ -106,20 +106,26 @@ impl Ring {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
             }
-            let header = pages.layout.header(page, pages.endian);
-            return header.map(Some).map_err(|fault| failed(std::io::Error::other(fault)));
+            return pages.header(page, &self.from_path).map(Some);
         }
     }
 }
 
-fn begins_ns(header: PageHeader) -> i64 {
+/// When a page begins, ns.
+pub(super) fn begins_ns(header: PageHeader) -> i64 {
     i64::try_from(header.timestamp).unwrap_or(i64::MAX)
 }
 
 impl Pages {
+    /// The header of a page that came from there.
+    pub(super) fn header(self, page: &[u8], from: &Path) -> Result<PageHeader, Error> {
+        let header = self.layout.header(page, self.endian);
+        header.map_err(|fault| Error::os("read", from.display(), std::io::Error::other(fault)))
+    }
+
     /// Events of a page. One that the kernel has written wrong ends where it is wrong; the accounts
     /// do not balance then.
-    fn events(self, page: &[u8], header: &PageHeader) -> u64 {
+    pub(super) fn events(self, page: &[u8], header: &PageHeader) -> u64 {
         let mut walker = Walker::new(&self.layout, header, self.endian);
         std::iter::from_fn(|| walker.next_record(page).ok().flatten()).count() as u64
     }

@@ -258,7 +258,7 @@ impl Snapshots {
         self.kept.sort_by_key(|kept| kept.number);
         let mut drained = Vec::with_capacity(self.sides.len());
         for (at, side) in self.sides.iter().enumerate() {
-            let mut one = Drained { files: Vec::new(), accounts: Vec::new() };
+            let mut one = Drained::default();
             for (ring, discarded) in side.discarded.iter().enumerate() {
                 let cpu = side.rings[ring].cpu;
                 let path = side.dir.join(format!("cpu{cpu}.raw"));

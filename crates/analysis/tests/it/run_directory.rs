@@ -175,6 +175,23 @@ fn accounts_balance_and_counters_agree() {
 }
 
 #[test]
+fn releases_that_are_not_charged_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, _) = make(dir.path());
+    let says = |analysis: &analysis::Analysis| {
+        analysis
+            .losses
+            .statements
+            .iter()
+            .any(|said| said.contains("of 500000000 missed releases only the first"))
+    };
+    assert!(!says(&analyse(dir.path()).unwrap()));
+    let mut probes = run.probes.iter_mut();
+    probes.find_map(|probe| probe.detail.releases_mut()).unwrap().served.missed = 500_000_000;
+    assert!(says(&rewrite(dir.path(), &run)));
+}
+
+#[test]
 fn what_was_done_is_detected_and_what_was_not_is_not() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());

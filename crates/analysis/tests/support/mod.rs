@@ -306,6 +306,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
         probes,
         stressors: Vec::new(),
         trace: trace.map(|read| TraceRecord {
+            from_ns: None,
             file: store::TRACE.into(),
             clock: "mono".into(),
             instance: "stillcore-1".into(),

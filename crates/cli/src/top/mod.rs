@@ -20,14 +20,14 @@ mod view;
 
 use crate::conclude;
 use crate::run::output;
-use crate::run::place::{Asked, Place};
+use crate::run::place::{Asked, Place, default_out};
 use clap::Args;
 use counters::Counters;
 use machine::Root;
 use model::Cpus;
 use model::events::Stacks;
-use model::quantity::duration;
-use recorded::Recorded;
+use model::quantity::{bytes, duration};
+use recorded::{Kept, Recorded, Recording};
 use shot::{Facts, Seen};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -49,9 +49,14 @@ pub(crate) struct TopArgs {
     /// Quit after this time [default: when q is pressed].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// Keep the recording as a run in this new or empty directory [default: keep nothing].
+    /// New or empty directory for the recording, which is a run [default: stillcore-TIME in the
+    /// current directory].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Most disk space for events while recording, such as 64M or 2G; the oldest events give way.
+    /// 0 keeps no recording.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = disk)]
+    disk: u64,
     /// Also record kernel stacks on these CPUs. Shows which kernel code delayed a thread.
     #[arg(long)]
     stacks: bool,
@@ -66,15 +71,27 @@ pub(crate) struct TopArgs {
     state: Option<PathBuf>,
 }
 
+/// A size of which something fits, or 0.
+fn disk(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 16 << 20;
+    let wrong = || format!("invalid size {text:?}: expected 0, or a number with M or G, such as 64M");
+    match bytes(text).ok_or_else(wrong)? {
+        size @ 1..LEAST => Err(format!("{size} bytes hold too little: expected 0, or at least 16M")),
+        size => Ok(size),
+    }
+}
+
 /// Shows until the user quits.
 pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     needs_terminal("top", "for a file, record: stillcore trace watch")?;
     let asked =
         Asked { cpus: args.cpus.as_ref(), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
     let place = Place::resolve(&asked)?;
-    let begun = Instant::now();
     let mut view = View::new(&place.measured, Facts::of("top", &place, args.ascii), args.state.clone())?;
-    let over = || args.duration.is_some_and(|most| begun.elapsed() >= most) || signals.arrived().is_some();
+    let over = |begun: Instant| {
+        let is_over = move || args.duration.is_some_and(|most| begun.elapsed() >= most);
+        move || is_over() || signals.arrived().is_some()
+    };
     if let Some(why) = why_only_counters(args) {
         let refused = args.out.is_some() || args.stacks || !args.comm.is_empty();
         anyhow::ensure!(
@@ -83,21 +100,23 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         );
         let mut counters =
             Only { counters: Counters::new(Root::live(), &place.measured, clock::now_ns()), why };
-        view.show(&mut counters, &over, signals)?;
+        view.show(&mut counters, &over(Instant::now()), signals)?;
         return Ok(0);
     }
     eprintln!("preparing to record on CPUs {}", place.measured);
     let stacks = Stacks { own: args.stacks, users: false };
-    let mut recorded = Recorded::begin(&place, args.out.as_deref(), stacks, &args.comm)?;
-    let shown = view.show(&mut recorded, &over, signals);
+    let out = (args.disk > 0).then(|| args.out.clone().unwrap_or_else(default_out));
+    let kept = out.map(|dir| Kept { dir, bytes: args.disk });
+    let mut recorded = Recorded::begin(&place, kept.as_ref(), stacks, &args.comm)?;
+    let shown = view.show(&mut recorded, &over(Instant::now()), signals);
     drop(view);
     // Whatever went wrong: what was put on the machine is taken away.
     let kept = recorded.end(&place, &format!("CPUs {}", place.measured))?;
     shown?;
-    if let Some(dir) = kept {
+    if let Some(Recording { dir, of_s, last_s }) = kept {
         store_conclusions(&dir)?;
-        let dir = dir.display();
-        println!("recorded {:.0} s to {dir}; report: stillcore report {dir}", begun.elapsed().as_secs_f64());
+        let last = last_s.map_or_else(String::new, |last_s| format!("the last {last_s:.0} s of "));
+        println!("recorded {last}{of_s:.0} s to {0}; report: stillcore report {0}", dir.display());
     }
     Ok(0)
 }

@@ -18,13 +18,31 @@ use model::{Cpus, store};
 use record::live::Keep;
 use record::recorder::Recorder;
 use record::tasks::Tasks;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use sys::{clock, sched};
 
 /// Name of the only phase of a stored run.
 const PHASE: &str = "watched";
 /// Seconds between two looks for the threads of a name.
 const LOOK_S: u64 = 5;
+
+/// What is to be left of a recording.
+pub(crate) struct Kept {
+    /// New directory of the run.
+    pub(crate) dir: PathBuf,
+    /// The most bytes of events; the oldest give way.
+    pub(crate) bytes: u64,
+}
+
+/// What is left of a recording.
+pub(crate) struct Recording {
+    /// Directory of the run.
+    pub(crate) dir: PathBuf,
+    /// How long it went on, s.
+    pub(crate) of_s: f64,
+    /// How much of its end was kept, s, where not all was.
+    pub(crate) last_s: Option<f64>,
+}
 
 /// A recording that goes on.
 pub(crate) struct Recorded {
@@ -41,26 +59,29 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Begins; `out`: a directory for the run, where it is to be kept.
+    /// Begins; `kept`: what is to be left of it.
     pub(crate) fn begin(
         place: &Place,
-        out: Option<&Path>,
+        kept: Option<&Kept>,
         stacks: Stacks,
         comm: &str,
     ) -> anyhow::Result<Self> {
-        let scratch = out.is_none().then(tempfile::tempdir).transpose()?;
-        let dir = out.map(Path::to_owned).or_else(|| Some(scratch.as_ref()?.path().join("run")));
-        let dir = dir.unwrap_or_default();
+        let scratch = kept.is_none().then(tempfile::tempdir).transpose()?;
+        let dir = match (kept, &scratch) {
+            (Some(kept), _) => kept.dir.clone(),
+            (None, scratch) => scratch.iter().map(|dir| dir.path().join("run")).collect(),
+        };
         let mut session = Session::open(&place.program, &place.state)?;
         let mut output = RunOutput::create(&dir, place)?;
         sched::pin(&place.housekeeping)?;
-        if out.is_some() {
+        if kept.is_some() {
             write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
             write_findings(place, &output.dir)?;
             output.run.observer = own_cost();
         }
         let events = recording::events(stacks)?;
-        let keep = if out.is_some() { Keep::FileAndLive } else { Keep::Live };
+        // Two instances: the measured CPUs and the others.
+        let keep = kept.map_or(Keep::Live, |kept| Keep::LastAndLive(kept.bytes / 2));
         let wanted = Wanted { keep, ..Wanted::default() };
         let mut recorder = recording::prepare_for(&mut session, &mut output, &events, place, &wanted)?;
         let feed = Feed::of(&recorder, events, &output.run);
@@ -73,8 +94,8 @@ impl Recorded {
         Ok(Self { session, recorder, output, scratch, engine, cpus, comm, seconds: 0, t0_ns })
     }
 
-    /// Ends recording; the directory, where the run is kept.
-    pub(crate) fn end(self, place: &Place, asked: &str) -> anyhow::Result<Option<PathBuf>> {
+    /// Ends recording; what is left of it.
+    pub(crate) fn end(self, place: &Place, asked: &str) -> anyhow::Result<Option<Recording>> {
         let Self { mut session, mut recorder, mut output, scratch, comm, t0_ns, .. } = self;
         if scratch.is_some() {
             recorder.discard(&mut session)?;
@@ -84,7 +105,6 @@ impl Recorded {
         }
         recorder.record(false)?;
         let t1_ns = clock::now_ns();
-        output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
         let mut tasks = Tasks::of_name(&comm).ok();
         tasks.iter_mut().for_each(Tasks::look);
         let facts = WatchRecord {
@@ -97,13 +117,19 @@ impl Recorded {
         };
         store::write_json(&output.dir.join(FILE), &facts)?;
         recording::finish(recorder, &mut session, &mut output)?;
+        let from_ns =
+            output.run.trace.as_ref().and_then(|trace| trace.from_ns).filter(|from_ns| *from_ns > t0_ns);
+        let phase =
+            Phase { name: PHASE.to_owned(), t0_ns: from_ns.unwrap_or(t0_ns), t1_ns, disturbed: false };
+        output.run.phases.push(phase);
         write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
         output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
         output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
         let dir = output.dir.clone();
         output.close(None)?;
-        Ok(Some(dir))
+        let seconds = |since_ns: i64| (t1_ns - since_ns) as f64 / 1e9;
+        Ok(Some(Recording { dir, of_s: seconds(t0_ns), last_s: from_ns.map(seconds) }))
     }
 }
 

@@ -136,7 +136,7 @@ fn events_with_hostile_names_explained_and_left_by_q() {
         }
     });
     let cpus = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
-    let Some(mut top) = Shown::start(&place, "", &format!("--cpus {}", cpus.trim())) else { return };
+    let Some(mut top) = Shown::start(&place, "", &format!("--cpus {} --disk 0", cpus.trim())) else { return };
     let main = top.until_says("WORST");
     assert!(main.contains("own cost") && main.contains("lost "), "{main}");
     top.press("/x1b]0;x\r");
@@ -211,4 +211,22 @@ fn a_live_view_without_a_terminal_is_refused_before_anything_is_written() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && said.contains("--live needs a terminal"), "{said}");
     assert!(!place.path("run").exists());
+}
+
+#[test]
+fn a_recording_keeps_its_end_and_is_a_run() {
+    if !is_root() {
+        println!("skipped: top without root records no events");
+        return;
+    }
+    let place = Place::new();
+    let out = place.path("run");
+    let options = format!("--cpus 0 -D 4s --out {}", out.display());
+    let Some(mut top) = Shown::start(&place, "", &options) else { return };
+    let left = top.until_says("report: stillcore report");
+    assert!(left.contains("recorded 4 s to ") || left.contains("recorded 5 s to "), "{left}");
+    top.assert_given_back();
+    let mut report = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let report = report.arg("report").arg(&out).output().unwrap();
+    assert!(report.status.code() != Some(1), "{}", String::from_utf8_lossy(&report.stderr));
 }
