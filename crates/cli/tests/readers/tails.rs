@@ -55,10 +55,8 @@ fn seed(columns: &[&str]) -> Vec<u8> {
 /// which is JSON, words are damaged.
 fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let seed = &seeds[rng.below(seeds.len())];
-    if rng.below(4) == 0 {
-        return bytes(seeds, rng);
-    }
-    let mut frames = frames(&seed[1 + BEGIN..]);
+    let whole = seed.get(1 + BEGIN..).and_then(frames).filter(|frames| !frames.is_empty());
+    let Some(mut frames) = whole.filter(|_| rng.below(4) > 0) else { return bytes(seeds, rng) };
     let at = rng.below(frames.len());
     frames[at] =
         if at == 0 { words::mutate(&[frames[0].clone()], rng) } else { bytes(&[frames[at].clone()], rng) };
@@ -76,14 +74,15 @@ fn damage(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     made
 }
 
-fn frames(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+/// The frames of a tail; `None` where one is cut short.
+fn frames(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
-        let length = u32::from_le_bytes(*length) as usize;
-        all.push(rest[4..4 + length].to_vec());
-        bytes = &rest[4 + length..];
+        let end = 4 + u32::from_le_bytes(*length) as usize;
+        all.push(rest.get(4..end)?.to_vec());
+        bytes = &rest[end..];
     }
-    all
+    Some(all)
 }
 
 fn read(input: &[u8]) -> Outcome {

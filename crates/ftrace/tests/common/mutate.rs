@@ -1,10 +1,9 @@
 //! Damage to bytes, the same for the same number: cuts, flipped bits, changed lengths, pieces
 //! moved, doubled, lost and exchanged.
 //!
-//! A fuzzer that is guided by coverage needs instrumentation that the stable compiler does not
-//! offer. This one makes up for it by what it knows of the formats: words that stand where lengths
-//! stand get values near the edges, and a dictionary holds what the records of the corpus begin
-//! with.
+//! It knows the formats: words that stand where lengths stand get values near the edges, and a
+//! dictionary holds what the records of the corpus begin with. What coverage adds, the fuzzer brings
+//! (`crates/cli/examples/fuzz`).
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a counter with a mixer, so that every execution
 /// has a sequence of its own.
