@@ -243,7 +243,7 @@ fn live_view(
     let sources = match (recorder, snapshots) {
         (None, _) => Sources::No("no trace: counters only, no sources (--trace shows them)"),
         (Some(_), Some(_)) => Sources::No("the trace is in a ring: counters only, no sources"),
-        (Some(recorder), None) => Sources::Of(Feed::of(recorder, beside.tracing.events()?, run)),
+        (Some(recorder), None) => Sources::Of(Box::new(Feed::of(recorder, beside.tracing.events()?, run))),
     };
     let facts = Facts::of(title, place, false);
     Pane::begin(&place.measured, facts, common.state.clone(), sources, signals).map(Some)

@@ -88,7 +88,7 @@ struct Shared {
 /// Who causes what happens on the CPUs.
 pub(crate) enum Sources {
     /// Is in these events.
-    Of(Feed),
+    Of(Box<Feed>),
     /// Is not shown, and why.
     No(&'static str),
 }
@@ -172,7 +172,7 @@ struct Probes {
     shared: Arc<Shared>,
     cpus: Cpus,
     /// Until the probes are known.
-    feed: Option<Feed>,
+    feed: Option<Box<Feed>>,
     engine: Option<Engine>,
     counters: Counters,
     /// Why there are no sources; empty where there are.
@@ -191,7 +191,7 @@ impl Source for Probes {
             let followed: Vec<_> = self.figures().probes.iter().map(|probe| probe.followed).collect();
             let feed = self.feed.take_if(|_| !followed.is_empty());
             let cpus: Vec<u32> = self.cpus.iter().collect();
-            self.engine = feed.map(|feed| Engine::begin(feed, &cpus, followed));
+            self.engine = feed.map(|feed| Engine::begin(*feed, &cpus, followed));
         }
         self.engine.iter_mut().try_for_each(Engine::feed)
     }
