@@ -54,6 +54,13 @@ pub enum Taker {
     Blocking(Blocking),
 }
 
+impl Taker {
+    /// The class of an event.
+    pub fn class(self) -> Option<EventClass> {
+        if let Self::Event(class) = self { Some(class) } else { None }
+    }
+}
+
 /// What took time from a step, with label, task and source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {

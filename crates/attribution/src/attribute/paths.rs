@@ -170,7 +170,7 @@ impl PathSums {
             PathBox {
                 step,
                 cpu,
-                class: taker.and_then(class),
+                class: taker.and_then(Taker::class),
                 blocking: taker.and_then(blocking),
                 label: taken.map(|taken| labels.text(taken.label).to_owned()),
                 task: taken.and_then(|taken| taken.task).map(|task| task_text(task, labels)),
@@ -206,10 +206,6 @@ impl PathSums {
 
 fn task_text(task: Task, labels: &Labels) -> TaskText {
     TaskText { pid: task.pid, comm: labels.text(task.comm).to_owned(), prio: task.prio.number(), group: None }
-}
-
-fn class(taker: Taker) -> Option<EventClass> {
-    if let Taker::Event(class) = taker { Some(class) } else { None }
 }
 
 fn blocking(taker: Taker) -> Option<Blocking> {

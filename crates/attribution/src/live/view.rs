@@ -132,6 +132,8 @@ pub struct PartView {
     pub cpu: u32,
     /// What took the time, where something else than the step itself did.
     pub taken: Option<String>,
+    /// The class of that, where it is an event's.
+    pub class: Option<EventClass>,
     /// Who caused that.
     pub source: Option<SourceText>,
     /// How that is known.

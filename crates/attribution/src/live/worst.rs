@@ -92,6 +92,7 @@ impl Worst {
                 step: span.class.name().to_owned(),
                 cpu: span.cpu,
                 taken: Some(names.label(span.label)),
+                class: Some(span.class),
                 source: cause.map(|cause| names.source(&cause.source)),
                 confidence: cause.map(|cause| cause.confidence),
                 ns: span.net_ns,
@@ -110,6 +111,7 @@ impl Worst {
                 step,
                 cpu: span.cpu,
                 taken: None,
+                class: None,
                 source: None,
                 confidence: None,
                 ns: ns - known,
@@ -131,6 +133,7 @@ impl Worst {
                 step: part.step.words().to_owned(),
                 cpu: part.cpu,
                 taken: part.taken.map(|taken| taken_text(&taken, names)),
+                class: part.taken.and_then(|taken| taken.taker.class()),
                 source: cause.map(|cause| names.source(&cause.source)),
                 confidence: cause.map(|cause| cause.confidence),
                 ns: part.ns,
@@ -141,7 +144,15 @@ impl Worst {
             parts.sort_by_key(|part| std::cmp::Reverse(part.ns));
             let rest: u64 = parts.drain(MOST_PARTS - 1..).map(|part| part.ns).sum();
             let step = "(other parts)".to_owned();
-            parts.push(PartView { step, cpu, taken: None, source: None, confidence: None, ns: rest });
+            parts.push(PartView {
+                step,
+                cpu,
+                taken: None,
+                class: None,
+                source: None,
+                confidence: None,
+                ns: rest,
+            });
         }
         let name = names.comm(tid).unwrap_or_default();
         let what = format!("wake-up of {name}[{tid}]");

@@ -315,6 +315,9 @@ fn worst_in_short(shot: &Shot, worst: &WorstView, pen: Pen) -> Vec<Line<'static>
     for part in parts.iter().take(3) {
         lines.push(part_line(part, worst, pen, 20));
     }
+    if let Some(class) = parts.first().and_then(|longest| longest.class) {
+        lines.push(pen.line(&format!(" What removes it: stillcore explain {class}    [Enter] all parts")));
+    }
     lines
 }
 

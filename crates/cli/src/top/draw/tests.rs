@@ -63,6 +63,7 @@ fn shot() -> Shot {
         cpu: 2,
         confidence: source.as_ref().map(|_| Confidence::Exact),
         taken: source.as_ref().map(|_| format!("interrupts off {HOSTILE}")),
+        class: source.as_ref().map(|_| EventClass::TimerHrtimer),
         source,
         ns,
     };
