@@ -28,6 +28,16 @@ const MEASURED: &[&str] =
 /// Verbs whose `--out` is the directory of a run.
 const RUNS: &[&str] = &["assess", "graph run", "measure", "trace watch"];
 
+/// Keys of a file, the options that they set, and the verbs that have these.
+#[cfg(test)]
+pub(crate) fn keys() -> [(&'static str, &'static str, String); 3] {
+    [
+        ("cpus", "--cpus", MEASURED.join(", ")),
+        ("state", "--state", "all that have it".to_owned()),
+        ("output", "directory in which --out is made", RUNS.join(", ")),
+    ]
+}
+
 /// What a file may hold.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,7 @@ mod color;
 mod compare_verb;
 mod completions_verb;
 mod conclude;
+mod conventions;
 mod defaults;
 mod disturb_verb;
 mod explain_verb;

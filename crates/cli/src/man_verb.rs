@@ -1,33 +1,12 @@
 //! `stillcore man`: manual pages, one a verb, from the command line's own definition.
 
 use crate::calls;
+use crate::conventions::{Convention, ENVIRONMENT, FILES, STATUSES};
 use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 use std::io::Write;
 use std::path::PathBuf;
-
-/// What every page ends with (man-pages(7)).
-const TAIL: &str = r#".SH "EXIT STATUS"
-.TP
-0
-No finding, as far as the run could observe.
-.TP
-1
-An error, also of usage: one sentence on standard error.
-.TP
-2
-A finding, or a threshold that failed.
-.SH FILES
-.TP
-.I /etc/stillcore/config.toml
-Defaults of this machine. The command line counts first, then the file of
-.BR \-\-config ,
-then this file, then the built-in default.
-.TP
-.I /var/lib/stillcore
-Journals of changes that are in force, and what undoes them.
-"#;
 
 /// Arguments of `man`.
 #[derive(Debug, Args)]
@@ -81,7 +60,13 @@ fn page(command: &Command, above: &str) -> anyhow::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    page.write_all(TAIL.as_bytes())?;
+    // In the order of man-pages(7).
+    for (heading, rows) in [("EXIT STATUS", STATUSES), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
+        writeln!(page, ".SH \"{heading}\"")?;
+        for Convention { name, meaning } in rows {
+            writeln!(page, ".TP\n{name}\n{}", meaning.replace('-', "\\-"))?;
+        }
+    }
     let below = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(title);
     let near: Vec<_> = std::iter::once(above.to_owned())
         .chain(below)

@@ -192,7 +192,10 @@ mod tests {
     fn page() {
         use std::fmt::Write;
         let options = by_option();
-        let mut page = include_str!("names/page.md").to_owned();
+        let mut page = include_str!("names/page.md").replace(
+            "`stillcore VERB --help` has all options of a verb",
+            "All options of each verb: [commands](commands.md)",
+        );
         for (name, means) in SHARED {
             let _ = writeln!(page, "| `{name}` | {means} | {} |", options[*name].join(", "));
         }

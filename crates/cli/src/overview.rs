@@ -1,6 +1,9 @@
 //! What `stillcore` prints when no verb is named, and at the top of `stillcore --help`: the verbs
 //! in groups, each headed by the situation in which one wants it.
 
+#[cfg(test)]
+mod reference;
+
 use clap::Command;
 use std::fmt::Write;
 

@@ -9,7 +9,7 @@ use crate::repo::Repo;
 const FOLDERS: &[(&str, &[&str])] = &[
     (concat!("/ho", "me/"), &[]),
     // The lab's guest runs its command in root's home directory, and results are named by it.
-    (concat!("/ro", "ot/"), &["crates/lab/", "crates/cli/", "docs/lab.md"]),
+    (concat!("/ro", "ot/"), &["crates/lab/", "crates/cli/", "docs/lab.md", "docs/commands-more.md"]),
     (concat!("/wo", "rk/"), &[]),
 ];
 
