@@ -86,3 +86,62 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    /// Lines of code and words in backquotes: each chore is one, each target of make is there.
+    #[test]
+    fn chores_and_targets_of_the_pages_are_there() {
+        let repo = repo::Repo::read(&repo::root()).unwrap();
+        let makefile = repo.files["Makefile"].clone().unwrap();
+        let is_target = |word: &str| {
+            makefile.lines().any(|line| {
+                line.split_once(':').is_some_and(|(targets, _)| targets.split(' ').any(|one| one == word))
+            })
+        };
+        let is_page = |path: &str| {
+            matches!(path, "README.md" | "CONTRIBUTING.md" | "ARCHITECTURE.md")
+                || path.starts_with("docs/") && docs::is_page(path)
+        };
+        let mut wrong = Vec::new();
+        let mut count = 0;
+        for (path, text) in repo.texts(is_page) {
+            let code = text.lines().filter_map(|line| line.strip_prefix("    "));
+            // A stored result says what was typed for it then.
+            let sentences = text.lines().filter(|line| !line.starts_with("Measured "));
+            let inline = sentences.flat_map(|line| line.split('`').skip(1).step_by(2));
+            for line in code.chain(inline) {
+                let line = line.split(" #").next().unwrap_or_default().trim();
+                let line = line.strip_prefix("STRICT=0 ").unwrap_or(line);
+                if let Some(words) =
+                    line.strip_prefix("cargo xtask").filter(|rest| !rest.contains(['|', '[']))
+                {
+                    let refused =
+                        Args::try_parse_from(["cargo xtask"].into_iter().chain(words.split_whitespace()))
+                            .err()
+                            .filter(|error| error.use_stderr() && !words.is_empty());
+                    wrong.extend(refused.map(|error| format!("{path}: {line}: {error}")));
+                    count += 1;
+                } else if let Some(words) = line.strip_prefix("make ").filter(|rest| !rest.contains("BR2_")) {
+                    let targets = words.split(' ').take_while(|word| !word.contains('='));
+                    wrong.extend(
+                        targets
+                            .filter(|word| !is_target(word))
+                            .map(|word| format!("{path}: {line}: no target {word}")),
+                    );
+                    count += 1;
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(count > 40, "{count}");
+    }
+}

@@ -49,6 +49,14 @@ mod top;
 mod trace_verb;
 mod values;
 
+#[cfg(test)]
+#[path = "../tests/support/pages.rs"]
+#[expect(dead_code, reason = "the other tests of the pages use the rest")]
+mod pages;
+#[cfg(test)]
+#[path = "../tests/support/shell_words.rs"]
+mod shell_words;
+
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use defaults::Defaults;
@@ -240,6 +248,49 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         command().debug_assert();
+    }
+
+    /// Marks in files, which look like commands.
+    const MARKS: [&str; 2] = ["stillcore tail 1", "stillcore group"];
+
+    /// Whether what a sentence has in backquotes is one command: no pattern, and no word in capitals
+    /// that stands for a value.
+    fn is_a_command(text: &str) -> bool {
+        let mut words = text.split(' ');
+        let capitals = |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+        !text.contains(['…', '|', '[', '<']) && !MARKS.contains(&text) && !words.any(capitals)
+    }
+
+    #[test]
+    fn every_command_of_the_pages_is_accepted() {
+        use ErrorKind::{
+            DisplayHelpOnMissingArgumentOrSubcommand, MissingRequiredArgument, MissingSubcommand,
+        };
+        let (mut wrong, mut count) = (Vec::new(), 0);
+        for page in pages::pages() {
+            let shown = page.commands.iter().map(|shown| (&shown.text, false));
+            let inline = page.inline.iter().filter(|text| is_a_command(text)).map(|text| (text, true));
+            let calls = |(text, inline): (&String, bool)| {
+                shell_words::calls(text).into_iter().map(move |call| (call, inline))
+            };
+            for (call, inline) in shown.chain(inline).flat_map(calls) {
+                let text = call.join(" ");
+                let words = std::iter::once("stillcore".to_owned()).chain(call);
+                let (words, notes) = names::current(&command(), words.map(Into::into).collect());
+                let refused = parse(command(), &words).err().filter(clap::Error::use_stderr);
+                // A sentence may name a verb without its operands.
+                let short =
+                    [DisplayHelpOnMissingArgumentOrSubcommand, MissingRequiredArgument, MissingSubcommand];
+                let refused = refused.filter(|error| !inline || !short.contains(&error.kind()));
+                count += 1;
+                if refused.is_some() || !notes.is_empty() {
+                    wrong.push(format!("{}: stillcore {text}: {refused:?} {notes:?}", page.path));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        println!("{count} command lines are parsed");
+        assert!(count > 250, "{count}");
     }
 
     #[test]

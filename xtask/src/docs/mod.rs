@@ -2,7 +2,8 @@
 //!
 //! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to `<!--
 //! /result -->`. A number in a sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one line.
-//! A patch: `<!-- exercise:NAME -->` on a line of its own, up to `<!-- /exercise -->`.
+//! A patch: `<!-- exercise:NAME -->` on a line of its own, up to `<!-- /exercise -->`. The picture of README is made from a
+//! result, too.
 //! `cargo xtask docs` writes what is between; `tidy` fails where a page has something else.
 //! CONTRIBUTING.md describes the attributes.
 
@@ -10,6 +11,7 @@ mod block;
 #[cfg(test)]
 mod effects;
 mod inline;
+mod pictures;
 
 use std::path::Path;
 
@@ -206,7 +208,38 @@ pub(crate) fn rewrite(root: &Path) -> Result<bool> {
             println!("written: {path}");
         }
     }
+    match pictures::pictures(&results) {
+        Ok(pictures) => {
+            for (path, picture) in pictures {
+                let path = root.join(path);
+                std::fs::create_dir_all(path.parent().unwrap_or(root))?;
+                if std::fs::read_to_string(&path).is_ok_and(|text| text == picture) {
+                    continue;
+                }
+                std::fs::write(&path, picture).with_context(|| format!("write {}", path.display()))?;
+                println!("written: {}", path.display());
+            }
+        }
+        Err(why) => {
+            good = false;
+            println!("pictures: {}; expected {}", why.what, why.expected);
+        }
+    }
     Ok(good)
+}
+
+/// Pictures that are missing or not those of the results, with what is expected.
+pub(crate) fn stale_pictures(repo: &Repo, results: &Results) -> Vec<(String, String)> {
+    let made = match pictures::pictures(results) {
+        Ok(made) => made,
+        Err(why) => return vec![(why.what, why.expected)],
+    };
+    let is_stale =
+        |(path, picture): &(&str, String)| repo.files.get(*path).cloned().flatten().as_ref() != Some(picture);
+    let stale = made.into_iter().filter(is_stale);
+    stale
+        .map(|(path, _)| (path.to_owned(), "the counts of its result (cargo xtask docs)".to_owned()))
+        .collect()
 }
 
 #[cfg(test)]

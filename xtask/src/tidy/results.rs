@@ -2,7 +2,7 @@
 //! its job, and `docs/results` has nothing else but the sample report.
 
 use super::Violation;
-use crate::docs::{expand, is_page};
+use crate::docs::{expand, is_page, stale_pictures};
 use crate::jobs::{self, Jobs};
 use crate::repo::{Repo, has_extension};
 use crate::results::{FOLDER, Results, name_of, parse};
@@ -21,6 +21,12 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
         for one in new.broken.into_iter().chain(new.differs) {
             found.push(Violation::at(path, one.line, one.what, one.expected));
         }
+    }
+    // Small trees of tests have no README with pictures.
+    let shows = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("docs/pictures/"));
+    if repo.files.get("README.md").is_some_and(shows) {
+        let stale = stale_pictures(repo, &results).into_iter();
+        found.extend(stale.map(|(path, expected)| Violation::file(&path, "a stale picture", expected)));
     }
     found
 }

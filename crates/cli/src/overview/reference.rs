@@ -114,7 +114,7 @@ fn table<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
     if rows.is_empty() { rows } else { format!("\n| option | meaning | default |\n|---|---|---|\n{rows}") }
 }
 
-fn is_of_verb(arg: &&Arg) -> bool {
+fn is_of_verb(arg: &Arg) -> bool {
     !arg.is_hide_set() && !arg.is_global_set() && arg.get_id() != "help"
 }
 
@@ -130,7 +130,7 @@ fn section(command: &Command, path: &str, page: &mut String) {
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").split_whitespace().collect::<Vec<_>>().join(" ");
     let _ = writeln!(page, "\n\n{}", code(&usage).replace("\\|", "|"));
-    page.push_str(&table(command.get_arguments().filter(is_of_verb)));
+    page.push_str(&table(command.get_arguments().filter(|arg| is_of_verb(arg))));
     if path == "help" {
         return;
     }

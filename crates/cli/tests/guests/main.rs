@@ -34,6 +34,7 @@ mod matrix;
 mod measure;
 mod misbooted;
 mod owners;
+mod pages;
 mod planted;
 mod probes;
 mod state;

@@ -6,8 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    guides, held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes,
-    study, theirs, time, truth, tutorial,
+    guides, held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages, planted,
+    probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -184,6 +184,12 @@ fn slow() -> Vec<Machine> {
                 "6.1",
                 vec![Case::new("install", "install.sh", install::nothing_is_left).with(&["2,3"]).limit(1500)],
             )
+        },
+        // Two cards: one of the pages keeps an interrupt of `eth1` where it is.
+        Machine {
+            append: PLAIN,
+            more: modules_and(&["--nic", "virtio"]),
+            ..machine("slow::6.1-pages", "6.1", vec![pages::case()])
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
         machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),

@@ -21,14 +21,14 @@ fn mixed(seed: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A run directory of wake-ups of one CPU around `base_ns`.
-fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
+/// A run directory of so many wake-ups of one CPU around `base_ns`.
+pub(crate) fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64, samples: u64) {
     std::fs::create_dir_all(dir.join(store::SAMPLES)).unwrap();
     let file = store::samples_name("wakeup", 2, 0);
     let policy = Policy::fifo(80);
     let mut writer = SampleWriter::create(&dir.join(&file)).unwrap();
     let offset = (mixed(seed) % 200) as i64;
-    for seq in 0..SAMPLES {
+    for seq in 0..samples {
         let value_ns = base_ns + offset + (mixed(seed << 20 | seq) % 2_000) as i64;
         writer.push(Sample { t_ns: (seq * period_ns) as i64, value_ns, seq, missed: 0, flags: 0 }).unwrap();
     }
@@ -46,13 +46,13 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         threshold_ns: None,
     };
     writer.finish(&meta).unwrap();
-    let served = Served { released: SAMPLES, missed: 0 };
+    let served = Served { released: samples, missed: 0 };
     let record = ProbeRecord {
         detail: ProbeDetail::Wakeup(Releases { period_ns, served, ..Releases::default() }),
         phase: "measured".into(),
         file,
-        t1_ns: (SAMPLES * period_ns) as i64,
-        samples: SAMPLES,
+        t1_ns: (samples * period_ns) as i64,
+        samples,
         ..ProbeRecord::of(ProbeKind::Wakeup, 2, policy)
     };
     let run = Run {
@@ -87,7 +87,9 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
 /// A directory of runs; odd seeds for one group, even for the other, as if made in turns.
 fn group(place: &Place, name: &str, base_ns: i64, count: u64, first: u64) -> PathBuf {
     let dir = place.path(name);
-    (0..count).for_each(|run| write_run(&dir.join(format!("run{run}")), base_ns, PERIOD_NS, first + 2 * run));
+    (0..count).for_each(|run| {
+        write_run(&dir.join(format!("run{run}")), base_ns, PERIOD_NS, first + 2 * run, SAMPLES);
+    });
     dir
 }
 
@@ -114,8 +116,8 @@ fn verdict<'a>(answer: &'a Value, figure: &str) -> &'a Value {
 fn wake_ups_out_of_idle_states_are_not_compared_with_those_without() {
     let place = Place::new();
     let [a, b] = ["a", "b"].map(|name| place.path(name));
-    write_run(&a, 20_000, PERIOD_NS, 1);
-    write_run(&b, 20_000, PERIOD_NS, 2);
+    write_run(&a, 20_000, PERIOD_NS, 1, SAMPLES);
+    write_run(&b, 20_000, PERIOD_NS, 2, SAMPLES);
     let path = b.join(store::RUN);
     let mut run: Run = store::read_json(&path).unwrap();
     run.dma_latency_us = Some(0);
@@ -222,7 +224,7 @@ fn what_cannot_be_compared_is_said_in_words() {
     let place = Place::new();
     let a = group(&place, "a", 20_000, 2, 1);
     let slow = place.path("slow");
-    write_run(&slow, 20_000, 2 * PERIOD_NS, 3);
+    write_run(&slow, 20_000, 2 * PERIOD_NS, 3, SAMPLES);
     let (a, slow) = (text(&a), text(&slow));
     assert_refused(&compare(&[a, slow]), &["cannot be compared", "period 1ms in", "period 2ms in"]);
     assert_eq!(compare(&[a, slow, "--anyway"]).status.code(), Some(0));

@@ -75,3 +75,33 @@ fn one_sample_and_a_limit_are_not_requested_together() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("--over") && text.contains("--sample"), "{text}");
 }
+
+/// Not only the latest twenty: `--sample` explains each sample of a window, and its parts add up to
+/// it.
+#[test]
+fn every_late_wake_up_can_be_explained() {
+    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
+    let explain = |order: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+        command.args(["trace", "explain", "--json"]).arg(&run).args(order);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let samples = |answer: &serde_json::Value| -> Vec<serde_json::Value> {
+        let paths = answer["paths"].as_array().unwrap().iter();
+        paths.flat_map(|path| path["worst"].as_array().unwrap().clone()).collect()
+    };
+    let all = samples(&explain(&["--worst", "1000"]));
+    let counted: u64 =
+        explain(&[])["paths"].as_array().unwrap().iter().map(|path| path["samples"].as_u64().unwrap()).sum();
+    assert!(counted > 60);
+    assert_eq!(all.len() as u64, counted);
+    for sample in all.iter().step_by(97) {
+        let selected = samples(&explain(&["--sample", &sample["t_ns"].to_string()]));
+        assert_eq!(selected, std::slice::from_ref(sample));
+        let parts: u64 =
+            sample["parts"].as_array().unwrap().iter().map(|part| part["ns"].as_u64().unwrap()).sum();
+        assert_eq!(Some(parts), sample["value_ns"].as_u64());
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 pub(crate) mod graph;
+pub(crate) mod pages;
 pub(crate) mod shares;
 
 use model::{Sample, samples_file};
