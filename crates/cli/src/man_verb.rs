@@ -64,7 +64,7 @@ fn page(command: &Command, above: &str) -> anyhow::Result<Vec<u8>> {
     for (heading, rows) in [("EXIT STATUS", STATUSES), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
         writeln!(page, ".SH \"{heading}\"")?;
         for Convention { name, meaning } in rows {
-            writeln!(page, ".TP\n{name}\n{}", meaning.replace('-', "\\-"))?;
+            writeln!(page, ".TP\n.B {name}\n{}", meaning.replace('-', "\\-"))?;
         }
     }
     let below = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(title);

@@ -96,7 +96,11 @@ fn meaning(arg: &Arg) -> (String, String) {
         });
         let _ = write!(meaning, ". Values: {}", explained.collect::<Vec<_>>().join(", "));
     }
-    let defaults = arg.get_default_values().iter().filter(|value| !value.is_empty()).map(|value| code(&value.to_string_lossy()));
+    let defaults = arg
+        .get_default_values()
+        .iter()
+        .filter(|value| !value.is_empty())
+        .map(|value| code(&value.to_string_lossy()));
     let default = if is_switch { String::new() } else { defaults.collect::<Vec<_>>().join(" ") };
     (meaning, if default.is_empty() { prose(said) } else { default })
 }

@@ -2,14 +2,14 @@
 //! guest. `data/pages.toml` says which they are and how each ends.
 
 use crate::machine::{Case, Guest};
-use crate::support::pages::{Accounts, InGuest, Page, accounts, pages, repository};
+use crate::support::pages::{Accounts, InGuest, Page, Shown, accounts, holds, pages, repository};
 use std::fmt::Write as _;
 use std::fs;
 
 /// A command of a page.
 struct Pasted {
     place: String,
-    text: String,
+    shown: Shown,
     account: InGuest,
 }
 
@@ -21,7 +21,7 @@ fn pasted(pages: &[Page]) -> Vec<Pasted> {
         let commands = page.commands.iter().filter_map(|shown| {
             let account = known.get(&shown.text)?.clone();
             let place = format!("{}:{}", page.path, shown.line);
-            Some(Pasted { place, text: shown.text.clone(), account })
+            Some(Pasted { place, shown: shown.clone(), account })
         });
         commands.collect::<Vec<_>>()
     };
@@ -44,7 +44,7 @@ fn orders() -> String {
         for one in pasted(std::slice::from_ref(page)) {
             number += 1;
             let stop_after_s = one.account.stop_after_s.unwrap_or(0);
-            writeln!(script, "run {number} {stop_after_s} <<'PASTED'\n{}\nPASTED", one.text).unwrap();
+            writeln!(script, "run {number} {stop_after_s} <<'PASTED'\n{}\nPASTED", one.shown.text).unwrap();
         }
         script += "leave\n";
     }
@@ -87,17 +87,20 @@ fn ends_as_the_pages_say(guest: &Guest) {
     let pages = pages();
     let mut wrong = Vec::new();
     let (mut count, mut took_s) = (0, 0);
-    for (number, Pasted { place, text, account }) in (1..).zip(pasted(&pages)) {
+    for (number, Pasted { place, shown, account }) in (1..).zip(pasted(&pages)) {
         let status: Option<i32> = guest.read(&format!("status-{number}")).trim().parse().ok();
         took_s += guest.read(&format!("took-{number}")).trim().parse::<u64>().unwrap_or(0);
         count += 1;
-        if !status.is_some_and(|status| account.exits.contains(&status)) {
+        let printed = guest.read(&format!("out-{number}"));
+        let is_shown = holds(&printed, &shown.output);
+        if !status.is_some_and(|status| account.exits.contains(&status)) || is_shown.is_err() {
             let read = |name: &str| {
                 let printed = guest.read(&format!("{name}-{number}"));
                 let lines: Vec<&str> = printed.lines().rev().take(12).collect();
                 lines.into_iter().rev().collect::<Vec<_>>().join("\n")
             };
-            wrong.push(format!("{place}: {text}: exit {status:?}\n{}\n{}", read("out"), read("err")));
+            let (text, out, err) = (&shown.text, read("out"), read("err"));
+            wrong.push(format!("{place}: {text}: exit {status:?}, {is_shown:?}\n{out}\n{err}"));
         }
     }
     println!("commands of the pages in a guest: {count}, {} as expected, {took_s} s", count - wrong.len());

@@ -3,14 +3,15 @@
 //! adds. The core is stiller afterwards.
 
 use crate::machine::{Case, Guest};
+use crate::support::pages::{self, Shown, holds};
 use crate::support::read_json;
 use std::fs;
 use std::path::Path;
 
-/// The page's parts: the commands below each of two headings.
+/// The page's parts: the commands below each of two headings, with the output that it shows.
 struct Page {
-    before: Vec<String>,
-    after: Vec<String>,
+    before: Vec<Shown>,
+    after: Vec<Shown>,
     /// The words for the command line.
     words: String,
     /// The file of the task set.
@@ -18,30 +19,22 @@ struct Page {
 }
 
 fn page() -> Page {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
-    let text = fs::read_to_string(file).unwrap();
-    let commands = |part: &str| -> Vec<String> {
-        part.lines().filter_map(|line| line.strip_prefix("    $ ")).map(str::to_owned).collect()
-    };
+    let text = fs::read_to_string(pages::repository().join("docs/tutorial.md")).unwrap();
+    let whole = pages::page("docs/tutorial.md".to_owned(), &text);
+    let reboot = text.lines().position(|line| line.starts_with("## After")).unwrap();
+    let (before, after) = whole.commands.iter().cloned().partition(|shown| shown.line <= reboot);
     let plain = |start: &str| {
-        let line =
-            text.lines().find_map(|line| line.strip_prefix("    ").filter(|line| line.starts_with(start)));
-        line.unwrap_or_else(|| panic!("no line with {start}")).to_owned()
+        let block = whole.blocks.iter().find(|block| block.starts_with(start));
+        block.unwrap_or_else(|| panic!("no block with {start}")).trim().to_owned()
     };
-    let (before, after) = text.split_once("## After").unwrap();
-    Page {
-        before: commands(before),
-        after: commands(after),
-        words: plain("isolcpus="),
-        tasks: plain("{\"unit\""),
-    }
+    Page { before, after, words: plain("isolcpus="), tasks: plain("{\"unit\"") }
 }
 
 /// The commands before the page's reboot, on a machine that is booted as a newcomer's is.
 pub(crate) fn before() -> Case {
     let page = page();
     assert_eq!(page.before.len() + page.after.len(), 10, "commands of the page");
-    assert!(page.before.iter().chain(&page.after).all(|command| command.starts_with("stillcore ")));
+    assert!(page.before.iter().chain(&page.after).all(|shown| shown.text.starts_with("stillcore ")));
     part("tutorial-before", &page, &page.before, before_the_reboot)
 }
 
@@ -51,16 +44,21 @@ pub(crate) fn after() -> Case {
     part("tutorial-after", &page, &page.after, after_the_reboot)
 }
 
-fn part(name: &'static str, page: &Page, commands: &[String], check: fn(&Guest)) -> Case {
-    let case = Case::new(name, "tutorial.sh", check).file("commands", commands.join("\n") + "\n");
+fn part(name: &'static str, page: &Page, commands: &[Shown], check: fn(&Guest)) -> Case {
+    let lines: String = commands.iter().map(|shown| format!("{}\n", shown.text)).collect();
+    let case = Case::new(name, "tutorial.sh", check).file("commands", lines);
     case.file("tasks.jsonl", format!("{}\n", page.tasks))
 }
 
-/// The output of a command of the page, and its exit code.
-fn ended(root: &Path, commands: &[String], part: &str) -> (i32, String) {
-    let at = commands.iter().position(|command| command.contains(part)).unwrap_or_else(|| panic!("{part}"));
+/// The output of a command of the page, which has to be as shown there, and its exit code.
+fn ended(root: &Path, commands: &[Shown], part: &str) -> (i32, String) {
+    let at = commands.iter().position(|shown| shown.text.contains(part)).unwrap_or_else(|| panic!("{part}"));
     let read = |name: &str| fs::read_to_string(root.join(format!("{name}-{}", at + 1))).unwrap();
-    (read("status").trim().parse().unwrap(), format!("{}\n{}", read("out"), read("err")))
+    let (out, code) = (read("out"), read("status").trim().parse().unwrap());
+    if let Err(line) = holds(&out, &commands[at].output) {
+        panic!("docs/tutorial.md: {part}: exit {code}, no {line:?} there:\n{out}");
+    }
+    (code, format!("{out}\n{}", read("err")))
 }
 
 /// Events of a run on both CPUs, but for what the probe causes itself.
@@ -71,7 +69,7 @@ fn events(run: &Path) -> u64 {
     classes.filter(|one| one["class"] != "self").map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
-fn printed(guest: &Guest, commands: &[String], part: &str, status: i32) -> String {
+fn printed(guest: &Guest, commands: &[Shown], part: &str, status: i32) -> String {
     let (found, text) = ended(&guest.root, commands, part);
     assert_eq!(found, status, "{part}: {text}");
     text

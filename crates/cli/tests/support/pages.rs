@@ -195,3 +195,41 @@ fn uncommented(code: &str) -> &str {
     }
     code
 }
+
+/// Whether the lines are printed in order, one below the other except where `...` stands. Within a
+/// line `[..]` stands for anything. Otherwise the first line that is not at its place.
+pub(crate) fn holds<'a>(printed: &str, expected: &'a [String]) -> Result<(), &'a str> {
+    let mut rest = printed.lines();
+    let mut skip = false;
+    for wanted in expected {
+        if wanted == "..." || wanted == "…" {
+            skip = true;
+            continue;
+        }
+        let is_it = |line: &str| fits(line, wanted.trim_end());
+        let found = if skip { rest.any(is_it) } else { rest.next().is_some_and(is_it) };
+        if !found {
+            return Err(wanted);
+        }
+        skip = false;
+    }
+    Ok(())
+}
+
+/// Whether a line is the one that is wanted.
+pub(crate) fn fits(line: &str, wanted: &str) -> bool {
+    let mut parts = wanted.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.trim_end().strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        let at = if is_last { rest.strip_suffix(part).map(str::len) } else { rest.find(part) };
+        let Some(at) = at else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
