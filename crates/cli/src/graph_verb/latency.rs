@@ -14,6 +14,7 @@ use model::quantity::duration;
 use model::sample::Policy;
 use report::format;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -127,14 +128,14 @@ struct Row {
     outcome: Result<Outcome, graph::transport::Error>,
 }
 
-/// Measures and prints. Exit code 1 where nothing could be measured.
+/// Measures and prints. Exit code 1 where nothing could be measured, or not everything.
 pub(crate) fn run(args: &LatencyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plans = plans(args)?;
     let program = std::env::current_exe()?;
     let session = args.raise_limits.then(|| raise(args, &program, &plans)).transpose()?;
     let measured = rows(&program, &plans, signals);
     let kept = session.map(Session::close).unwrap_or_default();
-    let rows = measured?;
+    let (rows, interrupted) = measured?;
     for what in kept {
         eprintln!("note: could not be taken back: {what}");
     }
@@ -142,28 +143,38 @@ pub(crate) fn run(args: &LatencyArgs, signals: &EndSignals) -> anyhow::Result<u8
         anyhow::bail!("{why}");
     }
     if args.json {
-        println!("{}", answer(args, &rows, signals));
+        println!("{}", answer(args, &rows, interrupted));
     } else {
-        print!("{}", text(args, &rows, signals)?);
+        print!("{}", text(args, &rows, interrupted)?);
     }
-    Ok(0)
+    Ok(u8::from(interrupted.is_some()))
 }
 
-/// One link after the other.
-fn rows(program: &Path, plans: &[Plan], signals: &EndSignals) -> anyhow::Result<Vec<Row>> {
+/// One link after the other, and the signal that has ended it before the last.
+fn rows(
+    program: &Path,
+    plans: &[Plan],
+    signals: &EndSignals,
+) -> anyhow::Result<(Vec<Row>, Option<&'static str>)> {
     let mut rows = Vec::new();
+    // A signal is reported once only.
+    let interrupted = Cell::new(None);
     for plan in plans {
-        let outcome = match measure(program, plan, &|| signals.arrived().is_some()) {
+        let stopped = || {
+            interrupted.set(interrupted.get().or_else(|| signals.arrived()));
+            interrupted.get().is_some()
+        };
+        let outcome = match measure(program, plan, &stopped) {
             // Others of the list may carry it.
             Err(graph::latency::Error::Link(error @ graph::transport::Error::TooLong { .. })) => Err(error),
             other => Ok(other?),
         };
         rows.push(Row { kind: plan.kind, bytes: plan.message_bytes, outcome });
-        if signals.arrived().is_some() {
+        if stopped() {
             break;
         }
     }
-    Ok(rows)
+    Ok((rows, interrupted.get()))
 }
 
 /// Raises the machine's limits to what the links need, in a session that restores them.
@@ -297,7 +308,7 @@ impl Sorted {
     }
 }
 
-fn answer(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> Value {
+fn answer(args: &LatencyArgs, rows: &[Row], interrupted: Option<&str>) -> Value {
     let row = |row: &Row| {
         let mut value = json!({ "transport": row.kind.name(), "size_bytes": row.bytes });
         match &row.outcome {
@@ -325,11 +336,11 @@ fn answer(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> Value {
         "clock": "CLOCK_MONOTONIC",
         "warm_up": WARM_UP,
         "links": rows.iter().map(row).collect::<Vec<_>>(),
-        "interrupted": signals.arrived(),
+        "interrupted": interrupted,
     })
 }
 
-fn text(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> anyhow::Result<String> {
+fn text(args: &LatencyArgs, rows: &[Row], interrupted: Option<&str>) -> anyhow::Result<String> {
     let [from, to] = cpus(args)?;
     let head = ["transport", "bytes", "n", "min", "p50", "p99", "max", "release p50", "release max", "lost"];
     let time = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format::ns);
@@ -382,7 +393,7 @@ fn text(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> anyhow::Resul
     for note in notes {
         let _ = writeln!(text, "note: {note}");
     }
-    if let Some(signal) = signals.arrived() {
+    if let Some(signal) = interrupted {
         let _ = writeln!(text, "interrupted by {signal}: what was not measured is missing");
     }
     Ok(text)

@@ -6,7 +6,11 @@ here=$PWD
 mkdir -p bin /dev/shm /usr/local/bin
 printf '#!/bin/busybox sh\nexec "$@"\n' >bin/sudo
 chmod +x bin/sudo
-export PATH=$here/bin:/usr/bin:/bin:/sbin:/usr/sbin
+# As a package would install it: root starts no program at boot that others may replace.
+busybox chmod 755 /
+mkdir -p /usr/local/sbin
+cp /usr/bin/stillcore /usr/local/sbin/stillcore
+export PATH=$here/bin:/usr/local/sbin:/usr/bin:/bin:/sbin:/usr/sbin
 
 page() {
     mkdir -p "page-$1"

@@ -97,3 +97,24 @@ fn limits_are_raised_for_the_measurement_and_restored() {
     assert_eq!(answer["links"][0]["balance"]["sent"], 70, "{answer}");
     assert_eq!(std::fs::read_to_string(LIMIT).unwrap(), before);
 }
+
+/// Not only the link that is being measured: those that were to follow are not begun.
+#[test]
+fn a_signal_ends_all_links() {
+    let words =
+        ["graph", "latency", "--duration", "20s", "--policy", "other", "--transport", "mq,pipe", "--json"];
+    let child = crate::support::start(&mut crate::support::stillcore(&words));
+    crate::support::eventually("a process that measures", || {
+        // Of any of its threads.
+        let mut threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).ok()?.flatten();
+        threads.find(|thread| {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            !children.trim().is_empty()
+        })
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::support::signal(child.id(), "INT");
+    let answer = crate::support::answer_of(&child.wait_with_output().unwrap(), 1);
+    assert_eq!(answer["interrupted"], "SIGINT");
+    assert_eq!(answer["links"].as_array().unwrap().len(), 1);
+}
