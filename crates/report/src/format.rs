@@ -11,18 +11,22 @@ pub fn ns(value_ns: i64) -> String {
 
 /// The same for a time that is not a whole number of ns.
 pub fn ns_f(value_ns: f64) -> String {
-    let size = value_ns.abs();
-    let (divisor, unit) = match size {
-        s if s < 999.95 => (1.0, "ns"),
-        s if s < 999_950.0 => (1e3, "us"),
-        s if s < 999_950_000.0 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
+    let (divisor, unit) = time_unit(value_ns);
     let scaled = value_ns / divisor;
     if unit == "ns" && value_ns.fract() == 0.0 {
         return format!("{scaled:.0} ns");
     }
     format!("{} {unit}", significant(scaled, 4))
+}
+
+/// The largest unit that keeps a time at 1 or above, and its ns.
+pub(crate) fn time_unit(value_ns: f64) -> (f64, &'static str) {
+    match value_ns.abs() {
+        s if s < 999.95 => (1.0, "ns"),
+        s if s < 999_950.0 => (1e3, "us"),
+        s if s < 999_950_000.0 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
 }
 
 /// A time in ms to the last nanosecond, three decimals at least: `7.000 ms`, `3.041872 ms`.
@@ -149,7 +153,7 @@ pub fn quantile_name(p: f64) -> String {
 
 /// `value` with `digits` significant digits, no exponent, trailing zeros kept up to the precision
 /// asked.
-fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
     }

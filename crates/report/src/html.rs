@@ -13,6 +13,7 @@ mod events;
 mod exposure;
 mod filters;
 mod findings;
+mod front;
 mod gist;
 mod graph;
 mod groups;
@@ -50,6 +51,7 @@ use serde::Serialize;
 use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
+pub use front::PageNext;
 pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
@@ -204,6 +206,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     let pages = [
         ("page", include_str!("../templates/page.html")),
         ("opening", include_str!("../templates/opening.html")),
+        ("front", include_str!("../templates/front.html")),
         ("exposure", include_str!("../templates/exposure.html")),
         ("matrix", include_str!("../templates/matrix.html")),
         ("notebook", include_str!("../templates/notebook.html")),

@@ -18,6 +18,7 @@
 //! | `certainty`, `tail` | how sure statistics are; what may lie beyond the largest sample |
 //! | `pooled` | event counts over all measured CPUs |
 //! | `format`, `words` | numbers with their units, classes in words |
+//! | `precision` | how many digits of an estimate its interval leaves certain |
 //! | `text/` | the terminal summary |
 //! | `json` | the one object of `--json` |
 //! | `trace_answer` | that of `trace explain` |
@@ -51,6 +52,7 @@ mod opening;
 mod outcome;
 mod over_time;
 mod pooled;
+pub mod precision;
 pub mod responses;
 pub mod stopped;
 pub mod svg;
@@ -71,7 +73,7 @@ pub use document::{Conclusions, Document};
 pub use error::Error;
 pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
-pub use html::{Judged, StudyFigure, StudyPage, StudySheet};
+pub use html::{Judged, PageNext, StudyFigure, StudyPage, StudySheet};
 pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, study_page};
 pub use json::{assess_json, assess_value};
 pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};

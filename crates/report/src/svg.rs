@@ -13,14 +13,17 @@ mod forest;
 mod frame;
 mod heatmap;
 mod histogram;
+mod intervals;
 mod lanes;
 mod linear;
 mod over;
 mod points;
 mod profile;
 mod rates;
+mod rows;
 mod shift;
 mod spread;
+mod stacked;
 mod standalone;
 mod steps;
 mod stolen;
@@ -34,14 +37,17 @@ pub use extremes::{qq, return_levels};
 pub use forest::{ForestRow, forest};
 pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
+pub use intervals::{IntervalAxis, IntervalRow, intervals};
 pub use lanes::{LaneSpan, lanes};
 pub use linear::{Line, linear};
 pub use over::{Measure, Over, OverAsked, OverPoint, Style, over};
 pub use points::{SharePoint, Shares, shares};
 pub use profile::profile;
 pub use rates::{RateRow, rates};
+pub use rows::Room;
 pub use shift::{Level, shift};
 pub use spread::{Spread, spread};
+pub use stacked::{StackedRow, stacked};
 pub use standalone::standalone;
 pub use steps::{Segment, StepRow, steps};
 pub use stolen::{StolenRow, stolen};
@@ -86,7 +92,7 @@ fn hue_class(hue: usize) -> String {
 }
 
 /// Micro by its sign.
-fn micro(text: &str) -> String {
+pub(crate) fn micro(text: &str) -> String {
     text.replace(" us", " µs")
 }
 

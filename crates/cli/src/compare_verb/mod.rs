@@ -4,6 +4,7 @@
 mod chi2_text;
 mod inputs;
 mod markdown;
+mod next;
 mod text;
 mod turns;
 
@@ -186,6 +187,7 @@ fn conclude(
     turns: Option<&serde_json::Value>,
 ) -> anyhow::Result<u8> {
     let comparison = compare(&base, &other, question).map_err(anyhow::Error::msg)?;
+    let next = next::next(&comparison, [&base, &other], &typed(args), turns::typed(&args.turns));
     let selected = match args.method {
         Method::Runs => Vec::new(),
         Method::Chi2 => selected(&[("base".to_owned(), base), ("other".to_owned(), other)], question)?,
@@ -196,7 +198,7 @@ fn conclude(
         store::write_whole(file, markdown::comparison(&comparison, &judged).as_bytes())?;
     }
     if let Some(file) = &args.html {
-        store::write_whole(file, report::comparison_page(&comparison, &judged)?.as_bytes())?;
+        store::write_whole(file, report::comparison_page(&comparison, &judged, Some(next))?.as_bytes())?;
     }
     if args.json {
         let mut answer = answer(&comparison, &selected, &judged)?;
@@ -208,6 +210,17 @@ fn conclude(
         print!("{}", text::gate(&judged));
     }
     gate(&judged)
+}
+
+/// What is compared, as a user would type it again behind `stillcore compare`.
+fn typed(args: &CompareArgs) -> String {
+    if let Some(commands) = turns::typed(&args.turns) {
+        return format!("-- {commands}");
+    }
+    let with = if args.with.is_empty() { &[][..] } else { &["--with".to_owned()][..] };
+    let words = args.runs.iter().chain(with).chain(&args.with);
+    let words: Vec<String> = words.map(|word| next::in_shell(word)).collect();
+    words.join(" ")
 }
 
 /// The exit status by the conditions. A gate that cannot judge must not let anything through.

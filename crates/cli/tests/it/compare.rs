@@ -133,6 +133,31 @@ fn wake_ups_out_of_idle_states_are_not_compared_with_those_without() {
 }
 
 #[test]
+fn the_page_opens_with_the_verdict_and_the_next_command() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));
+    let same = group(&place, "c", 20_000, 5, 102);
+    let page = |base: &Path, other: &Path| {
+        let file = place.path("page.html");
+        let output = compare(&[text(base), text(other), "--html", text(&file)]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let page = std::fs::read_to_string(file).unwrap();
+        let opening = page.split("class=\"opening\"").nth(1).unwrap();
+        let opening = opening.split("</section>").next().unwrap().replace('\u{a0}', " ");
+        opening.replace("&#x2f;", "/").replace("&#x27;", "'").replace("<span>", "").replace("</span>", "")
+    };
+    let worse = page(&a, &b);
+    assert!(worse.contains("The other runs are worse in ") && worse.contains("<svg"), "{worse}");
+    assert!(worse.contains(&format!("<code>stillcore report {}/run", text(&b))), "{worse}");
+    let equal = page(&a, &same);
+    assert!(equal.contains("equivalent") && equal.contains("--fail-if"), "{equal}");
+    let one = page(&a.join("run0"), &b.join("run0"));
+    assert!(one.contains("One run a side says nothing of configurations"), "{one}");
+    // The runs record no command that could be run again.
+    assert!(one.contains("make 5 a side, in turns"), "{one}");
+}
+
+#[test]
 fn a_planted_difference_is_reported_and_gated() {
     let place = Place::new();
     let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));

@@ -3,7 +3,7 @@
 use analysis::compare::{Comparison, Verdict};
 use minijinja::{Value, context};
 
-use crate::svg::{ForestRow, forest};
+use crate::svg::{ForestRow, Room, forest};
 use crate::{Document, format};
 
 /// Rows shown; the rest is counted.
@@ -28,7 +28,8 @@ fn charts(comparisons: &[&Comparison]) -> Vec<Value> {
         let ours = comparisons.iter().filter(|one| one.unit == *unit && nearer(one).is_some());
         let rows: Vec<ForestRow> = ours.take(DRAWN).map(|one| forest_row(one)).collect();
         let id = format!("cf-{}", unit.replace(' ', "-"));
-        forest(&id, "Disturbed less the nearer idle control", unit, &rows).map(Value::from_safe_string)
+        forest(&id, "Disturbed less the nearer idle control", unit, &rows, Room::Desk)
+            .map(Value::from_safe_string)
     };
     ["ns", "share", "per s"].iter().filter_map(of).collect()
 }

@@ -28,6 +28,7 @@ pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("capitalize_first", capitalize_first);
     environment.add_filter("prose", |text: &str| prose(text));
     environment.add_filter("with_code", with_code);
+    environment.add_filter("words", words);
 }
 
 fn float(value: &Value, text: impl Fn(f64) -> String) -> String {
@@ -64,6 +65,21 @@ pub(super) fn typographic(text: &str) -> String {
     text.strip_prefix('-').map_or(text.clone(), |rest| format!("\u{2212}{rest}"))
 }
 
+/// Minus by its sign before each number of a text.
+pub(super) fn minus(text: &str) -> String {
+    let mut typed = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let sign = letter == '-'
+            && matches!(before, ' ' | '(' | '[')
+            && letters.peek().is_some_and(char::is_ascii_digit);
+        typed.push(if sign { '\u{2212}' } else { letter });
+        before = letter;
+    }
+    typed
+}
+
 /// A sentence in which what stands between backticks is code. Everything is escaped.
 fn with_code(text: &str) -> Value {
     let text = text.replace(is_unseen, "\u{fffd}");
@@ -75,8 +91,18 @@ fn with_code(text: &str) -> Value {
     Value::from_safe_string(typed)
 }
 
-/// A sentence with micro by its sign, where `us` follows a number.
+/// A command whose words break as a whole: a line that ends in `--` reads as the end of options.
+fn words(command: &str) -> Value {
+    let command = command.replace(is_unseen, "\u{fffd}");
+    let each: Vec<String> =
+        command.split(' ').map(|word| format!("<span>{}</span>", HtmlEscape(word))).collect();
+    Value::from_safe_string(each.join(" "))
+}
+
+/// A sentence with micro by its sign, where `us` follows a number, and minus by its sign.
 fn prose(text: &str) -> String {
+    let text = minus(text);
+    let text = text.as_str();
     let mut typed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(" us") {
@@ -101,6 +127,11 @@ mod tests {
     }
 
     #[test]
+    fn words_of_a_command_are_escaped_and_stay_apart() {
+        assert_eq!(words("a --b=<c>").to_string(), "<span>a</span> <span>--b=&lt;c&gt;</span>");
+    }
+
+    #[test]
     fn numbers_keep_their_units_beside_them_and_nothing_is_a_dash() {
         assert_eq!(float(&Value::from(12_345), format::ns_f), "12.35\u{a0}µs");
         assert_eq!(float(&Value::from(-412), format::ns_f), "\u{2212}412\u{a0}ns");
@@ -109,6 +140,10 @@ mod tests {
         assert_eq!(dash(&Value::from("")), "–");
         assert_eq!(dash(&Value::from("x")), "x");
         assert_eq!(prose("12 us of it tell us 3 used"), "12\u{a0}µs of it tell us 3 used");
+        assert_eq!(
+            prose("-18 ms to -5.1 us (-2): a -- b-3 -x"),
+            "\u{2212}18 ms to \u{2212}5.1\u{a0}µs (\u{2212}2): a -- b-3 -x"
+        );
         assert_eq!(prose("41.0 us, then"), "41.0\u{a0}µs, then");
     }
 }

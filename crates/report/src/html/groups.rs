@@ -1,57 +1,131 @@
 //! The page of two groups of runs: what differs, how sure, at which level of the distribution.
 
+use std::fmt::Write;
+
 use analysis::groups::condition::Judged;
 use analysis::groups::{FigureComparison, GroupComparison, WindowComparison};
 use minijinja::{Value, context};
 use stats::decide::Verdict;
 
-use super::filters::typographic;
+use super::filters::{minus, typographic};
+use super::front::{Front, PageNext, rooms};
 use super::{chart, environment, render};
-use crate::svg::{ForestRow, Level, forest, shift};
+use crate::opening::groups::{self, Compared};
+use crate::precision::{Precision, Quantity};
+use crate::svg::{ForestRow, Level, Room, forest, micro, shift};
 use crate::{Error, format};
 
 /// Units of statistics, each with a chart of its own.
 const UNITS: [&str; 3] = ["ns", "share", "per s"];
 
 /// The whole page; `judged`: what became of the conditions of a gate.
-pub fn comparison_page(comparison: &GroupComparison, judged: &[Judged]) -> Result<String, Error> {
+pub fn comparison_page(
+    comparison: &GroupComparison,
+    judged: &[Judged],
+    next: Option<PageNext>,
+) -> Result<String, Error> {
     let failed = judged.iter().any(|one| one.holds == Some(true));
     let open = judged.iter().any(|one| one.holds.is_none());
-    let all = || comparison.windows.iter().flat_map(|window| &window.figures);
-    let named = |verdict: Verdict| {
-        let names = all().filter(move |figure| figure.verdict == verdict).map(|figure| figure.figure.name());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let verdicts =
-        [Verdict::Worse, Verdict::Better, Verdict::Equivalent, Verdict::CannotTell, Verdict::OneRun];
-    let verdicts = verdicts.map(|verdict| (verdict, named(verdict)));
-    let verdicts: Vec<Value> = verdicts
-        .iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(
-            |(verdict, names)| context! { word => verdict.words(), class => class(*verdict), names => names },
-        )
-        .collect();
     let (word, tone) = match (judged.is_empty(), failed, open) {
         (false, true, _) => ("failed", "bad"),
         (false, false, true) => ("cannot be judged", "bad"),
         (false, false, false) => ("passed", "good"),
         _ => ("compared", "plain"),
     };
+    let opening = groups::opening(comparison);
+    let front = Front {
+        word: word.to_owned(),
+        tone,
+        opening: &opening,
+        lines: judged.iter().map(gate_line).collect(),
+        warnings: comparison.warnings.clone(),
+        plot: plot(comparison),
+        next,
+    };
     let side =
         |runs: &[String], kernel: &Option<String>| context! { runs => runs.to_vec(), kernel => kernel };
+    let environment = environment()?;
+    let front = render(&environment, "front", context! { x => front.values() })?;
     let values = context! {
-        word => word,
-        tone => tone,
-        judged => super::value(&judged),
-        verdicts => verdicts,
-        warnings => comparison.warnings.clone(),
+        front => Value::from_safe_string(front),
         windows => comparison.windows.iter().enumerate().map(window).collect::<Vec<_>>(),
         family => comparison.family,
         base => side(&comparison.base, &comparison.kernels[0]),
         other => side(&comparison.other, &comparison.kernels[1]),
     };
-    render(&environment()?, "groups", values)
+    render(&environment, "groups", values)
+}
+
+fn gate_line(one: &Judged) -> String {
+    let word = match one.holds {
+        None => "cannot be judged",
+        Some(true) => "failed",
+        Some(false) => "passed",
+    };
+    format!("{}: {word}: {}", one.condition, one.sentence)
+}
+
+/// Rows of the plot of the opening.
+const DRAWN: usize = 10;
+
+/// What was decided, as shares of the base, so that all units are on one axis; where nothing was,
+/// what was not.
+fn plot(comparison: &GroupComparison) -> Value {
+    let all = groups::ordered(comparison);
+    let (decided, open): (Vec<Compared<'_>>, Vec<Compared<'_>>) = all.into_iter().partition(|one| {
+        matches!(one.figure.verdict, Verdict::Worse | Verdict::Better | Verdict::Equivalent)
+    });
+    let (drawn, rest) = if decided.is_empty() {
+        open.into_iter().partition(|one| one.figure.difference.is_some())
+    } else {
+        (decided, open)
+    };
+    let rows: Vec<ForestRow> = drawn.iter().take(DRAWN).map(|one| of_base(comparison, *one)).collect();
+    let mut caption =
+        "Difference from the base as a share of it, with 95 % intervals; lower is better. Shaded: \
+                       the margin, inside which a difference does not matter."
+            .to_owned();
+    let more = drawn.len().saturating_sub(rows.len());
+    if more > 0 {
+        let _ = write!(caption, " {more} more below.");
+    }
+    let names = |verdict: Verdict| -> Vec<String> {
+        rest.iter().filter(|one| one.figure.verdict == verdict).map(|one| one.name(comparison)).collect()
+    };
+    for (verdict, words) in [
+        (Verdict::CannotTell, "These runs cannot distinguish"),
+        (Verdict::OneRun, "Of one run a side"),
+        (Verdict::Withheld, "Withheld"),
+    ] {
+        let names = names(verdict);
+        if !names.is_empty() {
+            let _ = write!(caption, " {words} {}: {}.", names.len(), names.join(", "));
+        }
+    }
+    let title = "Differences as shares of the base";
+    let draw = |room| forest(if room == Room::Desk { "fd" } else { "fh" }, title, "of base", &rows, room);
+    rooms(draw, caption)
+}
+
+/// A row of that plot; without a point where the base is nought, of which nothing is a share.
+fn of_base(comparison: &GroupComparison, one: Compared<'_>) -> ForestRow {
+    let base = one.figure.base.filter(|base| *base > 0.0);
+    let share = |value: Option<f64>| Some(value? / base?);
+    ForestRow {
+        label: one.name(comparison),
+        point: share(one.figure.difference),
+        interval: base.zip(one.figure.interval).map(|(base, interval)| interval.map(|end| end / base)),
+        margin: share(one.figure.margin),
+        class: class(one.figure.verdict),
+        note: match one.difference() {
+            Some(by) => format!(
+                "{}: {}",
+                one.figure.verdict.words(),
+                micro(&minus(&format!("{by}{}", one.interval())))
+            ),
+            None => one.figure.verdict.words().to_owned(),
+        },
+    }
 }
 
 fn class(verdict: Verdict) -> &'static str {
@@ -68,7 +142,7 @@ fn window((index, window): (usize, &WindowComparison)) -> Value {
         let ours = window.figures.iter().filter(|figure| figure.unit == *unit);
         let rows: Vec<ForestRow> = ours.map(forest_row).collect();
         let id = format!("fo{index}{}", unit.replace(' ', "-"));
-        forest(&id, &format!("Differences of {}", window.probe.name()), unit, &rows)
+        forest(&id, &format!("Differences of {}", window.probe.name()), unit, &rows, Room::Desk)
             .map(Value::from_safe_string)
     });
     let level = |one: &analysis::groups::Shift| Level {
@@ -79,6 +153,7 @@ fn window((index, window): (usize, &WindowComparison)) -> Value {
     let levels: Vec<Level> = window.shift.iter().map(level).collect();
     let title = format!("Shift function of {}", window.probe.name());
     context! {
+        gist => gist(window),
         probe => window.probe.name(),
         phase => window.phase.as_str(),
         n => window.n,
@@ -93,15 +168,30 @@ fn window((index, window): (usize, &WindowComparison)) -> Value {
     }
 }
 
+/// How many of each verdict, for the folded section's heading.
+fn gist(window: &WindowComparison) -> String {
+    let count = |verdict| window.figures.iter().filter(|one| one.verdict == verdict).count();
+    let each = [
+        Verdict::Worse,
+        Verdict::Better,
+        Verdict::Equivalent,
+        Verdict::CannotTell,
+        Verdict::OneRun,
+        Verdict::Withheld,
+    ];
+    let each = each.map(|verdict| (count(verdict), verdict.words()));
+    let each = each.iter().filter(|(count, _)| *count > 0);
+    each.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
+}
+
 fn forest_row(figure: &FigureComparison) -> ForestRow {
     let more = figure.more_runs.filter(|_| figure.verdict == Verdict::CannotTell);
-    let note = match (figure.difference, more) {
+    let (precision, quantity) = digits(figure);
+    let by = figure.difference.map(|by| typographic(&precision.signed(by, quantity)));
+    let note = match (by, more) {
         (None, _) => figure.verdict.words().to_owned(),
-        (Some(by), None) => format!("{}: {}", figure.verdict.words(), typographic(&signed(by, figure.unit))),
-        (Some(by), Some(more)) => {
-            let by = typographic(&signed(by, figure.unit));
-            format!("{}: {by}; {more} more runs a side", figure.verdict.words())
-        }
+        (Some(by), None) => format!("{}: {by}", figure.verdict.words()),
+        (Some(by), Some(more)) => format!("{}: {by}; {more} more runs a side", figure.verdict.words()),
     };
     ForestRow {
         label: figure.figure.name(),
@@ -113,43 +203,30 @@ fn forest_row(figure: &FigureComparison) -> ForestRow {
     }
 }
 
+/// How the numbers of a statistic are written: with the digits that the interval leaves certain.
+fn digits(figure: &FigureComparison) -> (Precision, Quantity) {
+    (Precision::of(figure.interval), Quantity::of(figure.unit))
+}
+
 fn row(figure: &FigureComparison) -> Value {
-    let say = |value: Option<f64>| value.map(|value| typographic(&with_unit(value, figure.unit)));
-    let each = |runs: &[f64]| runs.iter().map(|run| say(Some(*run))).collect::<Vec<_>>();
+    let (precision, quantity) = digits(figure);
+    let text = |value: f64| typographic(&precision.text(value, quantity));
+    let each = |runs: &[f64]| runs.iter().map(|run| text(*run)).collect::<Vec<_>>();
     context! {
         figure => figure.figure.name(),
-        base => say(figure.base),
-        other => say(figure.other),
-        difference => figure.difference.map(|by| typographic(&signed(by, figure.unit))),
-        interval => figure.interval.map(|[low, high]| {
-            format!("{} to {}", typographic(&signed(low, figure.unit)), typographic(&signed(high, figure.unit)))
+        base => figure.base.map(text),
+        other => figure.other.map(text),
+        difference => figure.difference.map(|by| typographic(&precision.signed(by, quantity))),
+        interval => figure.interval.map(|interval| {
+            precision.range(interval, |precision, end| typographic(&precision.signed(end, quantity)))
         }),
-        margin => say(figure.margin),
+        margin => figure.margin.map(|margin| typographic(&Precision::of(None).text(margin, quantity))),
         p => figure.p_differs.map(|p| format!("{:.3}", p.adjusted)),
         verdict => figure.verdict.words(),
         class => class(figure.verdict),
         why => figure.why.as_deref(),
         runs => figure.runs.iter().map(|runs| each(runs)).collect::<Vec<_>>(),
     }
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    match unit {
-        "ns" => format::ns_f(value),
-        "share" => format::share(value),
-        _ => format::rate(value),
-    }
-}
-
-fn signed(by: f64, unit: &str) -> String {
-    let sign = if by > 0.0 {
-        "+"
-    } else if by < 0.0 {
-        "-"
-    } else {
-        ""
-    };
-    format!("{sign}{}", with_unit(by.abs(), unit))
 }
 
 #[cfg(test)]
@@ -211,20 +288,33 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_what_is_worse_by_how_much_and_in_which_runs() {
+    fn the_page_opens_with_what_is_worse_by_how_much_and_what_to_do() {
         let judged = Judged {
             condition: "p99 > +1us".into(),
             holds: Some(true),
             sentence: "p99 is higher by 2.100 us".into(),
         };
-        let page = comparison_page(&compared(), &[judged]).unwrap();
-        for phrase in
-            ["failed", "worse: +2.100", "11.00\u{a0}µs", "Shift function", "p99 &gt; +1us", "&lt;has&gt;"]
-        {
+        let next = PageNext { command: "stillcore report b<1>".into(), why: "what was <worse>".into() };
+        let page = comparison_page(&compared(), &[judged], Some(next)).unwrap();
+        let opening = page.split("class=\"opening\"").nth(1).unwrap().split("</section>").next().unwrap();
+        for phrase in [
+            "Failed",
+            "The other runs are worse in p99 by 2.10\u{a0}µs, of 2 statistics compared.",
+            "95 %: +1.68\u{a0}µs to +2.52\u{a0}µs; n = 2 and 2 runs",
+            "worse: +2.10 µs (+1.68 µs to +2.52 µs)",
+            "Withheld 1: max.",
+            "<span>report</span> <span>b&lt;1&gt;</span>",
+            "p99 &gt; +1us: failed: p99 is higher by 2.100\u{a0}µs",
+            "measured in turns?",
+        ] {
+            assert!(opening.contains(phrase), "{phrase}: {opening}");
+        }
+        for phrase in ["11.00\u{a0}µs", "Shift function", "&lt;has&gt;", "9.00\u{a0}µs"] {
             assert!(page.contains(phrase), "{phrase}");
         }
         assert!(!page.contains("<script>1") && !page.contains('\u{202e}') && !page.contains(">NaN"));
-        assert_eq!(page.matches("<svg").count(), 2);
+        // On a desk and in a hand, and what is folded.
+        assert_eq!((opening.matches("<svg").count(), page.matches("<svg").count()), (2, 4));
         crate::html::tests::assert_balanced(&page);
     }
 }

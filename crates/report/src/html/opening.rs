@@ -24,7 +24,7 @@ pub(super) fn figures(document: &Document) -> Value {
         tone => tone,
         sentence => opening.sentence.as_str(),
         cause => cause(&opening),
-        cards => opening.cards.iter().map(|one| card(document, one)).collect::<Vec<_>>(),
+        cards => opening.cards.iter().map(|one| card(one, |phase| style(document, phase))).collect::<Vec<_>>(),
         plots => plots(document).into_iter().filter(|one| !one.is_undefined()).collect::<Vec<_>>(),
         worst => worst,
         conditions => value(&super::summary::brief(document)),
@@ -50,7 +50,8 @@ fn cause(opening: &Opening) -> Value {
     }
 }
 
-fn card(document: &Document, card: &Card) -> Value {
+/// A number; `style` gives the line of each phase.
+pub(super) fn card(card: &Card, style: impl Fn(&str) -> usize) -> Value {
     let (number, needs) = match &card.value {
         Number::Known(text) => (Some(text.as_str()), None),
         Number::Needs(text) => (None, Some(text.as_str())),
@@ -58,7 +59,7 @@ fn card(document: &Document, card: &Card) -> Value {
     let phase = |one: &crate::PhaseValue| {
         context! {
             phase => one.phase.as_str(),
-            style => style(document, &one.phase),
+            style => style(&one.phase),
             value => one.value.as_deref(),
         }
     };

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod graph;
+pub(crate) mod groups;
 mod ipi;
 mod latency;
 mod overheads;

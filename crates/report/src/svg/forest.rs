@@ -5,16 +5,10 @@
 //! median differs by hundreds of nanoseconds where a maximum differs by milliseconds. To the left
 //! is better: lower is better in every statistic here.
 
-use super::escape;
-use super::frame::{Chart, FULL, apart, px};
+use super::frame::{apart, px};
 use super::micro;
+use super::rows::{Room, RowText, Rows};
 use crate::format;
-
-/// Height of a row.
-const ROW: f64 = 24.0;
-const LEFT: f64 = 250.0;
-/// Room for the words at the end of a row.
-const RIGHT: f64 = 300.0;
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,66 +27,57 @@ pub struct ForestRow {
     pub note: String,
 }
 
-/// Draws rows of one unit (`ns`, `share`, `per s`); `None` where no row has a point.
-pub fn forest(id: &str, title: &str, unit: &str, rows: &[ForestRow]) -> Option<String> {
+/// Draws rows of one unit (`ns`, `share`, `per s`; `of base` for differences as shares of what they
+/// are from); `None` where no row has a point.
+pub fn forest(id: &str, title: &str, unit: &str, rows: &[ForestRow], room: Room) -> Option<String> {
     let values = || {
         let of = |row: &ForestRow| [row.point, row.interval.map(|i| i[0]), row.interval.map(|i| i[1])];
         rows.iter().flat_map(of).flatten().filter(|value| value.is_finite())
     };
     let most = values().map(f64::abs).reduce(f64::max)?;
     let scale = Scale::of(unit, most);
-    let height = 62.0 + ROW * rows.len() as f64;
-    let mut chart = Chart::new(id, title, &description(unit, rows), [FULL, height], LEFT);
-    chart.area[1] = FULL - RIGHT;
-    let [left, right, top, bottom] = chart.area;
+    let text = |row| -> RowText<'_> {
+        let row: &ForestRow = row;
+        RowText { name: &row.label, words: &row.note, class: row.class }
+    };
+    let texts: Vec<RowText<'_>> = rows.iter().map(text).collect();
+    let mut drawn = Rows::new(id, title, &description(unit, rows), &texts, room);
+    let [left, right, top, bottom] = drawn.chart.area;
     let at = |value: f64| scale.px(value, left, right);
     let ticks = scale.ticks();
+    let grid = |value: f64| format!("M{} {}V{}", px(at(value)), px(top), px(bottom));
     for (value, _) in &ticks {
-        let x = px(at(*value));
-        chart.raw(&format!("<path class=\"g\" d=\"M{x} {}V{}\"/>", px(top), px(bottom)));
+        drawn.chart.raw(&format!("<path class=\"g\" d=\"{}\"/>", grid(*value)));
     }
     for (x, label) in apart(ticks.into_iter().map(|(value, label)| (at(value), label)).collect()) {
-        chart.text(x, bottom + 16.0, "t c", &label);
+        drawn.chart.text(x, bottom + 16.0, "t c", &label);
     }
-    chart.raw(&format!("<path class=\"a\" d=\"M{} {}V{}\"/>", px(at(0.0)), px(top), px(bottom)));
-    chart.text(left, bottom + 35.0, "n", "\u{2190} better");
-    chart.text(right, bottom + 35.0, "n e", "worse \u{2192}");
+    drawn.chart.raw(&format!("<path class=\"a\" d=\"{}\"/>", grid(0.0)));
+    drawn.chart.text(left, bottom + 37.0, "n", "\u{2190} better");
+    drawn.chart.text(right, bottom + 37.0, "n e", "worse \u{2192}");
     for (index, row) in rows.iter().enumerate() {
-        draw(&mut chart, row, top + ROW * (index as f64 + 0.5), &at);
+        draw(&mut drawn, index, row, &at);
     }
-    Some(chart.finish())
+    Some(drawn.chart.finish())
 }
 
-fn draw(chart: &mut Chart, row: &ForestRow, y: f64, at: &dyn Fn(f64) -> f64) {
-    chart.text(LEFT - 10.0, y + 4.0, "t e", &row.label);
+fn draw(drawn: &mut Rows, index: usize, row: &ForestRow, at: &dyn Fn(f64) -> f64) {
     if let Some(margin) = row.margin {
         let (from, to) = (at(-margin), at(margin));
-        chart.raw(&format!(
+        drawn.chart.raw(&format!(
             "<rect class=\"eq\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             px(from),
-            px(y - 9.0),
+            px(drawn.middle(index) - 9.0),
             px(to - from),
             px(18.0)
         ));
     }
-    if let Some([low, high]) = row.interval {
-        let (low, high) = (px(at(low)), px(at(high)));
-        let (up, down) = (px(y - 4.0), px(y + 4.0));
-        let path = format!("M{low} {}H{high}M{low} {up}V{down}M{high} {up}V{down}", px(y));
-        chart.raw(&format!("<path class=\"iv {}\" d=\"{path}\"/>", row.class));
+    if let Some(interval) = row.interval {
+        drawn.interval(index, row.class, interval.map(at));
     }
     if let Some(point) = row.point {
-        let (cx, cy) = (px(at(point)), px(y));
-        chart.raw(&format!("<circle class=\"pt {}\" cx=\"{cx}\" cy=\"{cy}\" r=\"4\"/>", row.class));
+        drawn.point(index, row.class, at(point));
     }
-    let right = chart.area[1];
-    chart.raw(&format!(
-        "<text class=\"t {}\" x=\"{}\" y=\"{}\">{}</text>",
-        row.class,
-        px(right + 14.0),
-        px(y + 4.0),
-        escape(&row.note)
-    ));
 }
 
 /// From `-most` to `most`, linear within about `linear` of zero.
@@ -107,6 +92,7 @@ impl Scale {
         let linear = match unit {
             "ns" => 1_000.0,
             "share" => 1e-5,
+            "of base" => 0.05,
             _ => 1.0,
         };
         Self { linear, most: (most * 1.15).max(linear * 2.0), unit: unit.to_owned() }
@@ -122,8 +108,13 @@ impl Scale {
         let decades = (self.most / self.linear).log10().floor().max(0.0) as i32;
         let every = (decades / 4 + 1).max(1);
         let mut ticks = vec![(0.0, "0".to_owned())];
-        for decade in (0..=decades).filter(|decade| (decades - decade) % every == 0) {
-            let value = self.linear * 10f64.powi(decade);
+        let of = |digit: f64| {
+            let decades = (0..=decades).filter(move |decade| (decades - decade) % every == 0);
+            decades.map(move |decade| digit * self.linear * 10f64.powi(decade))
+        };
+        // Of few decades what lies between them has room, too.
+        let between: Vec<f64> = if decades < 2 { of(2.0).chain(of(5.0)).collect() } else { Vec::new() };
+        for value in of(1.0).chain(between).filter(|value| *value <= self.most) {
             ticks.push((value, format!("+{}", self.label(value))));
             ticks.push((-value, format!("\u{2212}{}", self.label(value))));
         }
@@ -134,6 +125,7 @@ impl Scale {
         match self.unit.as_str() {
             "ns" => micro(&format::ns_round(value)),
             "share" => format::share(value),
+            "of base" => format!("{} %", format::short(value * 100.0)),
             _ => format!("{}/s", format::short(value)),
         }
     }
@@ -141,6 +133,7 @@ impl Scale {
 
 fn description(unit: &str, rows: &[ForestRow]) -> String {
     let row = |row: &ForestRow| format!("{}: {}", row.label, row.note);
+    let unit = if unit == "of base" { "shares of the base" } else { unit };
     format!(
         "Differences in {unit} with 95 % intervals. {}.",
         rows.iter().map(row).collect::<Vec<_>>().join("; ")
@@ -173,14 +166,24 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_the_base_read_as_percent_and_a_hand_has_the_same_marks() {
+        let rows = [row(0.23, [0.2, 0.26])];
+        let of = |room| forest("f", "t", "of base", &rows, room).unwrap();
+        let (desk, hand) = (of(Room::Desk), of(Room::Hand));
+        assert!(desk.contains(">+5 %<") && desk.contains("0 0 1120 ") && hand.contains("0 0 400 "), "{desk}");
+        assert_eq!(desk.matches("<circle").count(), hand.matches("<circle").count());
+    }
+
+    #[test]
     fn every_row_has_point_interval_and_margin() {
-        let svg = forest("f", "t", "ns", &[row(2e3, [1e3, 3e3]), row(-5.0, [-9.0, 4.0])]).unwrap();
+        let svg =
+            forest("f", "t", "ns", &[row(2e3, [1e3, 3e3]), row(-5.0, [-9.0, 4.0])], Room::Desk).unwrap();
         for (class, count) in [("class=\"pt bad\"", 2), ("class=\"iv bad\"", 2), ("class=\"eq\"", 2)] {
             assert_eq!(svg.matches(class).count(), count, "{class}");
         }
         assert!(!svg.contains("NaN"));
-        assert_eq!(forest("f", "t", "ns", &[]), None);
+        assert_eq!(forest("f", "t", "ns", &[], Room::Desk), None);
         let none = ForestRow { point: None, interval: None, ..row(0.0, [0.0, 0.0]) };
-        assert_eq!(forest("f", "t", "ns", &[none]), None);
+        assert_eq!(forest("f", "t", "ns", &[none], Room::Desk), None);
     }
 }

@@ -9,6 +9,7 @@
 mod command;
 mod record;
 
+use super::next::in_shell;
 use super::{CompareArgs, Method, conclude, gate, inputs, markdown, text};
 use crate::run::interrupted::Interrupted;
 use crate::run::place::default_out;
@@ -101,6 +102,12 @@ pub(super) fn run(args: &CompareArgs, question: &Question, signals: &EndSignals)
     let status =
         if make_runs { compare_runs(args, question, &record)? } else { compare_times(args, &record)? };
     Ok(if interrupted.is_some() { 1 } else { status })
+}
+
+/// The two commands as typed, where there are two.
+pub(super) fn typed(turns: &Turns) -> Option<String> {
+    let words = turns.commands.iter().map(|word| in_shell(&word.to_string_lossy()));
+    (!turns.commands.is_empty()).then(|| words.collect::<Vec<_>>().join(" "))
 }
 
 /// What means something for runs only.

@@ -2,8 +2,9 @@
 
 use analysis::distribution::{Bucket, Maximum};
 use report::svg::{
-    Band, Cell, Course, Curve, ForestRow, LaneSpan, Limit, Mark, Piece, Segment, Spread, StepRow, Stretch,
-    Tail, Upright, course, exceedance, forest, heatmap, histogram, lanes, spread, steps, timeline, wake,
+    Band, Cell, Course, Curve, ForestRow, LaneSpan, Limit, Mark, Piece, Room, Segment, Spread, StepRow,
+    Stretch, Tail, Upright, course, exceedance, forest, heatmap, histogram, lanes, spread, steps, timeline,
+    wake,
 };
 use stats::slots::Slot;
 
@@ -194,7 +195,7 @@ fn differences(random: &mut Random, id: &str) -> Option<String> {
         }
     };
     let rows: Vec<ForestRow> = (0..count).map(|at| row(at, random)).collect();
-    forest(id, "Differences", unit, &rows)
+    forest(id, "Differences", unit, &rows, Room::Desk)
 }
 
 fn draw(kind: u64, random: &mut Random, id: &str) -> Option<String> {

@@ -1,0 +1,117 @@
+//! The next command of a comparison's page: a closer look at what is worse, more runs where these
+//! cannot decide, else the same comparison as a gate.
+
+use analysis::groups::measured::{MeasuredRun, Tool};
+use analysis::groups::{FigureComparison, GroupComparison};
+use model::run::Run;
+use model::store;
+use report::PageNext;
+use stats::decide::Verdict;
+use std::path::Path;
+
+/// Runs a side where none, or only one, was made.
+const FIRST_RUNS: usize = 5;
+
+/// The two commands of runs that were made in turns, as typed with `--` between them.
+pub(super) type Typed = Option<String>;
+
+/// `compared`: the runs, as typed behind `stillcore compare`.
+pub(super) fn next(
+    comparison: &GroupComparison,
+    groups: [&[MeasuredRun]; 2],
+    compared: &str,
+    typed: Typed,
+) -> PageNext {
+    let figures = || comparison.windows.iter().flat_map(|window| &window.figures);
+    let worse = figures().find(|figure| figure.verdict == Verdict::Worse);
+    if let Some(run) = worse.and_then(|figure| worst_run(figure, groups[1])) {
+        return PageNext {
+            command: format!("stillcore report {}", in_shell(&run.name)),
+            why: format!("of the other runs {} is the worst: its report names what disturbed it", run.name),
+        };
+    }
+    let open = || figures().filter(|figure| figure.verdict == Verdict::CannotTell);
+    let one_run = figures().any(|figure| figure.verdict == Verdict::OneRun);
+    let more = open().filter_map(|figure| figure.more_runs).max();
+    let runs = match (more, one_run) {
+        (Some(more), _) => comparison.base.len().min(comparison.other.len()) + more,
+        (None, true) => FIRST_RUNS,
+        (None, false) => {
+            return PageNext {
+                command: format!("stillcore compare --fail-if 'any worse' {compared}"),
+                why: "the same comparison as a gate: exit status 2 where any statistic is worse".to_owned(),
+            };
+        }
+    };
+    let why = match more {
+        Some(more) => format!("about {more} more runs a side would decide what is open"),
+        None => "runs are the unit: one a side shows chance within the two alone".to_owned(),
+    };
+    match typed.or_else(|| recorded(groups)) {
+        Some(commands) => {
+            PageNext { command: format!("stillcore compare --turns {runs} --out turns -- {commands}"), why }
+        }
+        None => PageNext {
+            command: format!("stillcore compare {compared}"),
+            why: format!("{why}; make {runs} a side, in turns, and compare them"),
+        },
+    }
+}
+
+/// The run with the largest value, where its report can be drawn.
+fn worst_run<'a>(figure: &FigureComparison, runs: &'a [MeasuredRun]) -> Option<&'a MeasuredRun> {
+    let values = figure.runs[1].iter().zip(runs);
+    let (_, run) = values.max_by(|a, b| a.0.total_cmp(b.0))?;
+    (run.tool == Tool::Stillcore).then_some(run)
+}
+
+/// The commands that the runs record, without the directories that they wrote into.
+fn recorded(groups: [&[MeasuredRun]; 2]) -> Typed {
+    let command = |runs: &[MeasuredRun]| -> Option<String> {
+        let first = runs.first().filter(|run| run.tool == Tool::Stillcore)?;
+        let run: Run = store::read_json(&Path::new(&first.name).join(store::RUN)).ok()?;
+        let words = without_out(&run.command);
+        (!words.is_empty()).then(|| words.iter().map(|word| in_shell(word)).collect::<Vec<_>>().join(" "))
+    };
+    Some(format!("{} -- {}", command(groups[0])?, command(groups[1])?))
+}
+
+fn without_out(command: &[String]) -> Vec<String> {
+    let mut words = command.iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--out" {
+            words.next();
+        } else if !word.starts_with("--out=") {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
+/// A word as a shell takes it (POSIX.1-2024, 2.2.2).
+pub(super) fn in_shell(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+%@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_a_shell_as_they_are() {
+        let words = ["run-1", "a b", "it's", ""].map(in_shell);
+        assert_eq!(words, ["run-1", "'a b'", r"'it'\''s'", "''"]);
+    }
+
+    #[test]
+    fn a_recorded_command_can_be_run_again_with_another_directory() {
+        let command = ["stillcore", "measure", "wakeup", "--out", "x", "-D", "10s", "--out=y"];
+        let kept = without_out(&command.map(str::to_owned));
+        assert_eq!(kept, ["stillcore", "measure", "wakeup", "-D", "10s"]);
+    }
+}
