@@ -41,6 +41,7 @@ mod report_verb;
 mod resources_verb;
 mod run;
 mod sched_verb;
+mod shell;
 mod snapshot_verb;
 mod study_verb;
 mod summary_verb;

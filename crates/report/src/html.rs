@@ -55,7 +55,7 @@ pub use front::PageNext;
 pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
-pub use study::{Judged, StudyFigure, StudyPage, StudySheet, study_page};
+pub use study::{Judged, JudgedVerdict, StudyFigure, StudyPage, StudySheet, Times, study_page};
 
 /// One section of the page.
 struct Section {
@@ -240,6 +240,9 @@ fn value(of: &impl Serialize) -> Value {
 fn chart(svg: Option<String>) -> Value {
     svg.map_or(Value::from(()), Value::from_safe_string)
 }
+
+#[cfg(test)]
+pub(crate) use tests::assert_balanced;
 
 #[cfg(test)]
 mod tests;

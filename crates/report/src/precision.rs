@@ -58,12 +58,10 @@ impl Precision {
                 let (divisor, unit) = format::time_unit(rounded);
                 format!("{} {unit}", decimals(rounded / divisor, step / divisor))
             }
-            Quantity::Share if rounded.abs() < 1e-5 => {
-                let digits = (rounded.abs() / step).log10().floor().clamp(0.0, 3.0) as usize;
-                format!("{rounded:.digits$e}")
-            }
+            Quantity::Share if rounded.abs() < 1e-5 => exponent(rounded, step),
             Quantity::Share => format!("{} %", decimals(rounded * 100.0, step * 100.0)),
             Quantity::Rate => format!("{}/s", decimals(rounded, step)),
+            Quantity::Number if rounded.abs() < 1e-3 => exponent(rounded, step),
             Quantity::Number => decimals(rounded, step),
         }
     }
@@ -122,6 +120,12 @@ fn plain(value: f64, quantity: Quantity) -> String {
     }
 }
 
+/// A multiple of `step` as a power of ten.
+fn exponent(value: f64, step: f64) -> String {
+    let digits = ((value.abs() / step).log10() + 1e-9).floor().clamp(0.0, 3.0) as usize;
+    format!("{value:.digits$e}")
+}
+
 /// A multiple of `step` with the decimals that it needs; whole thousands are apart.
 fn decimals(value: f64, step: f64) -> String {
     let places = (-step.log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
@@ -162,6 +166,7 @@ mod tests {
         assert_eq!(of(2.8e-6, 3.4e-6).text(3.123e-6, Quantity::Share), "3.12e-6");
         assert_eq!(of(240.0, 260.0).text(249.83, Quantity::Rate), "250/s");
         assert_eq!(of(10_000.0, 14_000.0).text(12_345.0, Quantity::Rate), "12,300/s");
+        assert_eq!(of(4.1e-5, 4.9e-5).text(4.512e-5, Quantity::Number), "4.51e-5");
         assert_eq!(of(1.0, 1.3).text(1.154, Quantity::Number), "1.15");
     }
 

@@ -8,6 +8,7 @@ mod next;
 mod text;
 mod turns;
 
+use crate::shell::in_shell;
 use crate::verbs::end_at_once;
 use analysis::groups::best::{Ranking, best};
 use analysis::groups::chi2::{Chi2, chi2};
@@ -219,7 +220,7 @@ fn typed(args: &CompareArgs) -> String {
     }
     let with = if args.with.is_empty() { &[][..] } else { &["--with".to_owned()][..] };
     let words = args.runs.iter().chain(with).chain(&args.with);
-    let words: Vec<String> = words.map(|word| next::in_shell(word)).collect();
+    let words: Vec<String> = words.map(|word| in_shell(word)).collect();
     words.join(" ")
 }
 

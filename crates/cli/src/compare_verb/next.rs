@@ -1,6 +1,7 @@
 //! The next command of a comparison's page: a closer look at what is worse, more runs where these
 //! cannot decide, else the same comparison as a gate.
 
+use crate::shell::in_shell;
 use analysis::groups::measured::{MeasuredRun, Tool};
 use analysis::groups::{FigureComparison, GroupComparison};
 use model::run::Run;
@@ -89,24 +90,9 @@ fn without_out(command: &[String]) -> Vec<String> {
     kept
 }
 
-/// A word as a shell takes it (POSIX.1-2024, 2.2.2).
-pub(super) fn in_shell(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+%@".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_reach_a_shell_as_they_are() {
-        let words = ["run-1", "a b", "it's", ""].map(in_shell);
-        assert_eq!(words, ["run-1", "'a b'", r"'it'\''s'", "''"]);
-    }
 
     #[test]
     fn a_recorded_command_can_be_run_again_with_another_directory() {

@@ -130,17 +130,47 @@ fn a_line_says_what_a_row_is() {
 #[test]
 fn the_page_has_a_colour_a_figure_and_the_void_in_words() {
     let page = crate::exposure_page(&study()).unwrap();
-    assert!(page.contains("controls hold") && !page.contains("<script"), "{page}");
+    assert!(page.contains("Controls hold") && !page.contains("<script"), "{page}");
     // 3 an operation is the fifth step of six, 2 the fourth; 3/40 is no colour but a bound.
     for mark in ["class=\"h5\"", "class=\"h4\"", "class=\"u\"", "\u{2264}\u{a0}0.075", "why sock &amp; co."] {
         assert!(page.contains(mark), "{mark}: {page}");
     }
     let mut left_out = study();
     left_out.exposure.unsteady = vec![EventClass::Softirq];
-    assert!(crate::exposure_page(&left_out).unwrap().contains("<p class=\"word\">some classes left out</p>"));
+    assert!(crate::exposure_page(&left_out).unwrap().contains("<p class=\"word\">Some classes left out</p>"));
     let mut void = study();
     void.exposure.void = true;
-    assert!(crate::exposure_page(&void).unwrap().contains("<p class=\"word\">void</p>"));
+    assert!(crate::exposure_page(&void).unwrap().contains("<p class=\"word\">Void</p>"));
+}
+
+fn opening_of(study: &ExposureStudy) -> String {
+    let page = crate::exposure_page(study).unwrap();
+    crate::html::assert_balanced(&page);
+    let opening = page.split("class=\"opening\"").nth(1).unwrap().split("</section>").next().unwrap();
+    opening.replace('\u{a0}', " ")
+}
+
+#[test]
+fn the_page_opens_with_the_dearest_operation_and_what_removes_its_class() {
+    let mut study = fixture::pages::exposure();
+    let opening = opening_of(&study);
+    for part in [
+        "4 of 6 operations cause interference; the dearest is mmap_fork: 3.18 events per operation, most of them tlb.",
+        "Without a value: 1 void (sock); 1 absent here (wireguard).",
+        "Not seen: 2 operations, at most 0.006 each.",
+        "mmap_fork: tlb",
+        "<span>explain</span> <span>tlb</span>",
+    ] {
+        assert!(opening.contains(part), "{part}: {opening}");
+    }
+    // Six classes of four operations, on a desk and in a hand.
+    assert_eq!((opening.matches("<circle").count(), opening.matches("<svg").count()), (12, 2));
+    study.exposure.void = true;
+    let opening = opening_of(&study);
+    assert!(opening.contains("these counts say nothing") && !opening.contains("<svg"), "{opening}");
+    study.exposure.rows.clear();
+    study.exposure.void = false;
+    assert!(opening_of(&study).contains("No operation was measured."));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn whole(value: &Value, text: impl Fn(u64) -> String) -> String {
 }
 
 /// A sentence with a capital letter at its beginning, the rest as it is.
-fn capitalize_first(text: &str) -> String {
+pub(super) fn capitalize_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -18,11 +18,11 @@ pub struct PageNext {
 }
 
 /// What the opening of such a page shows.
-pub(super) struct Front<'a> {
+pub(super) struct Front {
     /// The outcome in a word, and the class of its colour: `good`, `bad`, `plain`.
     pub(super) word: String,
     pub(super) tone: &'static str,
-    pub(super) opening: &'a Opening,
+    pub(super) opening: Opening,
     /// More to the verdict, a line each.
     pub(super) lines: Vec<String>,
     /// What weakens it.
@@ -31,7 +31,7 @@ pub(super) struct Front<'a> {
     pub(super) next: Option<PageNext>,
 }
 
-impl Front<'_> {
+impl Front {
     /// What the partial `front` gets.
     pub(super) fn values(self) -> Value {
         context! {
@@ -55,4 +55,9 @@ pub(super) fn rooms(draw: impl Fn(Room) -> Option<String>, caption: String) -> V
         },
         _ => Value::UNDEFINED,
     }
+}
+
+/// A plot of one size, scaled to the window.
+pub(super) fn single(svg: &str, caption: &str) -> Value {
+    context! { svg => Value::from_safe_string(svg.to_owned()), caption => caption }
 }

@@ -32,11 +32,10 @@ pub fn comparison_page(
         (false, false, false) => ("passed", "good"),
         _ => ("compared", "plain"),
     };
-    let opening = groups::opening(comparison);
     let front = Front {
         word: word.to_owned(),
         tone,
-        opening: &opening,
+        opening: groups::opening(comparison),
         lines: judged.iter().map(gate_line).collect(),
         warnings: comparison.warnings.clone(),
         plot: plot(comparison),
@@ -285,6 +284,23 @@ mod tests {
             }],
             family: 1,
         }
+    }
+
+    #[test]
+    fn what_is_decided_is_drawn_and_what_is_not_is_one_line() {
+        let page = comparison_page(&crate::fixture::pages::comparison(), &[], None).unwrap();
+        crate::html::assert_balanced(&page);
+        let opening = page.split("class=\"opening\"").nth(1).unwrap().split("</section>").next().unwrap();
+        let flat = opening.replace('\u{a0}', " ").replace("&#x2f;", "/");
+        for phrase in [
+            "The other runs are worse in max of wakeup by 290 µs, exceed:5us of noise by 4.8/s and 1 more; \
+             better in p50 of wakeup by 1.20 µs, of 8 statistics compared.",
+            "These runs cannot distinguish 3: p99.9 of wakeup, stolen of noise, max of noise.",
+        ] {
+            assert!(flat.contains(phrase), "{phrase}: {flat}");
+        }
+        // Five that are decided, on a desk and in a hand; units share the axis.
+        assert_eq!((opening.matches("<svg").count(), opening.matches("<circle").count()), (2, 10));
     }
 
     #[test]

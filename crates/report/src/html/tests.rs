@@ -57,7 +57,7 @@ fn tag_end(text: &str) -> Option<usize> {
     })
 }
 
-pub(super) fn assert_balanced(page: &str) {
+pub(crate) fn assert_balanced(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     for tag in tags(page) {
         if tag.closes {

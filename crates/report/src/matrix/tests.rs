@@ -145,6 +145,17 @@ fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
 fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
     let page = crate::matrix_page(&matrix()).unwrap();
     assert!(!page.contains("<script"), "{page}");
+    crate::html::assert_balanced(&page);
+    let opening = page.split("class=\"opening\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for phrase in [
+        "from a kernel to the next 0 coefficients rose and 1 fell.",
+        "bpf_filter ipi.call, 5.10 to 6.1",
+        "6.1 partition: absent: 3 guests failed: no time",
+        "not seen, \u{2264} 0.03",
+        "<span>explain</span> <span>ipi.call</span>",
+    ] {
+        assert!(opening.contains(phrase), "{phrase}: {opening}");
+    }
     for phrase in [
         "class=\"h5\" title=\"ipi.call 3\">3<",
         "class=\"u\" title=\"not seen\">\u{2264}\u{a0}0.03<",
@@ -154,6 +165,22 @@ fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
     ] {
         assert!(page.replace("Absent: no module", "No module").contains(phrase), "{phrase}: {page}");
     }
+}
+
+#[test]
+fn the_dearest_operations_stand_kernel_by_kernel_and_what_rose_is_counted() {
+    let page = crate::matrix_page(&crate::fixture::pages::matrix()).unwrap();
+    crate::html::assert_balanced(&page);
+    let opening = page.split("class=\"opening\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for phrase in [
+        "Of 8 operations on 3 kernels, 4 cause interference on at least one; from a kernel to the next 2 coefficients rose and 0 fell.",
+        "mmap_fork: 6.12-rt boot",
+        "6 more below",
+        "5.10-rt partition: absent: this kernel has no isolated partitions",
+    ] {
+        assert!(opening.contains(phrase), "{phrase}: {opening}");
+    }
+    assert_eq!(opening.matches("<circle").count(), 28);
 }
 
 #[test]

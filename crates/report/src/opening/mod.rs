@@ -5,12 +5,14 @@
 //! says what it would need; a card never shows a dash.
 
 mod clocks;
+pub(crate) mod exposure;
 mod graph;
 pub(crate) mod groups;
 mod ipi;
 mod latency;
 mod overheads;
 mod periodic;
+pub(crate) mod study;
 mod taskset;
 mod watch;
 

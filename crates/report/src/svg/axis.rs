@@ -144,7 +144,7 @@ fn nice_step(rough: f64) -> f64 {
     decade * [1.0, 2.0, 5.0, 10.0].into_iter().find(|&nice| digit <= nice + 1e-9).unwrap_or(10.0)
 }
 
-fn count(value: f64) -> String {
+pub(super) fn count(value: f64) -> String {
     match value {
         v if v >= 999_500.0 => format!("{} M", short(v / 1e6)),
         v if v >= 999.5 => format!("{} k", short(v / 1e3)),

@@ -5,9 +5,10 @@
 //! median differs by hundreds of nanoseconds where a maximum differs by milliseconds. To the left
 //! is better: lower is better in every statistic here.
 
+use super::axis::count;
 use super::frame::{apart, px};
 use super::micro;
-use super::rows::{Room, RowText, Rows};
+use super::rows::{AXIS, Room, RowText, Rows};
 use crate::format;
 
 /// One difference.
@@ -41,18 +42,24 @@ pub fn forest(id: &str, title: &str, unit: &str, rows: &[ForestRow], room: Room)
         RowText { name: &row.label, words: &row.note, class: row.class }
     };
     let texts: Vec<RowText<'_>> = rows.iter().map(text).collect();
-    let mut drawn = Rows::new(id, title, &description(unit, rows), &texts, room);
+    let mut drawn = Rows::new(id, title, &description(unit, rows), &texts, AXIS, room);
     let [left, right, top, bottom] = drawn.chart.area;
     let at = |value: f64| scale.px(value, left, right);
     let ticks = scale.ticks();
     let grid = |value: f64| format!("M{} {}V{}", px(at(value)), px(top), px(bottom));
     for (value, _) in &ticks {
-        drawn.chart.raw(&format!("<path class=\"g\" d=\"{}\"/>", grid(*value)));
+        drawn.chart.under(&format!("<path class=\"g\" d=\"{}\"/>", grid(*value)));
     }
-    for (x, label) in apart(ticks.into_iter().map(|(value, label)| (at(value), label)).collect()) {
-        drawn.chart.text(x, bottom + 16.0, "t c", &label);
+    let labels = apart(ticks.into_iter().map(|(value, label)| (at(value), label)).collect());
+    // A number that would reach beyond both the axis and the room beside it says nothing.
+    let inside = |(x, label): &(f64, String)| {
+        let half = label.chars().count() as f64 * 3.5;
+        room == Room::Desk || (x - half >= left - 12.0 && x + half <= right + 14.0)
+    };
+    for (x, label) in labels.iter().filter(|one| inside(one)) {
+        drawn.chart.text(*x, bottom + 16.0, "t c", label);
     }
-    drawn.chart.raw(&format!("<path class=\"a\" d=\"{}\"/>", grid(0.0)));
+    drawn.chart.under(&format!("<path class=\"a\" d=\"{}\"/>", grid(0.0)));
     drawn.chart.text(left, bottom + 37.0, "n", "\u{2190} better");
     drawn.chart.text(right, bottom + 37.0, "n e", "worse \u{2192}");
     for (index, row) in rows.iter().enumerate() {
@@ -64,7 +71,7 @@ pub fn forest(id: &str, title: &str, unit: &str, rows: &[ForestRow], room: Room)
 fn draw(drawn: &mut Rows, index: usize, row: &ForestRow, at: &dyn Fn(f64) -> f64) {
     if let Some(margin) = row.margin {
         let (from, to) = (at(-margin), at(margin));
-        drawn.chart.raw(&format!(
+        drawn.chart.under(&format!(
             "<rect class=\"eq\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             px(from),
             px(drawn.middle(index) - 9.0),
@@ -124,9 +131,9 @@ impl Scale {
     fn label(&self, value: f64) -> String {
         match self.unit.as_str() {
             "ns" => micro(&format::ns_round(value)),
-            "share" => format::share(value),
-            "of base" => format!("{} %", format::short(value * 100.0)),
-            _ => format!("{}/s", format::short(value)),
+            "share" if value < 1e-6 => format::share(value),
+            "share" | "of base" => format!("{} %", format::short(value * 100.0)),
+            _ => format!("{}/s", count(value)),
         }
     }
 }

@@ -61,6 +61,11 @@ impl Chart {
         self.body.push_str(markup);
     }
 
+    /// Adds markup below all that there is.
+    pub(super) fn under(&mut self, markup: &str) {
+        self.body.insert_str(0, markup);
+    }
+
     /// Draws grid, ticks and names of both axes, and stores for scripts how to read pixels back.
     pub(super) fn axes(&mut self, x: &Axis, y: &Axis, x_name: &str, y_name: &str) {
         self.horizontal(x, x_name);
@@ -180,7 +185,7 @@ impl Chart {
 pub(super) fn apart(labels: Vec<(f64, String)>) -> Vec<(f64, String)> {
     /// Widths of a letter and of the room between two labels.
     const LETTER: f64 = 7.0;
-    const ROOM: f64 = 6.0;
+    const ROOM: f64 = 12.0;
     let half = |label: &str| label.chars().count() as f64 * LETTER / 2.0;
     let mut kept: Vec<(f64, String)> = Vec::new();
     for (at, label) in labels {

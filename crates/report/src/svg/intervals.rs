@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Unit};
 use super::frame::px;
-use super::rows::{Room, RowText, Rows};
+use super::rows::{AXIS, Room, RowText, Rows};
 
 /// Decades of the axis, at most: what lies below the largest by more is drawn at its left end.
 const DECADES: f64 = 9.0;
@@ -58,13 +58,13 @@ pub fn intervals(
         RowText { name: &row.label, words: &row.note, class }
     };
     let texts: Vec<RowText<'_>> = rows.iter().zip(&tones).map(text).collect();
-    let mut drawn = Rows::new(id, title, &about, &texts, room);
+    let mut drawn = Rows::new(id, title, &about, &texts, AXIS, room);
     let x = Axis::log_tight(Unit::Count, low, high, drawn.chart.across());
     drawn.chart.horizontal(&x, asked.name);
     if let Some(mark) = asked.mark {
         let [_, _, top, bottom] = drawn.chart.area;
         let path = format!("M{} {}V{}", px(x.px(mark)), px(top), px(bottom));
-        drawn.chart.raw(&format!("<path class=\"a\" d=\"{path}\"/>"));
+        drawn.chart.under(&format!("<path class=\"a\" d=\"{path}\"/>"));
     }
     for (at, row) in rows.iter().enumerate() {
         if let Some(interval) = row.interval {

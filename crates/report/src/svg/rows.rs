@@ -22,6 +22,9 @@ const LETTER: f64 = 7.0;
 const ROW: f64 = 24.0;
 const LINE: f64 = 18.0;
 const MARK: f64 = 20.0;
+/// Room above the rows, and below them that of an axis with its name.
+const HEAD: f64 = 14.0;
+pub(super) const AXIS: f64 = 50.0;
 /// Letters of a name and of words beside the axis.
 const NAME: usize = 44;
 const WORDS: usize = 50;
@@ -41,10 +44,18 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(id: &str, title: &str, about: &str, texts: &[RowText<'_>], room: Room) -> Self {
+    /// `foot`: room below the rows, [`AXIS`] where there is an axis.
+    pub(super) fn new(
+        id: &str,
+        title: &str,
+        about: &str,
+        texts: &[RowText<'_>],
+        foot: f64,
+        room: Room,
+    ) -> Self {
         match room {
-            Room::Desk => desk(id, title, about, texts),
-            Room::Hand => hand(id, title, about, texts),
+            Room::Desk => desk(id, title, about, texts, foot),
+            Room::Hand => hand(id, title, about, texts, foot),
         }
     }
 
@@ -69,14 +80,14 @@ impl Rows {
     }
 }
 
-fn desk(id: &str, title: &str, about: &str, texts: &[RowText<'_>]) -> Rows {
+fn desk(id: &str, title: &str, about: &str, texts: &[RowText<'_>], foot: f64) -> Rows {
     let room = |of: fn(&RowText<'_>) -> usize, most: usize, least: f64| {
         let letters = texts.iter().map(of).max().unwrap_or(0).min(most);
         (letters as f64 * LETTER + 24.0).max(least)
     };
     let left = room(|text| text.name.chars().count(), NAME, 120.0);
     let right = room(|text| text.words.chars().count(), WORDS, 80.0);
-    let mut chart = Chart::new(id, title, about, [FULL, 62.0 + ROW * texts.len() as f64], left);
+    let mut chart = Chart::new(id, title, about, [FULL, HEAD + foot + ROW * texts.len() as f64], left);
     chart.area[1] = FULL - right;
     let [from, to, top, _] = chart.area;
     let mut middles = Vec::new();
@@ -86,28 +97,68 @@ fn desk(id: &str, title: &str, about: &str, texts: &[RowText<'_>]) -> Rows {
         words(&mut chart, to + 14.0, y + 4.0, text.class, &cut(text.words, WORDS));
         middles.push(y);
     }
+    chart.area[3] = top + ROW * texts.len() as f64;
     Rows { chart, middles }
 }
 
-fn hand(id: &str, title: &str, about: &str, texts: &[RowText<'_>]) -> Rows {
+fn hand(id: &str, title: &str, about: &str, texts: &[RowText<'_>], foot: f64) -> Rows {
     let line = ((HAND - 20.0) / LETTER - 1.0) as usize;
     let fits = |text: &RowText<'_>| text.name.chars().count() + text.words.chars().count() + 3 <= line;
-    let height = |text: &RowText<'_>| if fits(text) { LINE + MARK } else { 2.0 * LINE + MARK };
-    let all: f64 = texts.iter().map(height).sum();
-    let mut chart = Chart::new(id, title, about, [HAND, 66.0 + all], 12.0);
+    // Each row's lines of name and of words; those that fit beside the name have none of their own.
+    let folded: Vec<[Vec<String>; 2]> = texts
+        .iter()
+        .map(|text| {
+            let below = if fits(text) { Vec::new() } else { lines(text.words, line) };
+            [lines(text.name, line), below]
+        })
+        .collect();
+    let height = |[name, words]: &[Vec<String>; 2]| LINE * (name.len() + words.len()) as f64 + MARK;
+    let all: f64 = folded.iter().map(height).sum();
+    let mut chart = Chart::new(id, title, about, [HAND, HEAD + foot + all], 12.0);
     let [from, to, top, _] = chart.area;
     let (mut y, mut middles) = (top, Vec::new());
-    for text in texts {
-        chart.text(from, y + 12.0, "n halo", &cut(text.name, line));
+    for (text, [name, below]) in texts.iter().zip(&folded) {
         if fits(text) {
             words(&mut chart, to, y + 12.0, &format!("{} e", text.class), text.words);
-        } else {
-            words(&mut chart, from, y + 12.0 + LINE, text.class, &cut(text.words, line));
         }
-        y += height(text);
+        for part in name {
+            chart.text(from, y + 12.0, "n halo", part);
+            y += LINE;
+        }
+        for part in below {
+            words(&mut chart, from, y + 12.0, text.class, part);
+            y += LINE;
+        }
+        y += MARK;
         middles.push(y - MARK / 2.0);
     }
+    chart.area[3] = y;
     Rows { chart, middles }
+}
+
+/// A text in at most two lines, broken between words.
+fn lines(text: &str, letters: usize) -> Vec<String> {
+    const MOST: usize = 2;
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(line) if used == 0 => line.push_str(word),
+            Some(line) if used + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    let more = lines.len() > MOST;
+    lines.truncate(MOST);
+    let last = lines.len() - 1;
+    let ended = |(at, line): (usize, String)| {
+        let line = if more && at == last { format!("{line} \u{2026}") } else { line };
+        cut(&line, letters)
+    };
+    lines.into_iter().enumerate().map(ended).collect()
 }
 
 fn words(chart: &mut Chart, x: f64, y: f64, class: &str, words: &str) {
@@ -115,11 +166,13 @@ fn words(chart: &mut Chart, x: f64, y: f64, class: &str, words: &str) {
     chart.raw(&format!("<text class=\"t halo {class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(words)));
 }
 
-/// At most so many letters.
+/// At most so many letters, cut between words where there are several.
 fn cut(text: &str, letters: usize) -> String {
-    match text.char_indices().nth(letters) {
-        Some(_) => text.chars().take(letters - 1).chain(['\u{2026}']).collect(),
-        None => text.to_owned(),
+    let Some((end, _)) = text.char_indices().nth(letters) else { return text.to_owned() };
+    let last = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+    match text[..last].rfind(' ').filter(|space| *space > last / 2) {
+        Some(space) => format!("{} \u{2026}", &text[..space]),
+        None => format!("{}\u{2026}", &text[..last]),
     }
 }
 
@@ -133,7 +186,7 @@ mod tests {
         let texts =
             [("p99", "worse"), ("a much longer name of a figure", "cannot be distinguished"), (&long, &long)];
         let texts = texts.map(|(name, words)| RowText { name, words, class: "dim" });
-        let of = |room| Rows::new("r", "t", "d", &texts, room);
+        let of = |room| Rows::new("r", "t", "d", &texts, AXIS, room);
         let desk = of(Room::Desk);
         assert!(desk.chart.area[1] - desk.chart.area[0] > 300.0, "{:?}", desk.chart.area);
         let hand = of(Room::Hand);
@@ -141,5 +194,14 @@ mod tests {
         assert!((apart(&desk) - ROW).abs() < 1e-9 && (apart(&hand) - 2.0 * LINE - MARK).abs() < 1e-9);
         let svg = hand.chart.finish();
         assert!(svg.contains("viewBox=\"0 0 400 ") && svg.contains('\u{2026}'), "{svg}");
+    }
+
+    #[test]
+    fn a_long_text_has_two_lines_and_ends_between_words() {
+        let text = "123 reproduced, 4 refuted, 56 not decided, 78 not tested";
+        assert_eq!(lines(text, 40), ["123 reproduced, 4 refuted, 56 not", "decided, 78 not tested"]);
+        assert_eq!(lines(text, 22), ["123 reproduced, 4", "refuted, 56 not \u{2026}"]);
+        assert_eq!([cut(text, 30), cut("abcdef", 3)], ["123 reproduced, 4 refuted, \u{2026}", "ab\u{2026}"]);
+        assert_eq!(lines("", 10), [""]);
     }
 }

@@ -15,6 +15,8 @@ pub struct StackedRow {
     pub note: String,
 }
 
+/// Room below the last bar: there is no axis.
+const FOOT: f64 = 4.0;
 /// Height of a bar.
 const BAR: f64 = 13.0;
 
@@ -29,7 +31,7 @@ pub fn stacked(id: &str, title: &str, rows: &[StackedRow], room: Room) -> Option
         RowText { name: &row.label, words: &row.note, class: "" }
     };
     let texts: Vec<RowText<'_>> = rows.iter().map(text).collect();
-    let mut drawn = Rows::new(id, title, &about, &texts, room);
+    let mut drawn = Rows::new(id, title, &about, &texts, FOOT, room);
     let [left, right, _, _] = drawn.chart.area;
     let width = |count: u64| count as f64 / most as f64 * (right - left);
     for (at, row) in rows.iter().enumerate() {

@@ -9,11 +9,11 @@
 mod command;
 mod record;
 
-use super::next::in_shell;
 use super::{CompareArgs, Method, conclude, gate, inputs, markdown, text};
 use crate::run::interrupted::Interrupted;
 use crate::run::place::default_out;
 use crate::run::progress::{Reporter, Step};
+use crate::shell::in_shell;
 use analysis::groups::condition::Judged;
 use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{FigureComparison, Question, turns::times};

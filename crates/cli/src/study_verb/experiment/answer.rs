@@ -1,7 +1,7 @@
 //! What came out of an experiment: tables, and what was published beside them.
 
 use super::files::words;
-use super::{exposure, figures, loads, rows};
+use super::{exposure, figures, loads, page, rows};
 use crate::measure::table::table;
 use crate::study_verb::experiment::options::AnswerOptions;
 use model::store;
@@ -66,7 +66,8 @@ pub(super) fn write_and_print(
         markdown(experiment, &concluded, &sheets, &worth, &notes, args.scale).as_bytes(),
     )?;
     let drawn = figures::draw(experiment, &concluded, results, out)?;
-    let page = figures::page(args, experiment, &concluded, &sheets, (notes.clone(), worth.clone()), drawn)?;
+    let parts = page::Parts { sheets: &sheets, notes: &notes, worth: &worth, figures: drawn, out };
+    let page = page::page(args, experiment, &concluded, parts)?;
     store::write_whole(&out.join("study.html"), page.as_bytes())?;
     if args.json {
         println!("{object}");
@@ -119,9 +120,9 @@ fn text(
 fn beside(concluded: &Concluded) -> Vec<String> {
     let levels = |at: &BTreeMap<String, String>| at.values().cloned().collect::<Vec<_>>().join(" ");
     let number = |one: &Beside| {
-        let measured = match (one.judgement, one.measured.median) {
+        let measured = match (one.judgement, page::measured(&one.measured)) {
             (Judgement::NotApplicable, _) | (_, None) => String::new(),
-            (_, Some(median)) => format!(", here {median:.3}"),
+            (_, Some(median)) => format!(", here {median}"),
         };
         let place = levels(&one.at);
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
@@ -167,10 +168,7 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
         reasons.iter().map(|(why, places)| format!("{}: {why}", some(places, concluded.groups.len()))),
     );
     if concluded.groups.iter().any(|group| group.emulated) {
-        notes.push(
-            "guests are emulated: events are counted exactly there, times are not those of a machine"
-                .to_owned(),
-        );
+        notes.push(page::EMULATED.to_owned());
     }
     notes
 }

@@ -1,18 +1,16 @@
 //! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate
-//! `report`, as files and on the study's page.
+//! `report`, as files and for the study's page.
 
-use super::files::words;
-use crate::study_verb::experiment::options::AnswerOptions;
 use model::{Error, store};
+use report::StudyFigure;
 use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, OverPoint, Style, Upright};
-use report::{Judged, StudyFigure, StudyPage, StudySheet};
 use stats::slots::Slot;
 use std::fs;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Bins, CellResult, Concluded, Curve, Drawn, Experiment, Figure, Judgement, Kind, Panel, Quantiles, Sheet,
-    Span, Spread, Trail, ValueOf, panels,
+    Bins, CellResult, Concluded, Curve, Drawn, Experiment, Figure, Kind, Panel, Quantiles, Span, Spread,
+    Trail, ValueOf, panels,
 };
 
 /// Draws the figures into `figures/` of the study and returns them for its page.
@@ -216,82 +214,4 @@ fn qq(
     let line = quantiles.line.map(|[slope, intercept]| [slope, intercept * times]);
     let upwards = if figure.what.is_empty() { "quantile" } else { figure.what.as_str() };
     svg::qq(id, title, ["quantile of the reference", upwards], &quantiles.points, line)
-}
-
-/// The study's page.
-pub(super) fn page(
-    args: &AnswerOptions,
-    experiment: &Experiment,
-    concluded: &Concluded,
-    sheets: &[Sheet],
-    (notes, worth): (Vec<String>, Vec<String>),
-    figures: Vec<StudyFigure>,
-) -> Result<String, report::Error> {
-    let mut places: Vec<String> = concluded.groups.iter().flat_map(|group| group.places.clone()).collect();
-    places.sort();
-    places.dedup();
-    let cells: usize = concluded.groups.iter().map(|group| group.cells).sum();
-    let ok: usize = concluded.groups.iter().map(|group| group.ok).sum();
-    let conditions = [
-        ("on", places.join("; ")),
-        ("cells", format!("{ok} of {cells} with figures")),
-        ("scale", args.scale.to_string()),
-        ("seed", experiment.seed.to_string()),
-        ("program", format!("stillcore {}", env!("CARGO_PKG_VERSION"))),
-        ("command", format!("stillcore study run {} --scale {}", experiment.name.get_ref(), args.scale)),
-    ];
-    let sheet = |sheet: &Sheet| StudySheet {
-        title: sheet.title.clone(),
-        head: sheet.head.clone(),
-        rows: sheet.rows.clone(),
-    };
-    report::study_page(&StudyPage {
-        name: experiment.name.get_ref().clone(),
-        title: experiment.title.clone(),
-        source: experiment.source.clone(),
-        judged: judged(experiment, concluded),
-        figures,
-        sheets: sheets.iter().map(sheet).collect(),
-        conditions: conditions.map(|(name, condition)| (name.to_owned(), condition)).to_vec(),
-        worth,
-        notes,
-    })
-}
-
-fn judged(experiment: &Experiment, concluded: &Concluded) -> Vec<Judged> {
-    let class = |judgement: Judgement| match judgement {
-        Judgement::Agrees => "good",
-        Judgement::Differs => "bad",
-        Judgement::Inconclusive => "warn",
-        Judgement::NotComparable | Judgement::NotApplicable => "dim",
-    };
-    let numbers = concluded.published.iter().map(|one| {
-        let value = experiment.value(&one.value);
-        let unit = value.map_or("", |value| value.unit.as_str());
-        let title = value.map_or(one.value.as_str(), |value| value.title.as_str());
-        let levels = one.at.values().cloned().collect::<Vec<_>>().join(" ");
-        let levels = if levels.is_empty() { String::new() } else { format!(" ({levels})") };
-        let number = |number: f64| format!("{number:.3} {unit}").trim_end().to_owned();
-        Judged {
-            what: format!("{title}{levels}; {}", one.system),
-            published: Some(format!("{} {unit}", one.published).trim_end().to_owned()),
-            measured: one.measured.median.map(number),
-            word: one.judgement.words().to_owned(),
-            class: class(one.judgement),
-            why: one.why.clone(),
-        }
-    });
-    let claims = concluded.claims.iter().map(|claim| Judged {
-        what: words(claim),
-        published: None,
-        measured: None,
-        word: format!(
-            "{}{}",
-            claim.judgement.words(),
-            if claim.condition.is_empty() { String::new() } else { format!(" on {}", claim.condition) }
-        ),
-        class: class(claim.judgement),
-        why: claim.why.clone(),
-    });
-    numbers.chain(claims).collect()
 }

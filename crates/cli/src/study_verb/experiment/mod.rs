@@ -21,6 +21,7 @@ pub(super) mod merge;
 mod on;
 pub(super) mod options;
 mod pace;
+mod page;
 mod planned;
 mod rows;
 mod spelt;

@@ -3,12 +3,14 @@
 
 use super::chosen::Chosen;
 use super::kept::Kept;
+use crate::shell::in_shell;
 use crate::study_verb::statements;
-use report::{Judged, StudyPage, StudySheet, format};
+use report::{Judged, JudgedVerdict, PageNext, StudyPage, StudySheet, format};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use study::papers::{Answered, Answers, Source, Verdict};
+use std::time::Duration;
+use study::papers::{Answered, Answers, Source, StatementOf, Verdict};
 
 const SCHEMA: &str = "stillcore.study-replicate/1";
 
@@ -97,11 +99,15 @@ impl Report<'_> {
             vec![one.name.clone(), one.title.clone(), one.cells.to_string(), one.decides.len().to_string()]
         };
         let head = ["experiment", "what it shows", "cells", "can decide"];
+        let alone = answers.papers.len() == 1;
+        let mut judged: Vec<Judged> = answers.statements.iter().map(|one| judged(one, alone)).collect();
+        judged.sort_by(|a, b| a.group.cmp(&b.group));
         report::study_page(&StudyPage {
             name: format!("replicate {}", self.paper),
-            title: self.verdict(answers),
-            source: "every statement quoted, with what decides it".to_owned(),
-            judged: answers.statements.iter().flat_map(judged).collect(),
+            title: format!("Statements of {}", if alone { self.paper } else { "the papers" }),
+            source: format!("{}; every statement quoted, with what decides it", self.verdict(answers)),
+            made_by: "study replicate".to_owned(),
+            judged,
             sheets: vec![StudySheet {
                 title: "Experiments".to_owned(),
                 head: head.map(str::to_owned).to_vec(),
@@ -112,15 +118,36 @@ impl Report<'_> {
                 ("program".to_owned(), format!("stillcore {}", env!("CARGO_PKG_VERSION"))),
             ],
             notes: self.notes(),
+            next: Some(self.next()),
             ..StudyPage::default()
         })
     }
+
+    /// More time where there was too little, else what is still open.
+    fn next(&self) -> PageNext {
+        let out = in_shell(&self.out.display().to_string());
+        let left: Duration = self.chosen.left_out.iter().map(|one| one.left).sum();
+        let late = self.not_run.len();
+        if left.is_zero() && late == 0 {
+            return PageNext {
+                command: format!("stillcore study statements {out} --open"),
+                why: "what is not decided, each with what it needs".to_owned(),
+            };
+        }
+        let hours = ((self.kept.spent_s + left.as_secs_f64()) / 3600.0).ceil().max(1.0);
+        PageNext {
+            command: format!("stillcore study replicate {} --within {hours}h --out {out}", self.paper),
+            why: format!(
+                "{} did not run; the same directory resumes where it was",
+                format::plural((self.chosen.left_out.len() + late) as u64, "experiment")
+            ),
+        }
+    }
 }
 
-/// A line a verdict, and one for what is open; the first has the statement.
-fn judged(one: &Answered) -> Vec<Judged> {
-    let what =
-        format!("{} \u{201c}{}\u{201d} ({})", one.statement.id, one.statement.quote, one.statement.place);
+/// A statement with all its verdicts, and why it is open where it is; `alone`: of one paper, listed
+/// by what it is about.
+fn judged(one: &Answered, alone: bool) -> Judged {
     let line = |verdict: &Verdict| {
         let name = match &verdict.by {
             Source::OwnNumbers => String::new(),
@@ -128,24 +155,31 @@ fn judged(one: &Answered) -> Vec<Judged> {
         };
         let on =
             if verdict.condition.is_empty() { String::new() } else { format!(" on {}", verdict.condition) };
-        Judged {
-            what: what.clone(),
+        JudgedVerdict {
             word: format!("{}{on}", verdict.word),
             class: class(verdict),
             why: format!("{name}{}", verdict.why),
-            ..Judged::default()
         }
     };
-    let mut lines: Vec<Judged> = one.verdicts.iter().map(line).collect();
-    lines.extend(one.why_open().map(|why| Judged {
-        what: what.clone(),
-        word: "open".to_owned(),
-        class: "dim",
-        why,
+    let open = one.why_open().map(|why| JudgedVerdict { word: "open".to_owned(), class: "dim", why });
+    Judged {
+        what: format!(
+            "{} \u{201c}{}\u{201d} ({})",
+            one.statement.id, one.statement.quote, one.statement.place
+        ),
+        group: if alone { about(one.statement.of).to_owned() } else { one.statement.paper.clone() },
+        verdicts: one.verdicts.iter().map(line).chain(open).collect(),
         ..Judged::default()
-    }));
-    lines.iter_mut().skip(1).for_each(|line| line.what.clear());
-    lines
+    }
+}
+
+fn about(of: StatementOf) -> &'static str {
+    match of {
+        StatementOf::Time => "Lengths of time",
+        StatementOf::Count => "Counts of events",
+        StatementOf::Calculated => "Calculations",
+        StatementOf::KernelFact => "What a kernel is or does",
+    }
 }
 
 fn class(verdict: &Verdict) -> &'static str {
