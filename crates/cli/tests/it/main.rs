@@ -5,6 +5,9 @@
 
 #[path = "../../../ftrace/tests/common/mod.rs"]
 mod common;
+#[path = "../../../report/src/fixture/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "only its pages are looked at here")]
+mod fixture;
 #[path = "../readers/mod.rs"]
 mod readers;
 #[path = "../support/mod.rs"]

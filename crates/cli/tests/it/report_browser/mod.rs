@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fixture::pages;
 use page::{Page, picture};
 use webdriver::{Browser, have_browser};
 
@@ -161,6 +162,55 @@ fn the_opening_of_every_report_is_short_and_no_label_lies_over_another() {
             store(&browser, &format!("unfolded-{}-{width}.png", run.replace('/', "-")));
             assert_eq!(page.complaints(), [] as [&str; 0], "{run}, unfolded");
             assert!(width > 400 || page.wide_tables.is_empty(), "{run}: {:?}", page.wide_tables);
+        }
+    }
+}
+
+/// Made-up pages that are not of one run, each with its name.
+fn pages_of_no_run(folder: &Path) -> Vec<(&'static str, PathBuf)> {
+    let next = pages::study().next;
+    let made = [
+        ("compare", report::comparison_page(&pages::comparison(), &[], next)),
+        ("study", report::study_page(&pages::study())),
+        ("statements", report::study_page(&pages::statements())),
+        ("exposure", report::exposure_page(&pages::exposure())),
+        ("matrix", report::matrix_page(&pages::matrix())),
+    ];
+    let stored = made.map(|(name, page)| {
+        let file = folder.join(format!("{name}.html"));
+        fs::write(&file, page.unwrap()).unwrap();
+        (name, file)
+    });
+    stored.to_vec()
+}
+
+#[test]
+fn pages_that_are_not_of_one_run_are_as_short_and_as_clear() {
+    if !have_browser() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let files = pages_of_no_run(folder.path());
+    for scripts in [true, false] {
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        for (name, file) in &files {
+            // Two screens of a desk, four of a hand; each scheme with scripts and without.
+            for (width, dark, most) in [(1400, !scripts, 1800.0), (400, scripts, 3200.0)] {
+                browser.emulate(width, HEIGHT, dark);
+                let page = Page::read(&browser, file);
+                store(&browser, &format!("page-{name}-{width}-{}.png", if dark { "dark" } else { "light" }));
+                assert_eq!(page.complaints(), [] as [&str; 0], "{name} {width}");
+                assert!(
+                    page.opening_end > 200.0 && page.opening_end <= most,
+                    "{name} {width}: {}",
+                    page.opening_end
+                );
+                assert_eq!(page.charts.len(), 1, "one plot is laid out: {name} {width}");
+                let open = Page::read(&browser, &unfolded(file));
+                store(&browser, &format!("page-{name}-{width}-unfolded.png"));
+                assert_eq!(open.complaints(), [] as [&str; 0], "{name} {width}, unfolded");
+                assert!(width > 400 || open.wide_tables.is_empty(), "{name}: {:?}", open.wide_tables);
+            }
         }
     }
 }
