@@ -5,6 +5,7 @@ use model::sample::ProbeKind;
 use stats::sampled::Exceedance;
 
 use crate::distribution::quantiles;
+use crate::precision::time_with;
 use crate::{Document, format};
 
 /// Upper limit of the windows listed, those of releases and of gaps together.
@@ -62,7 +63,7 @@ pub(crate) fn intervals(d: &Distribution) -> Option<String> {
         .filter_map(|quantile| {
             let ([low, high], value) = (quantile.interval_ns?, quantile.value_ns?);
             let name = format::quantile_name(quantile.p);
-            Some(format!("{name} {} ({} to {})", format::ns(value), format::ns(low), format::ns(high)))
+            Some(format!("{name} {}", time_with(value as f64, [low as f64, high as f64])))
         })
         .collect();
     let short = quantiles(d).iter().find(|quantile| quantile.value_ns.is_none());

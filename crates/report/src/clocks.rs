@@ -1,8 +1,9 @@
 //! Sentences about clocks, the same in text and page; ASCII.
 
 use crate::format;
+use crate::precision::{Precision, Quantity};
 use analysis::clocks::{Clocks, CounterRate, Scheduler};
-use analysis::drift::Frequency;
+use analysis::drift::{Drift, Frequency};
 use model::clocks::{ClocksRecord, CoreOffset, NtpState};
 
 /// Everything there is to say below the table of rates.
@@ -43,14 +44,16 @@ fn scheduler(scheduler: &Scheduler) -> Vec<String> {
         // Two standard errors: what is within them is no drift that was seen.
         sentences.push(if drift.ppb.abs() <= 2.0 * drift.ppb_error {
             format!(
-                "SCHED_DEADLINE tasks: no drift against CLOCK_MONOTONIC seen; at most {:.1} us an hour",
-                (drift.ppb.abs() + 2.0 * drift.ppb_error) * 3.6
+                "SCHED_DEADLINE tasks: no drift against CLOCK_MONOTONIC seen; at most {} us an hour",
+                format::bound((drift.ppb.abs() + 2.0 * drift.ppb_error) * 3.6)
             )
         } else {
+            let error = 2.0 * drift.ppb_error * 3.6;
+            let say = |us: f64| Precision::within(error).text(us, Quantity::Number);
             format!(
-                "SCHED_DEADLINE tasks drift: every hour they are released {:.1} +- {:.1} us {sooner}, by CLOCK_MONOTONIC",
-                drift.us_per_hour.abs(),
-                2.0 * drift.ppb_error * 3.6
+                "SCHED_DEADLINE tasks drift: every hour they are released {} +- {} us {sooner}, by CLOCK_MONOTONIC",
+                say(drift.us_per_hour.abs()),
+                say(error)
             )
         });
     }
@@ -68,7 +71,8 @@ fn counter(counter: &CounterRate) -> String {
         Some(Frequency::Hz(hz)) => format!("; it is said to run at {hz} Hz"),
         None => String::new(),
     };
-    format!("{}: {:.1} +- {:.1} Hz{known}", counter.name, counter.hz, counter.hz_error)
+    let say = |hz: f64| Precision::within(counter.hz_error).text(hz, Quantity::Number);
+    format!("{}: {} +- {} Hz{known}", counter.name, say(counter.hz), say(counter.hz_error))
 }
 
 fn time_keeping(before: &NtpState, after: &NtpState) -> String {
@@ -84,6 +88,18 @@ fn time_keeping(before: &NtpState, after: &NtpState) -> String {
         format::ns(before.offset_ns),
         before.tai_s
     )
+}
+
+/// How much faster a clock is in ppb, the standard error of that, and us an hour; each with the
+/// digits that the error leaves certain.
+pub(crate) fn rate(drift: &Drift) -> [String; 3] {
+    let precision = Precision::within(drift.ppb_error);
+    let hourly = Precision::within(drift.ppb_error * 3.6);
+    [
+        precision.signed(drift.ppb, Quantity::Number),
+        precision.text(drift.ppb_error, Quantity::Number),
+        hourly.signed(drift.us_per_hour, Quantity::Number),
+    ]
 }
 
 /// What reading a clock costs, ns.

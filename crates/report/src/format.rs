@@ -77,6 +77,12 @@ pub fn rate_up(per_s: f64) -> String {
     format!("{}/s", significant(two_digits_up(per_s), 2))
 }
 
+/// An upper bound without a unit: two significant digits, rounded up.
+pub(crate) fn bound(value: f64) -> String {
+    let bound = two_digits_up(value);
+    if bound >= 1e4 { count(bound.round() as u64) } else { significant(bound, 2) }
+}
+
 fn two_digits_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 0.0;

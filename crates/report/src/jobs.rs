@@ -1,5 +1,6 @@
 //! Sentences about periodic jobs, the same in text and page; ASCII.
 
+use crate::precision::{Precision, Quantity as Of};
 use crate::{format, guarantee};
 use analysis::periodic::{Drift, Figure, Jobs, Process};
 use model::Run;
@@ -131,12 +132,20 @@ fn drift(drift: &Drift) -> String {
     let std = drift.difference_ns.std.unwrap_or(0.0).round() as i64;
     let next = drift.next_correlation;
     let next = next.map_or_else(String::new, |next| format!(", correlation with the next {next:+.2}"));
+    let spread = drift.spread_us_per_min;
+    let precision = Precision::within(spread);
+    let slope = if seen {
+        format!(
+            "wake-up drift {} us/min (half of the slopes +-{})",
+            precision.signed(drift.us_per_min, Of::Number),
+            precision.text(spread, Of::Number)
+        )
+    } else {
+        format!("no wake-up drift detected (half of the slopes +-{} us/min)", format::bound(spread))
+    };
     format!(
-        "wake-up drift {:+.3} us/min (half of the slopes +-{:.3}), {} at the end{}; first difference of wake-up dates: std {}{next}",
-        drift.us_per_min,
-        drift.spread_us_per_min,
+        "{slope}, {} at the end; first difference of wake-up dates: std {}{next}",
         format::ns(drift.end_ns),
-        if seen { "" } else { ": no drift detected" },
         format::ns(std),
     )
 }

@@ -5,6 +5,7 @@ use analysis::time::{Change, FoundIn, OwnPeriod, Periodicity, Suspect, TimeSecti
 use model::sample::ProbeKind;
 use stats::time::periods::Multiple;
 
+use crate::precision::{Precision, Quantity};
 use crate::words::class_title;
 use crate::{Document, format};
 
@@ -254,11 +255,16 @@ fn drift(section: &TimeSection) -> Option<String> {
     let (drift, parts) = (section.drift.as_ref()?, section.windows.as_ref()?);
     let [low, high] = drift.interval_us_per_hour;
     let of = format!("medians of {} parts of {}", drift.n, about(parts.length_ns as f64));
-    let slope = format!("{:+.3} us an hour (95 %: {low:+.3} to {high:+.3})", drift.us_per_hour);
+    let interval = [low, high];
+    let precision = Precision::of(Some(interval));
     Some(if drift.drifts() {
-        format!("drift: the {of} drift by {slope}")
+        let slope = precision.signed(drift.us_per_hour, Quantity::Number);
+        let range = precision.signed_range(interval, Quantity::Number);
+        format!("drift: the {of} drift by {slope} us an hour (95 %: {range})")
     } else {
-        format!("no drift of the {of}: {slope}")
+        // What is not seen is bounded, and a bound is rounded up.
+        let most = format::bound(low.abs().max(high.abs()));
+        format!("no drift detected in the {of} (|slope| < {most} us an hour, 95 %)")
     })
 }
 

@@ -46,6 +46,11 @@ impl Precision {
         Self { step: step.map(|half| 10f64.powf(half.log10().floor() - 1.0)) }
     }
 
+    /// Of an estimate that is known to within `error` on both sides.
+    pub fn within(error: f64) -> Self {
+        Self::of(Some([-error, error]))
+    }
+
     /// A value with its unit.
     pub fn text(self, value: f64, quantity: Quantity) -> String {
         let Some(step) = self.step.filter(|_| value.is_finite()) else { return plain(value, quantity) };
@@ -100,6 +105,18 @@ impl Precision {
     }
 }
 
+/// The interval of a time, with the digits that it leaves certain: `38 us to 52 us`.
+pub fn times(interval_ns: [f64; 2]) -> String {
+    let precision = Precision::of(Some(interval_ns));
+    precision.range(interval_ns, |precision, end| precision.text(end, Quantity::Time))
+}
+
+/// A time with its interval behind it: `41 us (38 us to 52 us)`.
+pub fn time_with(value_ns: f64, interval_ns: [f64; 2]) -> String {
+    let value = Precision::of(Some(interval_ns)).text(value_ns, Quantity::Time);
+    format!("{value} ({})", times(interval_ns))
+}
+
 /// What is nought to this precision, in the unit of its step.
 fn nought(step: f64, quantity: Quantity) -> String {
     match quantity {
@@ -129,11 +146,14 @@ fn exponent(value: f64, step: f64) -> String {
 /// A multiple of `step` with the decimals that it needs; whole thousands are apart.
 fn decimals(value: f64, step: f64) -> String {
     let places = (-step.log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
-    if places == 0 && value.abs() >= 1e4 {
-        let sign = if value < 0.0 { "-" } else { "" };
-        return format!("{sign}{}", format::count(value.abs().round() as u64));
+    let text = format!("{value:.places$}");
+    if value.abs() < 1e4 {
+        return text;
     }
-    format!("{value:.places$}")
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{}{point}{rest}", format::count(digits.parse().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -177,6 +197,13 @@ mod tests {
         }
         assert_eq!(Precision::of(None).signed(0.125, Quantity::of("share")), "+12.5 %");
         assert_eq!(Precision::of(None).signed(-3.0, Quantity::of("per s")), "-3.000/s");
+    }
+
+    #[test]
+    fn a_time_and_its_interval_have_as_many_digits() {
+        assert_eq!(time_with(41_234.0, [38_201.0, 52_877.0]), "41.2 us (38.2 us to 52.9 us)");
+        assert_eq!(Precision::within(4.8).signed(-17_830.123, Quantity::Number), "-17,830.1");
+        assert_eq!(Precision::within(480.0).signed(-17_830.123, Quantity::Number), "-17,830");
     }
 
     #[test]

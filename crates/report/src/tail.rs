@@ -3,6 +3,7 @@
 use analysis::tail::{Check, FARTHEST, Level, Tail};
 
 use crate::format;
+use crate::precision::{Precision, Quantity, times};
 
 /// Which window it is of.
 pub(crate) fn window(tail: &Tail) -> String {
@@ -49,13 +50,13 @@ pub(crate) const HEAD: [&str; 5] = ["once in", "excesses (GPD)", "95 %", "block 
 
 /// One row of it.
 pub(crate) fn row(level: &Level) -> Vec<String> {
-    let interval = |[low, high]: [f64; 2]| format!("{} to {}", format::ns_f(low), format::ns_f(high));
+    let value = |ns: f64, interval| Precision::of(Some(interval)).text(ns, Quantity::Time);
     vec![
         power(level.releases),
-        format::ns_f(level.pareto_ns),
-        interval(level.pareto_interval_ns),
-        format::ns_f(level.maxima_ns),
-        interval(level.maxima_interval_ns),
+        value(level.pareto_ns, level.pareto_interval_ns),
+        times(level.pareto_interval_ns),
+        value(level.maxima_ns, level.maxima_interval_ns),
+        times(level.maxima_interval_ns),
     ]
 }
 
@@ -85,30 +86,33 @@ pub(crate) fn fits(tail: &Tail) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(fit) = &tail.pareto {
         sentences.push(format!(
-            "generalised Pareto above {}: {} samples in {} clusters (extremal index {:.2}), shape {:+.3} ({:+.3} to {:+.3}), scale {}",
+            "generalised Pareto above {}: {} samples in {} clusters (extremal index {:.2}), shape {}, scale {}",
             format::ns(fit.threshold_ns),
             format::count(fit.exceedances),
             format::count(fit.clusters),
             fit.theta,
-            fit.law.shape,
-            fit.shape_interval[0],
-            fit.shape_interval[1],
+            shape(fit.law.shape, fit.shape_interval),
             format::ns_f(fit.law.scale)
         ));
     }
     if let Some(fit) = &tail.maxima {
         sentences.push(format!(
-            "extreme values of {} blocks of {} releases: shape {:+.3} ({:+.3} to {:+.3}), location {}, scale {}",
+            "extreme values of {} blocks of {} releases: shape {}, location {}, scale {}",
             format::count(fit.blocks),
             format::count(fit.block),
-            fit.law.shape,
-            fit.shape_interval[0],
-            fit.shape_interval[1],
+            shape(fit.law.shape, fit.shape_interval),
             format::ns_f(fit.law.location),
             format::ns_f(fit.law.scale)
         ));
     }
     sentences
+}
+
+/// A shape with its interval.
+fn shape(value: f64, interval: [f64; 2]) -> String {
+    let precision = Precision::of(Some(interval));
+    let value = precision.signed(value, Quantity::Number);
+    format!("{value} ({})", precision.signed_range(interval, Quantity::Number))
 }
 
 /// `3.0e7`, or a count that is short enough.

@@ -1,6 +1,6 @@
 //! A comparison as Markdown: the summary that continuous integration shows.
 
-use super::text::{signed, value, verdict};
+use super::text::{Said, loss, said, verdict};
 use analysis::groups::best::Ranking;
 use analysis::groups::condition::Judged;
 use analysis::groups::{FigureComparison, GroupComparison};
@@ -69,23 +69,13 @@ fn opening(judged: &[Judged]) -> String {
 }
 
 fn row(figure: &FigureComparison) -> String {
-    let say = |number: Option<f64>| number.map_or("-".to_owned(), |number| value(number, figure.unit));
-    let interval = figure
-        .interval
-        .map(|[low, high]| format!("{} to {}", signed(low, figure.unit), signed(high, figure.unit)));
+    let Said { base, other, difference, interval, .. } = said(figure);
     let verdict = match (figure.verdict, figure.more_runs, &figure.why) {
         (Verdict::CannotTell, Some(more), _) => format!("cannot tell: {more} more runs a side"),
         (Verdict::Withheld, _, Some(why)) => format!("withheld: {}", escaped(why)),
         (verdict, ..) => verdict.words().to_owned(),
     };
-    format!(
-        "| {} | {} | {} | {} | {} | {verdict} |\n",
-        figure.figure.name(),
-        say(figure.base),
-        say(figure.other),
-        figure.difference.map_or("-".to_owned(), |difference| signed(difference, figure.unit)),
-        interval.unwrap_or_else(|| "-".to_owned())
-    )
+    format!("| {} | {base} | {other} | {difference} | {interval} | {verdict} |\n", figure.figure.name())
 }
 
 /// Configurations by their loss.
@@ -110,7 +100,7 @@ pub(super) fn ranking(ranking: &Ranking) -> String {
             "| {} | {} | {} | {p} | {word} |",
             escaped(&one.name),
             one.runs.len(),
-            value(one.value, ranking.unit)
+            loss(one, ranking.unit)[0]
         );
     }
     for warning in &ranking.warnings {

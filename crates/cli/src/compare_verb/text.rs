@@ -1,11 +1,12 @@
 //! A comparison as tables and sentences.
 
 use crate::measure::table::table;
-use analysis::groups::best::Ranking;
+use analysis::groups::best::{Ranked, Ranking};
 use analysis::groups::condition::Judged;
 use analysis::groups::{Distance, FigureComparison, GroupComparison, Shift, WindowComparison};
 use model::sample::ProbeKind;
 use report::format;
+use report::precision::{Precision, Quantity};
 use stats::decide::Verdict;
 use stats::permute::Exchanged;
 use std::fmt::Write;
@@ -74,20 +75,33 @@ pub(super) fn figures(figures: &[FigureComparison]) -> String {
     text
 }
 
+/// The numbers of a statistic, with the digits that the interval of its difference leaves certain;
+/// a dash where there is none.
+pub(super) struct Said {
+    pub(super) base: String,
+    pub(super) other: String,
+    pub(super) difference: String,
+    pub(super) interval: String,
+    pub(super) margin: String,
+}
+
+pub(super) fn said(figure: &FigureComparison) -> Said {
+    let (precision, quantity) = (Precision::of(figure.interval), Quantity::of(figure.unit));
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let say = |value: Option<f64>| or_dash(value.map(|value| precision.text(value, quantity)));
+    Said {
+        base: say(figure.base),
+        other: say(figure.other),
+        difference: or_dash(figure.difference.map(|by| precision.signed(by, quantity))),
+        interval: or_dash(figure.interval.map(|interval| precision.signed_range(interval, quantity))),
+        // A margin is chosen and has no interval.
+        margin: or_dash(figure.margin.map(|margin| value(margin, figure.unit))),
+    }
+}
+
 fn row(figure: &FigureComparison) -> Vec<String> {
-    let say = |value: Option<f64>| value.map_or("-".to_owned(), |value| self::value(value, figure.unit));
-    let signed = |value: f64| signed(value, figure.unit);
-    let interval =
-        figure.interval.map_or("-".to_owned(), |[low, high]| format!("{} to {}", signed(low), signed(high)));
-    vec![
-        figure.figure.name(),
-        say(figure.base),
-        say(figure.other),
-        figure.difference.map_or("-".to_owned(), signed),
-        interval,
-        say(figure.margin),
-        figure.verdict.words().to_owned(),
-    ]
+    let Said { base, other, difference, interval, margin } = said(figure);
+    vec![figure.figure.name(), base, other, difference, interval, margin, figure.verdict.words().to_owned()]
 }
 
 /// Text beside a verdict.
@@ -109,7 +123,7 @@ fn beside(figure: &FigureComparison) -> Option<String> {
 }
 
 /// A value in its unit.
-pub(super) fn value(value: f64, unit: &str) -> String {
+fn value(value: f64, unit: &str) -> String {
     match unit {
         "ns" => format::ns_f(value),
         "share" => format::share(value),
@@ -117,16 +131,11 @@ pub(super) fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// A difference with its sign.
-pub(super) fn signed(difference: f64, unit: &str) -> String {
-    let sign = if difference > 0.0 {
-        "+"
-    } else if difference < 0.0 {
-        "-"
-    } else {
-        ""
-    };
-    format!("{sign}{}", value(difference.abs(), unit))
+/// The loss of a configuration and its interval.
+pub(super) fn loss(one: &Ranked, unit: &str) -> [String; 2] {
+    let (precision, quantity) = (Precision::of(one.interval), Quantity::of(unit));
+    let range = |interval| precision.range(interval, |precision, end| precision.text(end, quantity));
+    [precision.text(one.value, quantity), one.interval.map_or_else(|| "-".to_owned(), range)]
 }
 
 fn distance_text(distance: &Distance) -> String {
@@ -162,12 +171,12 @@ fn shift_text(shift: &[Shift]) -> String {
         )
     };
     let row = |one: &Shift| {
-        let interval =
-            one.interval_ns.map(|[low, high]| format!("{} to {}", signed(low, "ns"), signed(high, "ns")));
+        let precision = Precision::of(one.interval_ns);
+        let interval = one.interval_ns.map(|interval| precision.signed_range(interval, Quantity::Time));
         vec![
             format!("p{}", format::short(one.p * 100.0)),
-            format::ns_f(one.base_ns),
-            signed(one.difference_ns, "ns"),
+            precision.text(one.base_ns, Quantity::Time),
+            precision.signed(one.difference_ns, Quantity::Time),
             interval.unwrap_or_else(|| "-".to_owned()),
             bar(one.difference_ns),
         ]
@@ -197,15 +206,13 @@ pub(super) fn ranking(ranking: &Ranking) -> String {
         ranking.probe.name(),
         ranking.phase
     );
-    let row = |one: &analysis::groups::best::Ranked| {
-        let interval = one
-            .interval
-            .map(|[low, high]| format!("{} to {}", value(low, ranking.unit), value(high, ranking.unit)));
+    let row = |one: &Ranked| {
+        let [loss, interval] = loss(one, ranking.unit);
         vec![
             one.name.clone(),
             one.runs.len().to_string(),
-            value(one.value, ranking.unit),
-            interval.unwrap_or_else(|| "-".to_owned()),
+            loss,
+            interval,
             one.p_best.map_or("-".to_owned(), |p| format!("{:.1} %", p * 100.0)),
             if one.p_best.is_none() {
                 "not judged"

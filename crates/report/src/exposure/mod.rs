@@ -1,12 +1,13 @@
 //! The exposure of a machine's measured CPUs to a set of stressors, as text, JSON and one HTML
 //! page.
 //!
-//! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: three
-//! significant digits, bounds rounded up, and never "none" for what was not seen.
+//! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: digits by
+//! the interval, bounds rounded up, and never "none" for what was not seen.
 
 mod text;
 
 use crate::format;
+use crate::precision::{Precision, Quantity};
 use analysis::exposure::{Coefficient, Exposure, Row, SourceCount};
 use model::{EventClass, Machine};
 use serde_json::{Value, json};
@@ -84,9 +85,24 @@ pub(crate) fn at_most(value: f64) -> String {
     per_operation((value / step - 1e-9).ceil() * step)
 }
 
-/// A coefficient: its value where it was seen, else the bound.
+/// A coefficient: its value where it was seen, with the digits that its interval leaves certain;
+/// else the bound.
 pub(crate) fn figure(one: &Coefficient) -> String {
-    if one.seen { per_operation(one.per_operation) } else { format!("<={}", at_most(one.high)) }
+    if one.seen { value(one) } else { format!("<={}", at_most(one.high)) }
+}
+
+/// The value, with the digits that its interval leaves certain.
+pub(crate) fn value(one: &Coefficient) -> String {
+    precision(one).text(one.per_operation, Quantity::Number)
+}
+
+/// Its interval.
+pub(crate) fn range(one: &Coefficient) -> String {
+    precision(one).range([one.low, one.high], |precision, end| precision.text(end, Quantity::Number))
+}
+
+fn precision(one: &Coefficient) -> Precision {
+    Precision::of(Some([one.low, one.high]))
 }
 
 /// The interval, or the bound.
@@ -94,7 +110,7 @@ pub(crate) fn interval(one: &Coefficient) -> String {
     if one.events == 0 {
         return format!("at most {}, of no event", at_most(one.high));
     }
-    format!("{} to {}", per_operation(one.low), at_most(one.high))
+    range(one)
 }
 
 /// What ran and who asked.

@@ -115,13 +115,13 @@ fn less_than_half_of_what_was_asked_for_is_said_in_every_form() {
     assert!(crate::exposure_page(&study).unwrap().contains("2,000 of 40,000 (weak)"));
     assert_eq!(study.json()["rows"][0]["asked"], 40_000);
     let line = exposure_line(&study.exposure.rows[0]);
-    assert_eq!(line, "tlb_span: tlb 2 events per operation, 2,000 of 40,000 (weak) operations");
+    assert_eq!(line, "tlb_span: tlb 2.000 events per operation, 2,000 of 40,000 (weak) operations");
 }
 
 #[test]
 fn a_line_says_what_a_row_is() {
     let lines: Vec<String> = study().exposure.rows.iter().map(exposure_line).collect();
-    assert_eq!(lines[0], "tlb_span: tlb 2 events per operation, 2,000 operations");
+    assert_eq!(lines[0], "tlb_span: tlb 2.000 events per operation, 2,000 operations");
     assert_eq!(lines[1], "calc_pi: not seen, at most 0.006 events per operation, 500 operations");
     assert_eq!(lines[3], "sock: void: why sock & co. say nothing");
     assert_eq!(lines[4], "wireguard: absent: why wireguard & co. say nothing");

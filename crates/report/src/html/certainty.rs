@@ -6,6 +6,7 @@ use stats::sampled::Exceedance;
 
 use super::filters::typographic;
 use crate::distribution::quantiles;
+use crate::precision::times;
 use crate::{Document, certainty, format};
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -25,9 +26,9 @@ pub(super) fn figures(document: &Document) -> Value {
 fn row(d: &Distribution, levels: &[f64]) -> Value {
     let cell = |p: &f64| {
         let found = quantiles(d).iter().find(|quantile| (quantile.p - p).abs() < 1e-9);
-        found.and_then(|quantile| quantile.interval_ns).map(|[low, high]| {
-            format!("{} to {}", typographic(&format::ns(low)), typographic(&format::ns(high)))
-        })
+        found
+            .and_then(|quantile| quantile.interval_ns)
+            .map(|[low, high]| typographic(&times([low as f64, high as f64])))
     };
     context! {
         window => certainty::window(d), n => d.n, dependence => super::value(&d.dependence),

@@ -4,6 +4,7 @@ use analysis::clocks::Rate;
 use minijinja::{Value, context};
 use model::run::ProbeRecord;
 
+use super::filters::minus;
 use super::plot::plot;
 use super::{chart, value};
 use crate::svg::{Course, Upright, course};
@@ -15,11 +16,11 @@ pub(super) fn figures(document: &Document) -> Value {
         return Value::from(());
     };
     let rows = clock_analysis.rates.iter().map(|rate| {
+        let numbers = rate.drift.as_ref().map(clocks::rate);
+        let shown = |at: usize| numbers.as_ref().map(|numbers| minus(&numbers[at]));
         context! {
             clock => rate.clock.as_str(), drift => value(&rate.drift),
-            ppb => rate.drift.as_ref().map(|drift| format!("{:+.2}", drift.ppb)),
-            ppb_error => rate.drift.as_ref().map(|drift| format!("{:.2}", drift.ppb_error)),
-            us_per_hour => rate.drift.as_ref().map(|drift| format!("{:+.2}", drift.us_per_hour)),
+            ppb => shown(0), ppb_error => shown(1), us_per_hour => shown(2),
             cost_ns => clocks::cost(facts, &rate.clock),
         }
     });

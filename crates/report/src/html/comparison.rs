@@ -3,8 +3,10 @@
 use analysis::compare::{Comparison, Verdict};
 use minijinja::{Value, context};
 
+use super::filters::typographic;
+use crate::Document;
+use crate::precision::{Precision, Quantity};
 use crate::svg::{ForestRow, Room, forest};
-use crate::{Document, format};
 
 /// Rows shown; the rest is counted.
 const ROWS: usize = 48;
@@ -75,10 +77,13 @@ fn order(verdict: Verdict) -> u8 {
 }
 
 fn row(comparison: &Comparison) -> Value {
-    let figure = |value: Option<f64>| value.map(|value| with_unit(value, &comparison.unit));
+    let quantity = Quantity::of(&comparison.unit);
+    let precision = Precision::of(comparison.versus_before.or(comparison.versus_after));
+    let figure = |value: Option<f64>| value.map(|value| typographic(&precision.text(value, quantity)));
     let interval = |interval: Option<[f64; 2]>| {
-        interval.map(|[low, high]| {
-            format!("{} to {}", with_unit(low, &comparison.unit), with_unit(high, &comparison.unit))
+        interval.map(|interval| {
+            let precision = Precision::of(Some(interval));
+            precision.range(interval, |precision, end| typographic(&precision.signed(end, quantity)))
         })
     };
     let (word, class) = word(comparison.verdict);
@@ -89,14 +94,4 @@ fn row(comparison: &Comparison) -> Value {
         versus_before => interval(comparison.versus_before), versus_after => interval(comparison.versus_after),
         verdict => word, class => class,
     }
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    let text = match unit {
-        "ns" => format::ns_f(value),
-        "share" => format::share(value),
-        "per s" => format::rate(value),
-        other => format!("{value:.3} {other}"),
-    };
-    super::filters::typographic(&text)
 }

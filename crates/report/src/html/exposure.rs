@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::filters::capitalize_first;
 use super::front::{Front, PageNext, rooms};
 use super::{environment, render};
-use crate::exposure::{ExposureStudy, at_most, figure, interval, operations, source, weak};
+use crate::exposure::{ExposureStudy, at_most, figure, interval, operations, range, source, value, weak};
 use crate::opening::exposure::{self as opening, Seen};
 use crate::svg::{IntervalAxis, IntervalRow, Room, intervals};
 use crate::{Error, format};
@@ -104,7 +104,7 @@ fn plot(study: &ExposureStudy) -> Value {
                 point: Some(of.per_operation),
                 interval: Some([of.low, of.high]),
                 class: format!("k{hue}"),
-                note: format!("{} ({})", opening::value(of), opening::range(of)),
+                note: format!("{} ({})", value(of), range(of)),
             };
             (of.per_operation, row)
         };

@@ -6,7 +6,7 @@ use super::exposure::{HUES, STEPS, per_operation as per_operation_plot};
 use super::front::{Front, PageNext};
 use super::{environment, render};
 use crate::Error;
-use crate::exposure::{at_most, per_operation};
+use crate::exposure::{at_most, per_operation, range, value};
 use crate::matrix::{Field, KINDS, Matrix, by_class, change, field, idle, mark, warning};
 use crate::opening::exposure::{self as opening, Seen};
 use crate::svg::IntervalRow;
@@ -127,7 +127,7 @@ fn plot(matrix: &Matrix) -> Value {
                 interval: Some([all.low, all.high]),
                 class: format!("k{}", kernel.unwrap_or_default() % HUES),
                 note: if all.seen {
-                    format!("{} ({})", opening::value(&all), opening::range(&all))
+                    format!("{} ({})", value(&all), range(&all))
                 } else {
                     format!("not seen, \u{2264} {}", at_most(all.high))
                 },

@@ -206,6 +206,25 @@ fn who_took_the_time_is_shown_with_how_sure_that_is() {
 }
 
 #[test]
+fn numbers_have_as_many_digits_as_they_mean() {
+    let mut document = fixture::document();
+    let section = document.analysis.time.iter_mut().find(|section| section.drift.is_some()).unwrap();
+    let drift = section.drift.as_mut().unwrap();
+    (drift.us_per_hour, drift.interval_us_per_hour) = (-17_830.123, [-25_000.0, -10_700.0]);
+    drift.p_value = 0.001;
+    let flat = page(&document).unwrap().replace('\u{a0}', " ");
+    let drift = "drift by \u{2212}17,800 us an hour (95 %: \u{2212}25,000 to \u{2212}10,700)";
+    assert!(flat.contains(&drift.replace(" us", " µs")), "the slope");
+    for number in ["17830", "17,830"] {
+        assert!(!flat.split("<script").next().unwrap().contains(number), "{number}");
+    }
+    let unseen = page(&fixture::document()).unwrap().replace('\u{a0}', " ");
+    assert!(
+        unseen.contains("no drift detected in the medians") && unseen.contains("|slope| &lt; 24 µs an hour")
+    );
+}
+
+#[test]
 fn every_page_is_well_formed() {
     for page in pages() {
         assert_balanced(&page);

@@ -222,7 +222,7 @@ pub(crate) fn idle(column: &Column) -> String {
 pub(crate) fn change(one: &Change) -> String {
     let value = |of: &Coefficient| {
         if of.seen {
-            format!("{} ({} to {})", per_operation(of.per_operation), per_operation(of.low), at_most(of.high))
+            format!("{} ({})", crate::exposure::value(of), crate::exposure::range(of))
         } else {
             format!("<={}", at_most(of.high))
         }

@@ -113,7 +113,7 @@ fn the_terminal_has_a_table_a_profile_within_its_width() {
     assert_eq!(row("bpf_filter"), Some(vec!["bpf_filter".to_owned(), "3".to_owned(), "<=0.03".to_owned()]));
     for phrase in [
         "6.1: absent: 3 guests failed: no time",
-        "bpf_filter ipi.call: 5.10 3 (2.4 to 3.6), 6.1 <=0.03 (boot)",
+        "bpf_filter ipi.call: 5.10 3.00 (2.40 to 3.60), 6.1 <=0.03 (boot)",
         "seen before, not seen now",
         "5.10 boot: timer.tick 250, softirq 0.012",
     ] {
@@ -129,7 +129,7 @@ fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
     for phrase in [
         "made by hand",
         "### bpf_filter",
-        "| 5.10 | - | | ipi.call 3 | 100 |",
+        "| 5.10 | - | | ipi.call 3.00 | 100 |",
         "| 6.1 | - | | <=0.03 | 100 |",
         r"- absent: no module \<wireguard\> \| here (6.1 boot)",
         "| NO_HZ_FULL | n | y | whether the tick can stop |",
@@ -157,7 +157,7 @@ fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
         assert!(opening.contains(phrase), "{phrase}: {opening}");
     }
     for phrase in [
-        "class=\"h5\" title=\"ipi.call 3\">3<",
+        "class=\"h5\" title=\"ipi.call 3.00\">3<",
         "class=\"u\" title=\"not seen\">\u{2264}\u{a0}0.03<",
         "<td class=\"u\">absent</td>",
         "No module &lt;wireguard&gt; | here (6.1 boot)",

@@ -5,10 +5,9 @@ use analysis::exposure::{Change, Coefficient, Column, Direction, Row, RowState};
 use model::EventClass;
 
 use super::{Card, Opening};
-use crate::exposure::{ExposureStudy, at_most, operations};
+use crate::exposure::{ExposureStudy, at_most, operations, range, value};
 use crate::format;
 use crate::matrix::Matrix;
-use crate::precision::{Precision, Quantity};
 
 /// An operation whose events were seen.
 #[derive(Debug, Clone, Copy)]
@@ -24,20 +23,6 @@ impl Seen<'_> {
         let most = seen.max_by(|a, b| a.coefficient.per_operation.total_cmp(&b.coefficient.per_operation))?;
         Some(most.class)
     }
-}
-
-/// A coefficient with the digits that its interval leaves certain.
-pub(crate) fn value(one: &Coefficient) -> String {
-    precision(one).text(one.per_operation, Quantity::Number)
-}
-
-/// Its interval.
-pub(crate) fn range(one: &Coefficient) -> String {
-    precision(one).range([one.low, one.high], |precision, end| precision.text(end, Quantity::Number))
-}
-
-fn precision(one: &Coefficient) -> Precision {
-    Precision::of(Some([one.low, one.high]))
 }
 
 /// The operations that were seen, dearest first, and those that were not, weakest bound first.

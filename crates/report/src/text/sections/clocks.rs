@@ -15,9 +15,9 @@ pub(super) fn section(page: &mut Page, document: &Document) {
         let of = |show: &dyn Fn(&Drift) -> String| rate.drift.as_ref().map_or_else(|| "-".to_owned(), show);
         vec![
             rate.clock.clone(),
-            of(&|drift| format!("{:+.2}", drift.ppb)),
-            of(&|drift| format!("{:.2}", drift.ppb_error)),
-            of(&|drift| format!("{:+.2} us", drift.us_per_hour)),
+            of(&|drift| clocks::rate(drift)[0].clone()),
+            of(&|drift| clocks::rate(drift)[1].clone()),
+            of(&|drift| format!("{} us", clocks::rate(drift)[2])),
             of(&|drift| drift.steps.to_string()),
             of(&|drift| format!("{}/{}", drift.pairs, drift.read)),
             of(&|drift| format!("{} ns", drift.bracket_ns)),
