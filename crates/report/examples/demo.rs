@@ -21,12 +21,19 @@ fn main() -> ExitCode {
         _ => fixture::document(),
     };
     let rendered = match format.as_str() {
-        "text" => Ok(report::summary(&document, report::TextOptions::default())),
-        "screen" => Ok(report::screen(&document, report::TextOptions::default())),
+        "text" => Ok(report::summary(&document, options())),
+        "screen" => Ok(report::screen(&document, options())),
         "json" => report::assess_json(&document),
         _ => report::page(&document),
     };
     print(rendered)
+}
+
+/// As wide as `COLUMNS` says.
+fn options() -> report::TextOptions {
+    let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let defaults = report::TextOptions::default();
+    report::TextOptions { width: width.unwrap_or(defaults.width), ..defaults }
 }
 
 /// Pages that are not of one run have no other form here.

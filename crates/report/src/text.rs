@@ -6,11 +6,13 @@
 //! left out.
 
 pub mod fit;
+mod grid;
 pub(crate) mod layout;
 mod one_screen;
 mod prose;
 mod sections;
 mod tables;
+mod wrap;
 
 use crate::{Document, heading};
 pub use layout::Page;
@@ -237,13 +239,45 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_asked() {
-        for width in [60, 80, 100, 120] {
-            for document in [fixture::document(), fixture::still(), fixture::wide(&[2, 3, 4, 5, 6, 7])] {
-                for line in summary(&document, TextOptions { color: false, width }).lines() {
-                    assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+        let mut documents = vec![
+            ("run", fixture::document()),
+            ("still", fixture::still()),
+            ("snapshots", fixture::snapshots()),
+            ("wide", fixture::wide(&[2, 3, 4, 5, 6, 7])),
+        ];
+        documents.extend(fixture::MEASURED.map(|verb| (verb, fixture::measurement(verb))));
+        for width in [60, 80, 120] {
+            let options = TextOptions { color: false, width };
+            let mut texts = vec![
+                ("exposure", crate::exposure_text(&fixture::pages::exposure(), options)),
+                ("matrix", crate::matrix_text(&fixture::pages::matrix(), options)),
+            ];
+            for (name, document) in &documents {
+                texts.push((name, summary(document, options)));
+                texts.push((name, screen(document, options)));
+                texts.push((name, measured(document, options)));
+                texts.push((name, verdict_text(document, options)));
+            }
+            for (name, text) in texts {
+                for line in text.lines() {
+                    assert!(line.chars().count() <= usize::from(width), "{name} at {width}: {line}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_the_same_words() {
+        let document = fixture::measurement("taskset");
+        let words = |width| -> Vec<String> {
+            let text = measured(&document, TextOptions { color: false, width });
+            let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            words.retain(|word| !word.starts_with("--"));
+            words.sort();
+            words.dedup();
+            words
+        };
+        assert_eq!(words(60), words(120));
     }
 
     #[test]

@@ -22,6 +22,32 @@ fn printed(format: &str) -> String {
 }
 
 #[test]
+fn the_text_of_every_stored_run_stays_within_the_columns_that_a_pipe_asks_for() {
+    let place = Place::new();
+    let measured =
+        ["clocks", "ipi", "overheads", "periodic", "taskset"].map(|verb| format!("measure/{verb}"));
+    for (at, stored) in ["small".to_owned()].into_iter().chain(measured).enumerate() {
+        let copy = place.path(&format!("run{at}"));
+        let from = run().parent().unwrap().join(&stored);
+        let copied = std::process::Command::new("cp").arg("-r").arg(&from).arg(&copy).status().unwrap();
+        assert!(copied.success(), "{stored}");
+        for columns in [60, 80, 120] {
+            let mut command = stillcore(&["report", copy.to_str().unwrap()]);
+            let output = command.env("COLUMNS", columns.to_string()).output().unwrap();
+            assert!(
+                matches!(output.status.code(), Some(0 | 2)),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            let text = String::from_utf8(output.stdout).unwrap();
+            let beyond = text.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(beyond, None, "{stored} at {columns}");
+            assert!(text.lines().count() > 10, "{stored}: {text}");
+        }
+    }
+}
+
+#[test]
 fn texts_are_printed_and_a_file_holds_the_same() {
     let place = Place::new();
     for (format, part) in [
