@@ -78,6 +78,8 @@ pub struct JudgedVerdict {
     pub class: &'static str,
     /// Why.
     pub why: String,
+    /// Whether it is of the paper's own numbers, and of no experiment.
+    pub own: bool,
 }
 
 /// A figure: panels under each other.
@@ -213,12 +215,15 @@ fn statements(page: &StudyPage) -> Value {
     let rows: Vec<StackedRow> = study::groups(page).iter().take(DRAWN).map(row).collect();
     let draw =
         |room| stacked(if room == Room::Desk { "sd" } else { "sh" }, "Statements by outcome", &rows, room);
-    let key = Outcome::ALL.map(|outcome| context! { class => outcome.class(), label => outcome.words() });
+    let all = Counts::of(page.judged.iter());
+    let some = Outcome::ALL.into_iter().filter(|outcome| all.count(*outcome) > 0);
+    let key = some.map(|outcome| context! { class => outcome.class(), label => outcome.words() });
+    let key: Vec<Value> = key.collect();
     let plot = rooms(draw, "Statements by what became of them; all bars have one scale.".to_owned());
     if plot.is_undefined() {
         plot
     } else {
-        context! { key => key.to_vec(), ..plot }
+        context! { key => key, ..plot }
     }
 }
 
@@ -238,7 +243,12 @@ mod tests {
             judged: vec![Judged {
                 what: hostile.clone(),
                 group: hostile.clone(),
-                verdicts: vec![JudgedVerdict { word: hostile.clone(), class: "dim", why: hostile.clone() }],
+                verdicts: vec![JudgedVerdict {
+                    word: hostile.clone(),
+                    class: "dim",
+                    why: hostile.clone(),
+                    own: false,
+                }],
                 ..Judged::default()
             }],
             figures: vec![StudyFigure {
@@ -297,6 +307,12 @@ mod tests {
         let mut page = crate::fixture::pages::statements();
         let opening = opening_of(&page);
         assert!(opening.contains("class=\"st good\"") && opening.contains("class=\"sq bad\""), "{opening}");
+        page.judged.truncate(4);
+        let by_own = page.judged[1].verdicts.first_mut().unwrap();
+        by_own.own = true;
+        let opening = opening_of(&page);
+        assert!(opening.contains("Of 4 statements 2 are reproduced and 2 refuted."), "{opening}");
+        assert!(opening.contains("of 4; 1 by the paper&#x27;s own numbers alone"), "{opening}");
         page.figures = crate::fixture::pages::study().figures;
         assert!(!opening_of(&page).contains("class=\"st good\""));
         let text = study_page(&page).unwrap();

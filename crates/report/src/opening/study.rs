@@ -113,16 +113,26 @@ pub(crate) fn opening(page: &StudyPage) -> Opening {
         let sentence = format!("Nothing of it was published elsewhere: {tables} of its own values.");
         return Opening { sentence, cause: None, cards: cells.into_iter().collect() };
     }
-    let of = format!("of {}", format::count(counts.all()));
+    let all = format!("of {}", format::count(counts.all()));
+    // Papers that contradict or confirm themselves are no experiment.
+    let of = |outcome: Outcome| match own_alone(page, outcome) {
+        0 => all.clone(),
+        own => format!("{all}; {} by the paper's own numbers alone", format::count(own)),
+    };
     let card = |what: &str, outcome: Outcome, note: String| {
         Card::of_one(what, format::count(counts.count(outcome)), note)
     };
     let open = counts.count(Outcome::Undecided) + counts.count(Outcome::Open);
     let (undecided, untested) = (counts.count(Outcome::Undecided), counts.count(Outcome::Open));
-    let open_note = format!("{of}: {undecided} measured without a decision, {untested} not tested");
+    let open_note = match open {
+        0 => all.clone(),
+        _ => format!("{all}: {undecided} measured without a decision, {untested} not tested"),
+    };
+    let refuted = of(Outcome::Refuted);
+    let refuted = farthest(page).map_or(refuted.clone(), |far| format!("{refuted}; {far}"));
     let cards = vec![
-        card("Reproduced", Outcome::Reproduced, of.clone()),
-        card("Refuted", Outcome::Refuted, farthest(page).map_or(of.clone(), |far| format!("{of}; {far}"))),
+        card("Reproduced", Outcome::Reproduced, of(Outcome::Reproduced)),
+        card("Refuted", Outcome::Refuted, refuted),
         Card::of_one("Open", format::count(open), open_note),
     ];
     Opening { sentence: sentence(page, counts), cause: None, cards }
@@ -136,11 +146,25 @@ fn sentence(page: &StudyPage, counts: Counts) -> String {
         (true, false) => "published values",
         _ => "statements",
     };
-    let each = Outcome::ALL.map(|one| format!("{} {}", counts.count(one), one.words()));
-    let [first, rest @ .., last] = &each;
-    let first = first.replacen(' ', " are ", 1);
-    let all = format::count(counts.all());
-    format!("Of {all} {what} {first}, {} and {last}.", rest.join(", "))
+    let some = Outcome::ALL.into_iter().filter(|one| counts.count(*one) > 0);
+    let mut each: Vec<String> = some.map(|one| format!("{} {}", counts.count(one), one.words())).collect();
+    if let Some(first) = each.first_mut() {
+        let verb = if first.starts_with("1 ") { " is " } else { " are " };
+        *first = first.replacen(' ', verb, 1);
+    }
+    let last = each.pop().unwrap_or_default();
+    let before = if each.is_empty() { String::new() } else { format!("{} and ", each.join(", ")) };
+    format!("Of {} {what} {before}{last}.", format::count(counts.all()))
+}
+
+/// How many have this outcome by their paper's own numbers alone.
+fn own_alone(page: &StudyPage, outcome: Outcome) -> u64 {
+    let ours = page.judged.iter().filter(|one| Outcome::of(one) == outcome);
+    let by_own = |one: &&Judged| {
+        let deciding = one.verdicts.iter().filter(|verdict| verdict.class == outcome.class());
+        deciding.clone().next().is_some() && deciding.into_iter().all(|verdict| verdict.own)
+    };
+    ours.filter(by_own).count() as u64
 }
 
 /// The value that differs most from what was published.

@@ -27,7 +27,7 @@ const HEAD: f64 = 14.0;
 pub(super) const AXIS: f64 = 50.0;
 /// Letters of a name and of words beside the axis.
 const NAME: usize = 44;
-const WORDS: usize = 50;
+const WORDS: usize = 60;
 
 /// The texts of a row.
 pub(super) struct RowText<'a> {

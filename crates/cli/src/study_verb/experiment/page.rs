@@ -136,6 +136,7 @@ fn number(experiment: &Experiment, one: &Beside) -> Judged {
             word: one.judgement.words().to_owned(),
             class: class(one.judgement),
             why: one.why.clone(),
+            own: false,
         }],
     }
 }
@@ -164,6 +165,7 @@ fn claims(claims: &[Claimed]) -> Vec<Judged> {
             word: format!("{}{on}", claim.judgement.words()),
             class: class(claim.judgement),
             why: claim.why.clone(),
+            own: false,
         };
         let what = words(claim);
         if let Some(known) = judged.iter_mut().find(|known| known.what == what) {

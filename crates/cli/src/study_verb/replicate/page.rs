@@ -159,9 +159,11 @@ fn judged(one: &Answered, alone: bool) -> Judged {
             word: format!("{}{on}", verdict.word),
             class: class(verdict),
             why: format!("{name}{}", verdict.why),
+            own: verdict.by == Source::OwnNumbers,
         }
     };
-    let open = one.why_open().map(|why| JudgedVerdict { word: "open".to_owned(), class: "dim", why });
+    let open =
+        one.why_open().map(|why| JudgedVerdict { word: "open".to_owned(), class: "dim", why, own: false });
     Judged {
         what: format!(
             "{} \u{201c}{}\u{201d} ({})",
