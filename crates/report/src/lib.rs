@@ -17,6 +17,7 @@
 //! | `distribution` | quantiles and maxima, missed releases charged |
 //! | `certainty`, `tail` | how sure statistics are; what may lie beyond the largest sample |
 //! | `pooled` | event counts over all measured CPUs |
+//! | `opening/` | what a page or screen says first: a sentence, at most three numbers |
 //! | `format`, `words` | numbers with their units, classes in words |
 //! | `precision` | how many digits of an estimate its interval leaves certain |
 //! | `text/` | the terminal summary |
