@@ -20,7 +20,7 @@ use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState};
 use serde::Serialize;
 
-use crate::advice::{apply_command, label_of, name_in_files};
+use crate::advice::{apply_command, is_contested, label_of, name_in_files};
 use crate::distribution::maximum;
 use crate::outcome::is_settable;
 use crate::words::source_words;
@@ -145,7 +145,7 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     let here = part.cpu == window.cpu;
     // The embedded catalogue is checked by tests; without it there would be no remedies to name.
     let catalogue = EventCatalogue::embedded().ok();
-    let against = |ids: &[String]| commands(&document.findings, ids);
+    let against = |ids: &[String]| commands(&document.findings, ids, !here && part.is_step());
     if part.is_step() && here {
         let cause = unexplained::of_step(document, window, part.step, ns);
         return Verdict { cause, share, ..empty };
@@ -195,15 +195,16 @@ fn inside(part: &PathBox) -> String {
     if frames.is_empty() { String::new() } else { format!(", seen in {}", frames.join(" < ")) }
 }
 
-/// One command for the mechanisms that it sets, named behind it, and the names of those in place.
-fn commands(findings: &[Finding], ids: &[String]) -> (Vec<String>, Vec<String>) {
+/// One command for the mechanisms that it sets, named behind it, and the names of those in place. A
+/// setting on which the field does not agree speaks to what came from another CPU (`foreign`), and
+/// is not in place where it is otherwise.
+fn commands(findings: &[Finding], ids: &[String], foreign: bool) -> (Vec<String>, Vec<String>) {
     let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
     let (mut commands, mut in_place) = (Vec::<(String, Vec<&str>)>::new(), Vec::new());
     for finding in found {
-        if finding.state == FindingState::Ok {
-            in_place.push(finding.id.clone());
-        }
-        if !is_settable(finding) {
+        if !is_settable(finding) && !(foreign && is_contested(finding)) {
+            let is_in_place = finding.state == FindingState::Ok && !is_contested(finding);
+            in_place.extend(is_in_place.then(|| finding.id.clone()));
             continue;
         }
         let command = apply_command(finding);

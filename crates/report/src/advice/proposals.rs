@@ -96,11 +96,13 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
 
 /// Whether a mechanism could be otherwise than it is, and this run speaks for that.
 fn is_open(finding: &Finding, foreign: bool) -> bool {
-    match finding.state {
-        FindingState::Fixable | FindingState::Boot => true,
-        FindingState::Ok => foreign && finding.otherwise.is_some(),
-        _ => false,
-    }
+    matches!(finding.state, FindingState::Fixable | FindingState::Boot) || foreign && is_contested(finding)
+}
+
+/// Whether it is in order as it is, and the field does not agree on it: that it is so is no remedy
+/// in place.
+pub(crate) fn is_contested(finding: &Finding) -> bool {
+    finding.state == FindingState::Ok && finding.otherwise.is_some()
 }
 
 /// The command of ours that sets a mechanism, or that says what the next boot needs for it.

@@ -10,6 +10,7 @@ use attribution::attribute::section::SourceText;
 use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
+use super::proposals::is_contested;
 use super::{Facts, Step, step};
 use crate::outcome::is_settable;
 use crate::pooled::Pooled;
@@ -72,7 +73,7 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
     for finding in found {
         if is_settable(finding) {
             against.settable.push((finding.id.clone(), finding.state));
-        } else if finding.state == FindingState::Ok {
+        } else if finding.state == FindingState::Ok && !is_contested(finding) {
             against.in_place.push(finding.id.clone());
         }
     }

@@ -153,7 +153,7 @@ fn a_command_stands_once_with_what_it_sets() {
     let named = |id: &str| Finding { id: id.to_owned(), ..finding.clone() };
     let findings = [named("one"), named("two")];
     let ids = ["two".to_owned(), "absent".to_owned(), "one".to_owned()];
-    let (against, in_place) = commands(&findings, &ids);
+    let (against, in_place) = commands(&findings, &ids, false);
     assert_eq!((against.len(), in_place.len()), (1, 0));
     assert!(
         against[0].starts_with("stillcore isolate ") && against[0].ends_with("  # two, one"),
@@ -216,4 +216,20 @@ fn without_a_trace_it_says_how_to_get_one() {
     let found = of(&document);
     assert!(found.cause.starts_with("not known: no trace was recorded"), "{}", found.cause);
     assert_eq!(found.look, [format!("stillcore measure wakeup --cpus {} --trace", found.cpu)]);
+}
+
+/// A setting on which the field does not agree is proposed against what came from another CPU, and
+/// is in no case a remedy in place.
+#[test]
+fn a_contested_setting_is_not_in_place() {
+    let finding = fixture::document().findings.into_iter().next().unwrap();
+    let state = FindingState::Ok;
+    let contested = Finding { otherwise: Some("echo 0 > x".to_owned()), state, ..finding.clone() };
+    let plain = Finding { otherwise: None, state, ..finding };
+    let ids = [plain.id.clone()];
+    let of = |finding: &Finding, foreign| commands(std::slice::from_ref(finding), &ids, foreign);
+    let (against, in_place) = of(&contested, true);
+    assert!(against[0].contains(&format!("--with {}", contested.id)) && in_place.is_empty(), "{against:?}");
+    assert_eq!(of(&contested, false), (Vec::new(), Vec::new()));
+    assert_eq!(of(&plain, true), (Vec::new(), ids.to_vec()));
 }
