@@ -88,7 +88,7 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     }));
     statements.extend(run.probes.iter().filter(|probe| probe.missed() > 0).map(|probe| {
         format!(
-            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge them",
+            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge those behind the warm-up",
             probe.cpu, thread(run, probe), probe.phase, probe.missed(), probe.released()
         )
     }));

@@ -41,6 +41,9 @@ pub struct Request {
     pub image: Option<Root>,
     /// Who is there on purpose and stays.
     pub purpose: Purpose,
+    /// Also move tasks that somebody has pinned to CPUs isolated at boot, which the scheduler moves
+    /// nobody to.
+    pub move_pinned: bool,
 }
 
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue
@@ -77,7 +80,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     let housekeeping = check(machine, request)?;
     let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
     let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
-    let scene = scene.sparing(&request.purpose);
+    let scene = scene.sparing(&request.purpose).evicting(request.move_pinned);
     let lost = cpus_without_their_workers(root, &scene.processes().kernel, &machine.topology.online);
     if !lost.is_empty() && !request.force {
         let what = format!(

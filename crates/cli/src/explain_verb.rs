@@ -138,7 +138,10 @@ fn unknown(word: &str, catalogue: &Catalogue) -> anyhow::Result<Hinted> {
     let found: Vec<_> = found.collect();
     let hint = if found.is_empty() { similar } else { Some(found.join("; ")) };
     let all = || format!("event classes {}; settings: stillcore audit --all", kinds[0].1.join(", "));
-    Ok(Hinted::new(format!("nothing is called '{word}'"), hint.unwrap_or_else(all)))
+    let hint = hint.unwrap_or_else(all);
+    // It may be the name of a program.
+    let tasks = if whole { "" } else { " (of a task: stillcore resources --cpus N, stillcore top)" };
+    Ok(Hinted::new(format!("nothing is called '{word}'"), format!("{hint}{tasks}")))
 }
 
 fn plural(kind: &str) -> String {

@@ -17,10 +17,11 @@ const SCHEMA: &str = "stillcore.resources/1";
 /// Arguments of `resources`.
 #[derive(Debug, Args)]
 pub(crate) struct ResourcesArgs {
-    /// CPU to list; it must be online.
-    #[arg(long = "cpus", value_name = "N", value_parser = one_cpu)]
-    pub(crate) cpu: u32,
-    /// Only these kinds, such as irq,task,timer [default: all].
+    /// CPUs to list, one after the other, such as 2 or 2,3; they must be online.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Cpus,
+    /// Only these kinds, such as irq,task,timer: task is processes, kthread the kernel's own threads
+    /// [default: all].
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) kind: Vec<Kind>,
     /// Read a snapshot: directory or tar archive of `stillcore snapshot`.
@@ -46,32 +47,30 @@ struct Tally {
     unknown: usize,
 }
 
-/// A list of one CPU.
-fn one_cpu(text: &str) -> Result<u32, Error> {
-    let cpus: Cpus = text.parse()?;
-    let mut all = cpus.iter();
-    match (all.next(), all.next()) {
-        (Some(cpu), None) => Ok(cpu),
-        _ => Err(Error::invalid("list", format!("{} CPUs", cpus.len()), "one CPU, such as 2")),
-    }
-}
-
 /// Lists. No finding: whether a row is wanted is for the audit to say.
 pub(crate) fn run(args: &ResourcesArgs) -> anyhow::Result<u8> {
     let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
     let kinds = if args.kind.is_empty() { Kind::ALL } else { &args.kind };
-    let rows = resources(&root, args.cpu, kinds)?;
+    let mut all = Vec::new();
+    for cpu in args.cpus.iter() {
+        all.push((cpu, resources(&root, cpu, kinds)?));
+    }
     if args.json {
+        let [(cpu, rows)] = &all[..] else {
+            let what = format!("{} CPUs in one JSON object", all.len());
+            return Err(Error::invalid("--cpus", what, "one CPU, such as 2, with --json").into());
+        };
         let answer = serde_json::json!({
             "schema": SCHEMA,
             "tool_version": env!("CARGO_PKG_VERSION"),
-            "cpu": args.cpu,
-            "summary": tallies(&rows).into_iter().map(|(kind, tally)| (kind.name(), tally)).collect::<BTreeMap<_, _>>(),
+            "cpu": cpu,
+            "summary": tallies(rows).into_iter().map(|(kind, tally)| (kind.name(), tally)).collect::<BTreeMap<_, _>>(),
             "rows": rows,
         });
         println!("{answer}");
     } else {
-        print!("{}", text::page(args.cpu, kinds, &rows));
+        let pages = all.iter().map(|(cpu, rows)| text::page(*cpu, kinds, rows));
+        print!("{}", pages.collect::<Vec<_>>().join("\n"));
     }
     Ok(0)
 }

@@ -37,8 +37,8 @@ pub enum Error {
     },
     /// What is to be filled is more than can be given without swapping or the out-of-memory killer.
     #[error(
-        "the stressors would fill {} of memory; by {}, {} can be had without swapping; expected fewer bytes, workers or \
-         stressors",
+        "the stressors would fill {} of memory; by {}, {} can be had without swapping; expected less: fewer stressors, workers or bytes \
+         of each, or fewer CPUs",
         size(*wanted),
         by.display(),
         size(*available)

@@ -6,7 +6,7 @@ use model::run::StoppedAt;
 /// Which sample ended it, and when.
 pub fn sentence(at: &StoppedAt) -> String {
     format!(
-        "stopped at the first sample over {}: sample {} of thread {}, CPU {}: {}, {} into the planned {}",
+        "stopped at the first sample of {} or more, warm-up aside: sample {} of thread {}, CPU {}: {}, {} into the planned {}",
         format::ns(at.over_ns),
         format::count(at.sample),
         at.thread,
@@ -46,7 +46,7 @@ mod tests {
         };
         assert_eq!(
             sentence(&at),
-            "stopped at the first sample over 1.000 ms: sample 1,234 of thread 0, CPU 3: 1.500 ms, 2.000 s into the planned 10.00 s"
+            "stopped at the first sample of 1.000 ms or more, warm-up aside: sample 1,234 of thread 0, CPU 3: 1.500 ms, 2.000 s into the planned 10.00 s"
         );
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Scene<'a> {
     pub(super) housekeeping: Cpus,
     /// Whom nothing is proposed for.
     purpose: Purpose,
+    /// Whether tasks pinned to CPUs isolated at boot are to leave them too.
+    pub(super) evicts: bool,
     processes: OnceCell<Processes>,
     threads: OnceCell<Vec<UserThread>>,
 }
@@ -80,6 +82,7 @@ impl<'a> Scene<'a> {
             isolated,
             housekeeping,
             purpose: Purpose::default(),
+            evicts: false,
             processes: OnceCell::new(),
             threads: OnceCell::new(),
         }
@@ -88,6 +91,11 @@ impl<'a> Scene<'a> {
     /// The same without those who are there on purpose, for whom nothing is to be proposed.
     pub(crate) fn sparing(self, purpose: &Purpose) -> Self {
         Self { purpose: purpose.clone(), ..self }
+    }
+
+    /// The same, in which pinned tasks are to leave too.
+    pub(crate) fn evicting(self, evicts: bool) -> Self {
+        Self { evicts, ..self }
     }
 
     /// The CPUs as masks are narrowed by: an audit counts those isolated for others among the

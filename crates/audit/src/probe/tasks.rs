@@ -24,8 +24,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
     let here: Vec<_> =
         ours.iter().copied().filter(|thread| !thread.allowed.and(scene.cpus).is_empty()).collect();
     // CPUs outside the scheduling domains get only tasks that are pinned to them: those are there
-    // on purpose.
-    let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
+    // on purpose, unless the user says that they are not.
+    let apart = !scene.evicts && scene.cpus.is_subset(&scene.machine.topology.isolated);
     let at_home = |thread: &&UserThread| apart && thread.allowed.is_subset(&scene.isolated);
     let (home, here): (Vec<_>, Vec<_>) = here.into_iter().partition(at_home);
     // A container or hidepid= shows own processes only, and kernel threads are everywhere.

@@ -26,6 +26,11 @@ const THREADS: [Thread; 8] = [
 ];
 
 fn planned(keep: &[&str], with: impl FnOnce(&mut Request)) -> Result<Plan, String> {
+    planned_on(&[], keep, with)
+}
+
+/// The same on a machine that also has these files.
+fn planned_on(more: &[(&str, &str)], keep: &[&str], with: impl FnOnce(&mut Request)) -> Result<Plan, String> {
     let mut files = vec![
         ("sys/devices/system/cpu/online".to_owned(), "0-3".to_owned()),
         ("proc/mounts".to_owned(), "none /cg cgroup2 rw 0 0".to_owned()),
@@ -53,7 +58,8 @@ fn planned(keep: &[&str], with: impl FnOnce(&mut Request)) -> Result<Plan, Strin
         }
         files.push((format!("proc/{pid}/cgroup"), format!("0::/app-{pid}.scope\n")));
     }
-    let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+    let files = files.iter().map(|(file, text)| (file.as_str(), text.as_str()));
+    let files: Vec<_> = files.chain(more.iter().copied()).collect();
     let (_tree, root) = tree(&files);
     let keep: Result<Vec<Keep>, _> = keep.iter().map(|text| text.parse::<Keep>()?.found(&root)).collect();
     let purpose = Purpose { keep: keep.map_err(|error| error.to_string())?, ..Purpose::default() };
@@ -90,6 +96,24 @@ fn whoever_may_be_there_on_purpose_is_named() {
     for one in &plan.residents {
         assert!(one.id > 0 && !one.cpus.is_empty(), "{one:?}");
     }
+}
+
+/// CPUs isolated at boot have only tasks that were pinned there; they leave only when asked to.
+#[test]
+fn who_is_pinned_to_cpus_isolated_at_boot_leaves_when_asked_to() {
+    let isolated = [("sys/devices/system/cpu/isolated", "2-3")];
+    let pinned = ["loop", "whole", "poller"];
+    let fates = |plan: &Plan| -> Vec<Fate> {
+        let ours = plan.residents.iter().filter(|one| pinned.contains(&one.name.as_str()));
+        ours.map(|one| one.fate).collect()
+    };
+    let plan = planned_on(&isolated, &[], |_| ()).unwrap();
+    assert_eq!(fates(&plan), [Fate::Stays; 3]);
+    let plan = planned_on(&isolated, &[], |request| request.move_pinned = true).unwrap();
+    assert_eq!(fates(&plan), [Fate::Moves; 3]);
+    assert!(pinned.iter().all(|name| moved(&plan, name)));
+    let plan = planned_on(&isolated, &["poller"], |request| request.move_pinned = true).unwrap();
+    assert!(!moved(&plan, "poller") && moved(&plan, "loop"));
 }
 
 #[test]

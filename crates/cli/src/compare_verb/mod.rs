@@ -78,7 +78,8 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     anyway: bool,
     /// Exit with status 2 if this holds: "p99 > +5us", "max > 100us", "any worse", "maybe p99.9 >
-    /// +10%", "p50 not equivalent".
+    /// +10%", "p50 not equivalent". Repeatable: one that holds is enough. What these runs cannot
+    /// tell does not hold, except with maybe (of a value) and with not.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
     /// Write a Markdown summary to this file.

@@ -102,7 +102,8 @@ fn residents(page: &mut String, plan: &Plan) {
     for one in &plan.residents {
         let fate = match (one.fate, one.deliberate) {
             (Fate::Kept, _) => "kept",
-            (Fate::Stays, _) => "stays",
+            (Fate::Stays, true) => "stays; --move-pinned moves it",
+            (Fate::Stays, false) => "stays",
             (Fate::Moves, false) => "moves away",
             (Fate::Moves, true) => "apply asks: --keep or --move-pinned",
         };

@@ -163,6 +163,7 @@ impl Target {
             without: self.without.clone(),
             placement: self.placement.map(Placement::from),
             purpose: purpose(root, state, &self.keep)?,
+            move_pinned: self.move_pinned,
             kernel,
             image,
         };

@@ -171,9 +171,10 @@ fn follow_in(
 ) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
     let Beside { tracing, stopping, live, .. } = course.beside;
-    if live.is_some() {
-        top::needs_terminal("--live", "leave it out where nobody looks on")?;
-    }
+    anyhow::ensure!(
+        live.is_none() || top::is_looked_at(),
+        "--live needs a terminal as standard input and output; leave it out where nobody looks on"
+    );
     let snapshots = tracing.snapshots(&course.probes, stopping.limit_ns())?;
     let stressors = common.disturbing.orders(place)?;
     let mut session = open(place)?;

@@ -44,6 +44,9 @@ fn header(record: &ProbeRecord) -> String {
         record.policy_effective.name,
         record.policy_effective.priority,
     );
+    if record.policy_effective.priority > 0 {
+        text += "ordinary tasks wait while a real-time loop runs: what they would take shows with --policy other\n";
+    }
     let Some(noise) = record.noise().and_then(|noise| noise.noise.as_ref()) else { return text };
     let cost = |name: &str| noise.read_ns.get(name).map_or_else(|| "-".to_owned(), |ns| format::ns_f(*ns));
     let others = noise.read_ns.keys().filter(|name| **name != record.counter);

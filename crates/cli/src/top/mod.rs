@@ -21,6 +21,7 @@ mod view;
 use crate::conclude;
 use crate::run::output;
 use crate::run::place::{Asked, Place, default_out};
+use crate::terminal::columns as columns_of_stdout;
 use clap::Args;
 use counters::Counters;
 use machine::Root;
@@ -37,6 +38,9 @@ use sys::process::is_root;
 use sys::signals::EndSignals;
 use view::{Source, View};
 
+/// Columns of the view where neither a terminal nor COLUMNS says otherwise.
+const PLAIN_COLUMNS: u16 = 100;
+
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
@@ -46,7 +50,8 @@ pub(crate) struct TopArgs {
     /// Measure the wake-ups of the thread with this name: on each CPU one, the most urgent.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     comm: String,
-    /// Quit after this time [default: when q is pressed].
+    /// Quit after this time; without a terminal, then print what was seen [default: when q is
+    /// pressed].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
     /// New or empty directory for the recording, which is a run [default: stillcore-TIME in the
@@ -83,14 +88,26 @@ fn disk(text: &str) -> Result<u64, String> {
 
 /// Shows until the user quits.
 pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    needs_terminal("top", "for a file, record: stillcore trace watch")?;
+    let shown = is_looked_at();
+    anyhow::ensure!(
+        shown || args.duration.is_some(),
+        "top needs a terminal as standard input and output, or --duration: then it prints what it has seen at the end"
+    );
     let asked =
         Asked { cpus: args.cpus.as_ref(), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
     let place = Place::resolve(&asked)?;
-    let mut view = View::new(&place.measured, Facts::of("top", &place, args.ascii), args.state.clone())?;
+    let facts = Facts::of("top", &place, args.ascii);
+    let mut view = View::new(&place.measured, facts, args.state.clone())?;
     let over = |begun: Instant| {
         let is_over = move || args.duration.is_some_and(|most| begun.elapsed() >= most);
         move || is_over() || signals.arrived().is_some()
+    };
+    let mut look = |source: &mut dyn Source| -> anyhow::Result<Vec<String>> {
+        let over = over(Instant::now());
+        if shown {
+            return view.show(source, &over, signals).map(|()| Vec::new());
+        }
+        view.watch(source, &over, signals, columns_of_stdout().unwrap_or(PLAIN_COLUMNS))
     };
     if let Some(why) = why_only_counters(args) {
         let refused = args.out.is_some() || args.stacks || !args.comm.is_empty();
@@ -100,7 +117,7 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         );
         let mut counters =
             Only { counters: Counters::new(Root::live(), &place.measured, clock::now_ns()), why };
-        view.show(&mut counters, &over(Instant::now()), signals)?;
+        look(&mut counters)?.iter().for_each(|line| println!("{line}"));
         return Ok(0);
     }
     eprintln!("preparing to record on CPUs {}", place.measured);
@@ -108,11 +125,10 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let out = (args.disk > 0).then(|| args.out.clone().unwrap_or_else(default_out));
     let kept = out.map(|dir| Kept { dir, bytes: args.disk });
     let mut recorded = Recorded::begin(&place, kept.as_ref(), stacks, &args.comm)?;
-    let shown = view.show(&mut recorded, &over(Instant::now()), signals);
-    drop(view);
+    let seen = look(&mut recorded);
     // Whatever went wrong: what was put on the machine is taken away.
     let kept = recorded.end(&place, &format!("CPUs {}", place.measured))?;
-    shown?;
+    seen?.iter().for_each(|line| println!("{line}"));
     if let Some(Recording { dir, of_s, last_s }) = kept {
         store_conclusions(&dir)?;
         let last = last_s.map_or_else(String::new, |last_s| format!("the last {last_s:.0} s of "));
@@ -121,13 +137,9 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Refuses to draw where nobody looks; `instead`: what to do.
-pub(crate) fn needs_terminal(what: &str, instead: &str) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        std::io::stdout().is_terminal() && std::io::stdin().is_terminal(),
-        "{what} needs a terminal as standard input and output; {instead}"
-    );
-    Ok(())
+/// Whether there is a terminal to draw on, and to read keys from.
+pub(crate) fn is_looked_at() -> bool {
+    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
 /// Writes the conclusions of the run, after which it is whole.

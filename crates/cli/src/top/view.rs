@@ -20,6 +20,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(200);
 /// A second that lasted so long is late.
 const LATE: Duration = Duration::from_millis(1500);
+/// Lines of a view without a terminal.
+const ROWS: u16 = 50;
 /// What a tick of /proc/stat is, ms (USER_HZ).
 const TICK_MS: u64 = 10;
 
@@ -95,6 +97,38 @@ impl View {
                 }
             }
         }
+    }
+
+    /// Looks on without a terminal until it is over; the view at the end, over the last minute, as
+    /// lines of at most so many columns.
+    pub(crate) fn watch(
+        &mut self,
+        source: &mut dyn Source,
+        over: &dyn Fn() -> bool,
+        signals: &EndSignals,
+        columns: u16,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut next = Instant::now() + SECOND;
+        while !over() {
+            source.feed()?;
+            let now = Instant::now();
+            if now >= next {
+                self.second(source)?;
+                next = (next + SECOND).max(now);
+            }
+            signals.wait_for(STEP)?;
+        }
+        self.second(source)?;
+        self.state.by_minute = true;
+        let mut lines = draw::draw(&self.state, Size { columns, rows: ROWS });
+        // The keys.
+        lines.pop();
+        let mut lines: Vec<String> =
+            lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        Ok(lines)
     }
 
     /// Whether that was to quit.

@@ -88,7 +88,7 @@ fn the_first_late_wake_up_is_the_last_sample() {
         assert_eq!(thread["record"]["policy_effective"]["priority"], 50);
     }
     let limits = answer["limits"].to_string();
-    assert!(limits.contains("stopped at the first sample over 40.00 ms"), "{limits}");
+    assert!(limits.contains("stopped at the first sample of 40.00 ms or more"), "{limits}");
 }
 
 #[test]
@@ -160,13 +160,15 @@ fn the_report_says_first_why_it_ended() {
     let output = output.unwrap();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    let line = said.lines().find(|line| line.starts_with("stopped at the first sample over 1 ns: sample "));
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("stopped at the first sample of 1 ns or more, warm-up aside: sample "));
     assert!(
         line.is_some() && said.contains(" of thread 0, CPU ") && !said.contains("note: stopped"),
         "{said}"
     );
     let page = std::fs::read_to_string(place.path("run/report.html")).unwrap();
-    assert!(page.contains("stopped at the first sample over 1 ns"));
+    assert!(page.contains("stopped at the first sample of 1 ns or more"));
     // Its length is its largest sample's doing.
     let mut compare = Command::new(env!("CARGO_BIN_EXE_stillcore"));
     let run = place.path("run");

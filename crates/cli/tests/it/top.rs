@@ -230,3 +230,28 @@ fn a_recording_keeps_its_end_and_is_a_run() {
     let report = report.arg("report").arg(&out).output().unwrap();
     assert!(report.status.code() != Some(1), "{}", String::from_utf8_lossy(&report.stderr));
 }
+
+#[test]
+fn without_a_terminal_it_prints_at_its_end_what_it_has_seen() {
+    let place = Place::new();
+    let top = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+        command.args(["top", "--cpus", "0", "--state"]).arg(place.state()).args(options);
+        let output = command.stdin(Stdio::null()).env_remove("COLUMNS").output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, _, said) = top(&[]);
+    assert!(code == Some(1) && said.contains("or --duration"), "{said}");
+    let counters = ["--counters", "-D", "2s"];
+    let events = ["--disk", "0", "-D", "3s"];
+    for options in [&counters[..], &events[..usize::from(is_root()) * events.len()]] {
+        if options.is_empty() {
+            continue;
+        }
+        let (code, view, said) = top(options);
+        assert!(code == Some(0) && view.contains("CLASS ") && view.contains("timer"), "{view}\n{said}");
+        assert!(!view.contains('\u{1b}') && !view.contains("? help"), "{view}");
+        assert!(view.lines().all(|line| line.chars().count() <= 100), "{view}");
+    }
+}

@@ -216,6 +216,14 @@ fn without_a_trace_it_says_how_to_get_one() {
     let found = of(&document);
     assert!(found.cause.starts_with("not known: no trace was recorded"), "{}", found.cause);
     assert_eq!(found.look, [format!("stillcore measure wakeup --cpus {} --trace", found.cpu)]);
+    // A measurement is repeated as it was.
+    for (typed, again) in [
+        ("measure wakeup -i 10ms --out a --trace off --disturb timer", "-i 10ms --disturb timer --trace"),
+        ("measure wakeup --trace=off --out=b --cpus 3", "--cpus 3 --trace"),
+    ] {
+        document.run.command = format!("stillcore {typed}").split(' ').map(str::to_owned).collect();
+        assert_eq!(of(&document).look, [format!("stillcore measure wakeup {again}")]);
+    }
 }
 
 /// A setting on which the field does not agree is proposed against what came from another CPU, and

@@ -29,10 +29,32 @@ pub(super) fn not_recorded(document: &Document, window: &Distribution) -> String
 pub(super) fn record(document: &Document, window: &Distribution) -> String {
     let verb = if window.probe == ProbeKind::Noise { "spin" } else { "wakeup" };
     if document.run.trace.is_none() {
-        format!("stillcore measure {verb} --cpus {} --trace", window.cpu)
+        again_with_trace(&document.run.command)
+            .unwrap_or_else(|| format!("stillcore measure {verb} --cpus {} --trace", window.cpu))
     } else {
         format!("stillcore trace explain {}", document.dir)
     }
+}
+
+/// The measurement once more, with a trace, into another directory; none of a run that was made
+/// otherwise.
+fn again_with_trace(command: &[String]) -> Option<String> {
+    let mut words = command.iter().map(String::as_str).peekable();
+    let (program, verb) = (words.next()?, words.next()?);
+    if verb != "measure" || command.iter().any(|word| word == "--") {
+        return None;
+    }
+    let mut again = vec![program, verb];
+    while let Some(word) = words.next() {
+        match word {
+            "--out" => drop(words.next()),
+            "--trace" => drop(words.next_if(|mode| ["on", "off", "auto"].contains(mode))),
+            _ if word.starts_with("--out=") || word.starts_with("--trace=") => {}
+            _ => again.push(word),
+        }
+    }
+    again.push("--trace");
+    Some(again.join(" "))
 }
 
 /// A step that waited for another CPU: the marks at its ends show the wait, but not its reason.
