@@ -24,7 +24,7 @@ use crate::outcome::is_settable;
 
 pub use next::{NextStep, after_measurement, next_step};
 pub use proposals::{Proposal, Seen, proposals};
-pub(crate) use proposals::{apply_command, is_contested, name_in_files};
+pub(crate) use proposals::{apply_command, name_in_files};
 pub(crate) use remedies::label_of;
 pub use remedies::{Against, against};
 

@@ -121,6 +121,12 @@ pub(crate) fn is_settable(finding: &Finding) -> bool {
     matches!(finding.state, FindingState::Fixable | FindingState::Boot) && !finding.optional
 }
 
+/// Whether it is in order as it is, and the field does not agree on it: that it is so is no remedy
+/// in place.
+pub(crate) fn is_contested(finding: &Finding) -> bool {
+    finding.state == FindingState::Ok && finding.otherwise.is_some()
+}
+
 fn is_finding(comparison: &Comparison) -> bool {
     comparison.verdict == Verdict::Worse && class_of(comparison) != Some(EventClass::SelfCaused)
 }

@@ -20,9 +20,9 @@ use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState};
 use serde::Serialize;
 
-use crate::advice::{apply_command, is_contested, label_of, name_in_files};
+use crate::advice::{apply_command, label_of, name_in_files};
 use crate::distribution::maximum;
-use crate::outcome::is_settable;
+use crate::outcome::{is_contested, is_settable};
 use crate::words::source_words;
 use crate::{Document, format};
 
@@ -202,7 +202,8 @@ fn commands(findings: &[Finding], ids: &[String], foreign: bool) -> (Vec<String>
     let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
     let (mut commands, mut in_place) = (Vec::<(String, Vec<&str>)>::new(), Vec::new());
     for finding in found {
-        if !is_settable(finding) && !(foreign && is_contested(finding)) {
+        let is_proposed = is_settable(finding) || foreign && is_contested(finding);
+        if !is_proposed {
             let is_in_place = finding.state == FindingState::Ok && !is_contested(finding);
             in_place.extend(is_in_place.then(|| finding.id.clone()));
             continue;

@@ -20,6 +20,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::format;
+use crate::outcome::is_contested;
 
 /// A change, and what speaks for it in a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,12 +98,6 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
 /// Whether a mechanism could be otherwise than it is, and this run speaks for that.
 fn is_open(finding: &Finding, foreign: bool) -> bool {
     matches!(finding.state, FindingState::Fixable | FindingState::Boot) || foreign && is_contested(finding)
-}
-
-/// Whether it is in order as it is, and the field does not agree on it: that it is so is no remedy
-/// in place.
-pub(crate) fn is_contested(finding: &Finding) -> bool {
-    finding.state == FindingState::Ok && finding.otherwise.is_some()
 }
 
 /// The command of ours that sets a mechanism, or that says what the next boot needs for it.

@@ -10,9 +10,8 @@ use attribution::attribute::section::SourceText;
 use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
-use super::proposals::is_contested;
 use super::{Facts, Step, step};
-use crate::outcome::is_settable;
+use crate::outcome::{is_contested, is_settable};
 use crate::pooled::Pooled;
 
 /// Settable mechanisms that remove the class, best first; where there is none, why.
