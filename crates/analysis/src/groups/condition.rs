@@ -107,6 +107,7 @@ impl Condition {
                 Some(verdict) => Asked::Verdict { verdict, not: true },
                 None => return wrong(&format!("{word:?} is no verdict")),
             },
+            _ if maybe => return wrong("maybe goes with a comparison with a value, such as \"maybe max > +5us\""),
             _ => return wrong("it has no comparison with a value and no verdict"),
         };
         Ok(Self { text: text.trim().to_owned(), figure, asked })
@@ -151,7 +152,7 @@ impl Condition {
             return self.judged(None, format!("{name} is withheld: {why}"));
         }
         let one_run =
-            "one run a side says nothing about configurations; at least two are needed, five are better";
+            "a side of one run says nothing about configurations; at least two a side are needed, five are better";
         match self.asked {
             Asked::Verdict { verdict, not } => match figure.verdict {
                 Verdict::OneRun => unknown(one_run),
@@ -261,6 +262,7 @@ mod tests {
         let wrong = [
             ("", "empty"),
             ("maybe", "empty"),
+            ("maybe max worse", "maybe goes with"),
             ("p99", "no comparison"),
             ("p99 >", "no value"),
             ("p99 > 5", "no time with a unit"),

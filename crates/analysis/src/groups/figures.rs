@@ -132,7 +132,10 @@ pub(crate) enum NoValue {
     NoMax,
     #[error("holds the gaps above a threshold only, which have no quantiles of their own")]
     LongGapsOnly,
-    #[error("has {n} samples, {above} of them above it: ten are needed")]
+    #[error(
+        "has {n} samples, {above} of them above it: ten are needed, as in a run at least {} times as long",
+        10usize.div_ceil((*above).max(1))
+    )]
     TooFew { n: u64, above: usize },
     #[error("has it beyond its last bin")]
     BeyondBins,

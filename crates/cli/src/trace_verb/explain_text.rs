@@ -210,11 +210,16 @@ pub(crate) fn story(head: String, sample: &SamplePath, path: &PathSection, stack
     text
 }
 
-/// What a box means; the steps of a wake-up are named, a gap has none.
+/// What a box means; the steps of a wake-up are named. A gap has none, unless the loop has slept in
+/// it.
 pub(crate) fn describe(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
     let gap = probe == ProbeKind::Noise;
     let Some(what) = part.what() else {
-        return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
+        return match (gap, part.step) {
+            (true, Step::NeverSlept) => "nothing recorded took it".to_owned(),
+            (true, _) => format!("the loop's own wake-up: {}", step_words(part, cpu)),
+            (false, _) => step_words(part, cpu),
+        };
     };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
     let sure = match (part.blocking, part.confidence) {
