@@ -180,6 +180,6 @@ fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
 
 fn page(path: &Path) {
     let page = fs::read_to_string(path).unwrap();
-    let judged = page.contains("controls hold") || page.contains("some classes left out");
+    let judged = page.contains("Controls hold") || page.contains("Some classes left out");
     assert!(judged && page.contains("<code>tlb_span</code>"), "{page}");
 }
