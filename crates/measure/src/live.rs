@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((live.stored, live.peak_ns, live.max_ns), (4, Some(5_000_000_000), Some(4_000_000_000)));
         let of_seconds = live.maxima_ns(5 * SECOND_NS);
         assert_eq!(
-            (of_seconds.len(), of_seconds[54], of_seconds[58], of_seconds[59]),
+            (of_seconds.len(), of_seconds[53], of_seconds[58], of_seconds[59]),
             (60, -20, 4_000_000_000, 0)
         );
         assert!(live.maxima_ns(500 * SECOND_NS).iter().all(|max| *max == 0));

@@ -107,7 +107,9 @@ impl Condition {
                 Some(verdict) => Asked::Verdict { verdict, not: true },
                 None => return wrong(&format!("{word:?} is no verdict")),
             },
-            _ if maybe => return wrong("maybe goes with a comparison with a value, such as \"maybe max > +5us\""),
+            _ if maybe => {
+                return wrong("maybe goes with a comparison with a value, such as \"maybe max > +5us\"");
+            }
             _ => return wrong("it has no comparison with a value and no verdict"),
         };
         Ok(Self { text: text.trim().to_owned(), figure, asked })
@@ -151,8 +153,7 @@ impl Condition {
             let why = figure.why.as_deref().unwrap_or("it has no value");
             return self.judged(None, format!("{name} is withheld: {why}"));
         }
-        let one_run =
-            "a side of one run says nothing about configurations; at least two a side are needed, five are better";
+        let one_run = "a side of one run says nothing about configurations; at least two a side are needed, five are better";
         match self.asked {
             Asked::Verdict { verdict, not } => match figure.verdict {
                 Verdict::OneRun => unknown(one_run),
@@ -271,7 +272,7 @@ mod tests {
             ("p99 = 5us", "no comparison"),
             ("mean > 5us", "no figure"),
             ("any bad", "no verdict"),
-            ("maybe any worse", "no comparison"),
+            ("maybe any worse", "maybe goes with"),
             ("exceed:50us > nan", "no number"),
             ("p99 > +-5us", "no time"),
         ];

@@ -238,7 +238,9 @@ fn a_gate_that_cannot_judge_lets_nothing_through() {
     let error = String::from_utf8_lossy(&gated.stderr);
     assert_eq!(gated.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("cannot be judged") && error.contains("a side of one run") && error.lines().count() == 1
+        error.contains("cannot be judged")
+            && error.contains("a side of one run")
+            && error.lines().count() == 1
     );
     assert_eq!(verdict(&json(&[text(&a), text(&b)]), "p50"), "one-run");
     assert_eq!(compare(&[text(&a), text(&b), "--fail-if", "p50 > 50us"]).status.code(), Some(2));
