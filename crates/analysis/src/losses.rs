@@ -87,9 +87,16 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
         )
     }));
     statements.extend(run.probes.iter().filter(|probe| probe.missed() > 0).map(|probe| {
+        let most = probe.missed() > probe.released() / 2;
         format!(
-            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge those behind the warm-up",
-            probe.cpu, thread(run, probe), probe.phase, probe.missed(), probe.released()
+            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge those \
+             behind the warm-up{}",
+            probe.cpu,
+            thread(run, probe),
+            probe.phase,
+            probe.missed(),
+            probe.released(),
+            if most { "; most were missed: the period is too short for this machine or load" } else { "" }
         )
     }));
     LossSection { totals: run.losses, trace, reconciled, statements }

@@ -5,7 +5,7 @@ use model::{Cpus, Run};
 
 /// The verb as typed: `assess`, `measure ipi`. Of a command without one, what made every run before
 /// there were others.
-pub(crate) fn verb(run: &Run) -> String {
+pub fn verb(run: &Run) -> String {
     let mut words = run.command.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
     match words.next() {
         Some(first @ ("measure" | "graph" | "trace")) => {

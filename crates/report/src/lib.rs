@@ -74,6 +74,7 @@ pub use document::{Conclusions, Document};
 pub use error::Error;
 pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
+pub use heading::verb;
 pub use html::{Judged, JudgedVerdict, PageNext, StudyFigure, StudyPage, StudySheet, Times};
 pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, study_page};
 pub use json::{assess_json, assess_value};

@@ -133,8 +133,8 @@ pub(crate) enum NoValue {
     #[error("holds the gaps above a threshold only, which have no quantiles of their own")]
     LongGapsOnly,
     #[error(
-        "has {n} samples, {above} of them above it: ten are needed, as in a run at least {} times as long",
-        10usize.div_ceil((*above).max(1))
+        "has {n} samples, {above} of them above it: ten are needed, as some {} samples have",
+        (*n).saturating_mul(10).div_ceil((*above).max(1) as u64)
     )]
     TooFew { n: u64, above: usize },
     #[error("has it beyond its last bin")]

@@ -200,6 +200,9 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     for left in &plan.left {
         let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
     }
+    for one in plan.residents.iter().filter(|one| one.fate == Fate::Stays && one.deliberate) {
+        let _ = writeln!(text, "left: {}: pinned there; --move-pinned moves it", resident(one));
+    }
     let boot: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();
     if !boot.is_empty() {
         let _ =

@@ -77,7 +77,7 @@ fn header(state: &State, shot: &Shot, pen: Pen) -> Line<'static> {
         (Some(0), _) => "FROZEN".to_owned(),
         (Some(back), _) => format!("FROZEN -{back}s"),
         (None, false) => "LIVE 1s".to_owned(),
-        (None, true) => "LIVE 60s".to_owned(),
+        (None, true) => format!("LIVE {:.0}s", state.seconds(shot)),
     };
     let lost = shot.seen.lost.map_or_else(String::new, |lost| format!(" lost {lost}"));
     let cuts = match (shot.seen.view.losses.holes, shot.seen.view.losses.renewals) {

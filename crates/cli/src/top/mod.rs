@@ -11,6 +11,7 @@ mod counters;
 mod draw;
 mod drift;
 pub(crate) mod engine;
+mod family;
 mod pen;
 mod recorded;
 pub(crate) mod shot;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         shown || args.duration.is_some(),
         "top needs a terminal as standard input and output, or --duration: then it prints what it has seen at the end"
     );
+    anyhow::ensure!(args.out.is_none() || args.disk > 0, "--out with --disk 0: nothing would be kept in it");
     let asked =
         Asked { cpus: args.cpus.as_ref(), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
     let place = Place::resolve(&asked)?;
@@ -132,7 +134,10 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     if let Some(Recording { dir, of_s, last_s }) = kept {
         store_conclusions(&dir)?;
         let last = last_s.map_or_else(String::new, |last_s| format!("the last {last_s:.0} s of "));
-        println!("recorded {last}{of_s:.0} s to {0}; report: stillcore report {0}", dir.display());
+        println!(
+            "recorded {last}{of_s:.0} s to {0}; who did what: stillcore trace explain {0}",
+            dir.display()
+        );
     }
     Ok(0)
 }

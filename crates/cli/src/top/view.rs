@@ -3,6 +3,7 @@
 use super::counters;
 use super::draw::{self, Size};
 use super::drift::Drift;
+use super::family;
 use super::shot::{Facts, Seen, Shot};
 use super::state::{Action, Key, State};
 use super::terminal::{Input, Keyboard, Screen};
@@ -147,6 +148,7 @@ impl View {
         self.last = Instant::now();
         let root = Root::live();
         let mut seen = source.second()?;
+        seen.view.rows = family::together(std::mem::take(&mut seen.view.rows));
         // A task that was there before recording began, and has run alone since.
         if seen.view.cpus.iter().any(|cpu| cpu.running.is_none()) {
             let running = counters::running(&root, &self.cpus);

@@ -18,10 +18,16 @@ use report::trace_answer::{self, Caused, Thread, Wakeup};
 use serde_json::json;
 use std::fmt::Write;
 
+/// The verb that leaves runs without a measurement.
+const TOP: &str = "top";
+
 /// Explains a run.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if !args.run.is_dir() {
         return super::any_trace::run(args);
+    }
+    if let Some(of_top) = of_top(args)? {
+        return super::any_trace::run(&of_top);
     }
     if let Some(option) = super::any_trace::given(&args.threads) {
         let trace = args.run.join("trace.dat").display().to_string();
@@ -62,6 +68,19 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         print!("{}", text(&analysis, &proposals, args));
     }
     Ok(0)
+}
+
+/// The trace of a run that `top` has left, by itself: nobody was measured there, and no program
+/// watched.
+fn of_top(args: &TraceExplainArgs) -> anyhow::Result<Option<TraceExplainArgs>> {
+    let run = model::run::stored::read_run(&args.run)?;
+    if report::verb(&run) != TOP {
+        return Ok(None);
+    }
+    let Some(trace) = run.trace else { return Ok(None) };
+    let mut of_top = TraceExplainArgs { run: args.run.join(trace.file), ..args.clone() };
+    of_top.threads.cpus.get_or_insert(run.measured_cpus);
+    Ok(Some(of_top))
 }
 
 /// What ran on the measured CPUs, and its source.

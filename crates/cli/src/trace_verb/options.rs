@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Arguments of `trace explain`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct TraceExplainArgs {
     /// Run directory, or any trace.dat of trace-cmd, rtla or stillcore.
     #[arg(value_name = "RUN|FILE")]

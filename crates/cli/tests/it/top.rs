@@ -223,12 +223,17 @@ fn a_recording_keeps_its_end_and_is_a_run() {
     let out = place.path("run");
     let options = format!("--cpus 0 -D 4s --out {}", out.display());
     let Some(mut top) = Shown::start(&place, "", &options) else { return };
-    let left = top.until_says("report: stillcore report");
+    let left = top.until_says("who did what: stillcore trace explain");
     assert!(left.contains("recorded 4 s to ") || left.contains("recorded 5 s to "), "{left}");
     top.assert_given_back();
     let mut report = Command::new(env!("CARGO_BIN_EXE_stillcore"));
     let report = report.arg("report").arg(&out).output().unwrap();
     assert!(report.status.code() != Some(1), "{}", String::from_utf8_lossy(&report.stderr));
+    assert!(!String::from_utf8_lossy(&report.stdout).contains("no trace was recorded"));
+    let mut explain = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let explain = explain.args(["trace", "explain"]).arg(&out).output().unwrap();
+    let said = String::from_utf8_lossy(&explain.stdout);
+    assert!(said.contains("events of CPU") && said.contains("timer"), "{said}");
 }
 
 #[test]
@@ -243,6 +248,8 @@ fn without_a_terminal_it_prints_at_its_end_what_it_has_seen() {
     };
     let (code, _, said) = top(&[]);
     assert!(code == Some(1) && said.contains("or --duration"), "{said}");
+    let (code, _, said) = top(&["-D", "1s", "--disk", "0", "--out", "x"]);
+    assert!(code == Some(1) && said.contains("nothing would be kept"), "{said}");
     let counters = ["--counters", "-D", "2s"];
     let events = ["--disk", "0", "-D", "3s"];
     for options in [&counters[..], &events[..usize::from(is_root()) * events.len()]] {

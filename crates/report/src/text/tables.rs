@@ -103,7 +103,14 @@ fn loop_time(document: &Document, windows: &[&Distribution]) -> String {
 pub(super) fn events(page: &mut Page, document: &Document) {
     let Some(probe) = cost_probe(&document.analysis) else {
         page.heading("EVENTS ON THE MEASURED CPUS");
-        return page.item("  ", "no trace was recorded: who interrupts is not known");
+        let why = match &document.run.trace {
+            None => "no trace was recorded: who interrupts is not known".to_owned(),
+            Some(_) => format!(
+                "nothing was measured beside the trace; what it shows: stillcore trace explain {}",
+                document.dir
+            ),
+        };
+        return page.item("  ", &why);
     };
     let when = match probe {
         ProbeKind::Noise => "while the busy loop ran",
