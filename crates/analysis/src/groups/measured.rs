@@ -109,6 +109,9 @@ pub enum Samples {
     Blocked {
         /// Releases with their latencies, or gaps with their lengths.
         samples: BlockedSamples,
+        /// The smallest that was measured, ns: releases that passed unserved are charged a bound of
+        /// their lateness, which is no smallest latency.
+        least_ns: Option<i64>,
         /// Of each block the ns in gaps, and the ns it was watched (noise).
         stolen: [Vec<f64>; 2],
     },
@@ -151,7 +154,7 @@ impl Samples {
     /// The smallest value, ns.
     pub fn min(&self) -> Option<i64> {
         match self {
-            Self::Blocked { samples, .. } => samples.values().first().copied(),
+            Self::Blocked { least_ns, .. } => *least_ns,
             Self::Binned(bins) => bins.min_ns.or_else(|| bins.counts.first().map(|(edge, _)| *edge)),
         }
     }
@@ -261,18 +264,17 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
     let t1_ns = records.iter().map(|record| record.t1_ns).max().unwrap_or(0);
     let mut points: Vec<(i64, i64)> = Vec::new();
     let mut stalls = Vec::new();
+    let mut least_ns: Option<i64> = None;
     for record in &records {
         let path = dir.join(&record.file);
         let (meta, samples) = samples_file::read(&path)?;
         let samples = unbiased(record, belonging(record, &path, &meta, samples)?);
         let charged = missed::of_probe(record, &samples);
         stalls.extend(missed::rows(&charged));
-        points.extend(
-            samples
-                .iter()
-                .filter(|sample| sample.counts())
-                .map(|sample: &Sample| (sample.t_ns, sample.value_ns)),
-        );
+        let served = samples.iter().filter(|sample| sample.counts());
+        let least = served.clone().map(|sample: &Sample| sample.value_ns).min();
+        least_ns = least_ns.into_iter().chain(least).min();
+        points.extend(served.map(|sample| (sample.t_ns, sample.value_ns)));
         points.extend(charged.iter().map(|release| (release.release_ns, release.lateness_ns)));
     }
     let duration: u64 = records.iter().map(|record| duration_ns(record)).sum();
@@ -301,6 +303,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         lost: records.iter().map(|record| record.ring_lost).sum(),
         samples: Samples::Blocked {
             samples: BlockedSamples::new(points.into_iter(), &stalls, t0_ns, t1_ns),
+            least_ns,
             stolen,
         },
     })

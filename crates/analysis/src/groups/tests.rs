@@ -47,6 +47,7 @@ fn run(truth: Truth, random: &mut ChaCha8Rng) -> MeasuredRun {
 
 fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
     let end = samples.len() as i64 * 1_000_000;
+    let least_ns = samples.iter().map(|(_, value_ns)| *value_ns).min();
     let samples = BlockedSamples::new(samples.into_iter(), &[], 0, end);
     let window = MeasuredWindow {
         probe: ProbeKind::Wakeup,
@@ -60,7 +61,7 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
         duration_ns: Some(end as u64),
         missed: 0,
         lost: 0,
-        samples: Samples::Blocked { samples, stolen: [Vec::new(), Vec::new()] },
+        samples: Samples::Blocked { samples, least_ns, stolen: [Vec::new(), Vec::new()] },
     };
     MeasuredRun {
         name: String::new(),
@@ -296,4 +297,24 @@ fn group_figures_hold_their_level_for_unlike_groups() {
         .count();
     assert!(alarms <= at_most(f64::from(trials), 0.05), "{alarms} of {trials}");
     assert_eq!(group(&figures(4, 1.0), 0.0, 9).deviations.len(), DRAWS);
+}
+
+/// Releases that passed unserved are charged a lateness that may be smaller than any latency.
+#[test]
+fn the_smallest_value_is_one_that_was_measured() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
+    let run = super::measured::read(&dir, "small".to_owned()).unwrap();
+    let stored = model::run::stored::read_run(&dir).unwrap();
+    let mut charged = 0;
+    for window in run.windows.iter().filter(|window| window.probe == ProbeKind::Wakeup) {
+        let ours = stored.probes.iter().filter(|probe| {
+            (probe.probe(), probe.phase.as_str()) == (ProbeKind::Wakeup, window.phase.as_str())
+        });
+        let values = ours.flat_map(|probe| model::samples_file::read(&dir.join(&probe.file)).unwrap().1);
+        let least = values.filter(model::Sample::counts).map(|sample| sample.value_ns).min();
+        assert_eq!(window.samples.min(), least, "{}", window.phase);
+        let Samples::Blocked { samples, .. } = &window.samples else { unreachable!() };
+        charged += usize::from(samples.values().first().copied() < least);
+    }
+    assert!(charged > 0, "no window has a charged release below its smallest latency");
 }
