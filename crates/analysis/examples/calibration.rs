@@ -211,6 +211,7 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
     let offset = base + 300.0 * normal(&mut random);
     let values = Ar1::new(0.9, seed * 100 + at as u64).values(2_000);
     let samples = values.iter().enumerate().map(|(k, value)| (k as i64 * PERIOD_NS, value + offset as i64));
+    let least_ns = samples.clone().map(|(_, value_ns)| value_ns).min();
     let end = 2_000 * PERIOD_NS;
     let window = MeasuredWindow {
         probe: ProbeKind::Wakeup,
@@ -226,6 +227,7 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
         lost: 0,
         samples: Samples::Blocked {
             samples: BlockedSamples::new(samples, &[], 0, end),
+            least_ns,
             stolen: [Vec::new(), Vec::new()],
         },
     };
