@@ -16,7 +16,7 @@ struct Group {
 /// Each verb is in one group. Verbs that most users seldom need are in the last, which the short
 /// form prints by name only.
 const GROUPS: &[Group] = &[
-    Group { situation: "look (changes nothing)", verbs: &["top", "audit", "resources", "explain"] },
+    Group { situation: "look (changes no setting)", verbs: &["top", "audit", "resources", "explain"] },
     Group { situation: "measure", verbs: &["assess", "measure", "graph", "trace"] },
     Group { situation: "change (`isolate undo` restores)", verbs: &["isolate", "disturb"] },
     Group { situation: "conclude", verbs: &["report", "compare", "sched"] },
