@@ -94,8 +94,8 @@ impl Cause {
     }
 }
 
-/// The most releases of a probe charged one by one: some hundred bytes of memory go into each by the
-/// time a report is written.
+/// The most releases of a probe charged one by one: some hundred bytes of memory go into each by
+/// the time a report is written.
 const MOST: usize = 3_000_000;
 
 /// What is said of a probe of which more releases passed unserved.

@@ -254,8 +254,8 @@ mod tests {
     /// Marks in files, which look like commands.
     const MARKS: [&str; 2] = ["stillcore tail 1", "stillcore group"];
 
-    /// Whether what a sentence has in backquotes is one command: no pattern, and no word in capitals
-    /// that stands for a value.
+    /// Whether what a sentence has in backquotes is one command: no pattern, and no word in
+    /// capitals that stands for a value.
     fn is_a_command(text: &str) -> bool {
         let mut words = text.split(' ');
         let capitals = |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());

@@ -20,8 +20,8 @@ pub(crate) struct ResourcesArgs {
     /// CPUs to list, one after the other, such as 2 or 2,3; they must be online.
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Cpus,
-    /// Only these kinds, such as irq,task,timer: task is processes, kthread the kernel's own threads
-    /// [default: all].
+    /// Only these kinds, such as irq,task,timer: task is processes, kthread the kernel's own
+    /// threads [default: all].
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) kind: Vec<Kind>,
     /// Read a snapshot: directory or tar archive of `stillcore snapshot`.

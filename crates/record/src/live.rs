@@ -24,8 +24,8 @@ pub enum Keep {
     File,
     /// They also go to who looks on.
     FileAndLive,
-    /// The last so many bytes of each instance make the run's `trace.dat`; they also go to who looks
-    /// on.
+    /// The last so many bytes of each instance make the run's `trace.dat`; they also go to who
+    /// looks on.
     LastAndLive(u64),
     /// They go to who looks on alone.
     Live,
@@ -51,8 +51,8 @@ impl Keep {
 /// What has come since the last time.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// All events up to then have come, of every CPU; CLOCK_MONOTONIC, ns. Some pages may hold later
-    /// ones.
+    /// All events up to then have come, of every CPU; CLOCK_MONOTONIC, ns. Some pages may hold
+    /// later ones.
     pub until_ns: i64,
     /// Whole pages, by CPU.
     pub cpus: BTreeMap<u32, Vec<u8>>,

@@ -1,11 +1,10 @@
 //! Measured numbers and exercises in the pages: between markers, from files, never typed.
 //!
-//! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to `<!--
-//! /result -->`. A number in a sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one line.
-//! A patch: `<!-- exercise:NAME -->` on a line of its own, up to `<!-- /exercise -->`. The picture of README is made from a
-//! result, too.
-//! `cargo xtask docs` writes what is between; `tidy` fails where a page has something else.
-//! CONTRIBUTING.md describes the attributes.
+//! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to
+//! `<!-- /result -->`. A number in a sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one
+//! line. A patch: `<!-- exercise:NAME -->` on a line of its own, up to `<!-- /exercise -->`. The
+//! picture of README is made from a result, too. `cargo xtask docs` writes what is between; `tidy`
+//! fails where a page has something else. CONTRIBUTING.md describes the attributes.
 
 mod block;
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! × what ran × source) and [`worst`]. Spans and wake-ups that last longer than a chunk of pages
 //! are not cut. [`view`] is what comes out: plain data.
 //!
-//! Memory: [`sums`] and [`worst`] have a fixed number of rows. Texts, names of tasks and the joins of
-//! the decoder grow with what is seen; [`Live::is_full`] says when a new one is to be made.
+//! Memory: [`sums`] and [`worst`] have a fixed number of rows. Texts, names of tasks and the joins
+//! of the decoder grow with what is seen; [`Live::is_full`] says when a new one is to be made.
 
 pub mod merge;
 mod sums;
@@ -181,6 +181,7 @@ impl Live {
             let (tid, follow) = one.map_or((NOBODY, Follow::Requests), |one| (one.tid, one.follow));
             if (tid, follow) != (cpu.tid, cpu.follow) {
                 (cpu.last_ns, cpu.latencies, cpu.wakeups, cpu.max_ns) = (None, Spread::default(), 0, 0);
+                cpu.maxima = Ring::default();
             }
             (cpu.tid, cpu.follow, cpu.awaited_ns, cpu.asleep, cpu.release_ns) =
                 (tid, follow, None, false, None);
@@ -221,6 +222,7 @@ impl Live {
         self.derived.sums.reset_maxima();
         for cpu in &mut self.derived.cpus {
             (cpu.max_ns, cpu.latencies, cpu.wakeups) = (0, Spread::default(), 0);
+            cpu.maxima = Ring::default();
         }
     }
 
@@ -302,10 +304,10 @@ impl Derived {
         builder: &mut SpanBuilder,
         decoder: &Decoder,
     ) {
-        self.releases(event.ts_ns, paths);
-        self.follow(event, paths);
-        paths.event(event);
         let names = Names::of(decoder);
+        self.releases(event.ts_ns, paths);
+        self.follow(event, paths, &names);
+        paths.event(event);
         builder.event(event, decoder.sets(), &mut |span| self.span(span, paths, &names));
         self.wakeups(paths, &names);
     }
@@ -321,7 +323,8 @@ impl Derived {
         self.wakeups(paths, &names);
     }
 
-    /// Begins wake-ups whose releases have come by now, and gives up those that wait too long.
+    /// Begins wake-ups whose releases have come by now. Of those that wait too long only the latency
+    /// is measured: what happened meanwhile is no longer kept.
     fn releases(&mut self, now_ns: i64, paths: &mut Paths) {
         for cpu in &mut self.cpus {
             if let Some(release_ns) = cpu.release_ns.filter(|release_ns| *release_ns <= now_ns) {
@@ -329,13 +332,13 @@ impl Derived {
                 cpu.await_from(release_ns, paths);
             }
             if cpu.awaited_ns.is_some_and(|since_ns| now_ns - since_ns > MOST_AWAITED_NS) {
-                cpu.forget(paths);
+                paths.ran(cpu.tid, None);
             }
         }
     }
 
     /// Begins and ends wake-ups of the followed threads.
-    fn follow(&mut self, event: &KernelEvent, paths: &mut Paths) {
+    fn follow(&mut self, event: &KernelEvent, paths: &mut Paths, names: &Names<'_>) {
         match event.what {
             What::Wake { pid, done: false, .. } => {
                 let asleep = |cpu: &&mut Cpu| cpu.tid == pid && cpu.asleep && cpu.awaited_ns.is_none();
@@ -348,12 +351,18 @@ impl Derived {
                     }
                 }
             }
-            What::Switch { prev, runnable, next } => self.switch(event, (prev, runnable, next), paths),
+            What::Switch { prev, runnable, next } => self.switch(event, (prev, runnable, next), paths, names),
             _ => {}
         }
     }
 
-    fn switch(&mut self, event: &KernelEvent, (prev, runnable, next): (Task, bool, Task), paths: &mut Paths) {
+    fn switch(
+        &mut self,
+        event: &KernelEvent,
+        (prev, runnable, next): (Task, bool, Task),
+        paths: &mut Paths,
+        names: &Names<'_>,
+    ) {
         for cpu in self.cpus.iter_mut().filter(|cpu| cpu.tid != NOBODY) {
             if cpu.tid == prev.pid {
                 cpu.asleep = !runnable;
@@ -369,7 +378,11 @@ impl Derived {
                     let here = cpu.number == event.cpu;
                     paths.ran(cpu.tid, here.then_some((event.cpu, event.ts_ns)));
                     if here {
-                        cpu.latency(event.ts_ns - from_ns);
+                        let ns = event.ts_ns - from_ns;
+                        cpu.latency(ns);
+                        if ns > MOST_AWAITED_NS {
+                            self.worst.without_parts(cpu.number, cpu.tid, from_ns, ns, names);
+                        }
                     }
                 }
             }

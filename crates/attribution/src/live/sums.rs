@@ -164,9 +164,12 @@ impl Sums {
         };
         let mut source = source;
         let mut confidence = cause.map(|cause| cause.confidence);
-        if let Some(at) = self.by_name.get(&name) {
-            self.by_key.insert(key, *at);
-            return *at;
+        if let Some(at) = self.by_name.get(&name).copied() {
+            // What is known by order once is not exact as a whole.
+            let row = &mut self.rows[at];
+            row.confidence = row.confidence.max(confidence);
+            self.by_key.insert(key, at);
+            return at;
         }
         if self.rows.len() >= MOST_ROWS && !self.make_room() {
             name = Name { label: "(others)".to_owned(), pid: None, source: None, ..name };
@@ -246,6 +249,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::{Source, Who};
     use crate::testing;
 
     #[test]
@@ -262,6 +266,24 @@ mod tests {
         let row = &sums.rows()[0];
         assert_eq!((row.count, row.minute_count, row.max_ns), (0, 2 * (SECONDS as u64 - 1), 20));
         assert_eq!(row.total_ns, 40 * (SECONDS as u64 + 10));
+    }
+
+    #[test]
+    fn a_row_is_as_sure_as_its_least_sure_event() {
+        let (mut sums, names) = (Sums::default(), Names::of_numbers());
+        let source = Source::new(0, Who::Task(7));
+        for confidence in [Confidence::Exact, Confidence::Order, Confidence::Exact] {
+            let key = Key {
+                cpu: 2,
+                class: EventClass::IpiCall,
+                label: 1,
+                pid: None,
+                cause: Some(Cause { source, confidence }),
+            };
+            sums.place(key, key.cause, &names);
+        }
+        let rows = sums.rows();
+        assert_eq!((rows.len(), rows[0].confidence), (1, Some(Confidence::Order)));
     }
 
     #[test]

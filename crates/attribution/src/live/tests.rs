@@ -245,16 +245,35 @@ fn what_runs_in_the_pauses_of_a_loop_is_left_out() {
     let Live { mut derived, mut paths, .. } = reading.live(Some(Follow::Loop));
     let task = |pid| Task::unnamed(pid, 0);
     let at = |ts_ns| KernelEvent { ts_ns, cpu: reading.cpu, ..KernelEvent::NOTHING };
+    let names = Names::of_numbers();
     let pauses = |derived: &Derived, t_ns| derived.cpus.iter().any(|cpu| cpu.pauses_at(t_ns));
     assert!(!pauses(&derived, 5));
     // Preempted, it does not pause.
-    derived.switch(&at(10), (task(reading.tid), true, task(7)), &mut paths);
-    derived.switch(&at(20), (task(7), true, task(reading.tid)), &mut paths);
+    derived.switch(&at(10), (task(reading.tid), true, task(7)), &mut paths, &names);
+    derived.switch(&at(20), (task(7), true, task(reading.tid)), &mut paths, &names);
     assert!(!pauses(&derived, 15));
-    derived.switch(&at(30), (task(reading.tid), false, task(7)), &mut paths);
+    derived.switch(&at(30), (task(reading.tid), false, task(7)), &mut paths, &names);
     assert!(!pauses(&derived, 29) && pauses(&derived, 30) && pauses(&derived, 1_000));
-    derived.switch(&at(40), (task(7), true, task(reading.tid)), &mut paths);
+    derived.switch(&at(40), (task(7), true, task(reading.tid)), &mut paths, &names);
     assert!(pauses(&derived, 39) && !pauses(&derived, 40) && !pauses(&derived, 29));
+}
+
+#[test]
+fn a_wake_up_that_waits_for_seconds_is_the_worst() {
+    let reading = Reading::new();
+    let Live { mut derived, mut paths, .. } = reading.live(Some(Follow::Requests));
+    let (task, names) = (|pid| Task::unnamed(pid, 0), Names::of_numbers());
+    let at = |ts_ns| KernelEvent { ts_ns, cpu: reading.cpu, ..KernelEvent::NOTHING };
+    derived.switch(&at(10), (task(reading.tid), false, task(7)), &mut paths, &names);
+    let woken = What::Wake { pid: reading.tid, target: reading.cpu, done: false };
+    derived.follow(&KernelEvent { what: woken, ..at(20) }, &mut paths, &names);
+    let ran_ns = 20 + 2 * MOST_AWAITED_NS;
+    derived.releases(ran_ns - 5, &mut paths);
+    derived.releases(ran_ns - 4, &mut paths);
+    derived.switch(&at(ran_ns), (task(7), true, task(reading.tid)), &mut paths, &names);
+    let worst = &derived.worst.all()[0];
+    assert_eq!((worst.ns as i64, worst.t_ns, worst.parts.len()), (2 * MOST_AWAITED_NS, 20, 0));
+    assert!(derived.cpus.iter().any(|cpu| cpu.max_ns as i64 == 2 * MOST_AWAITED_NS));
 }
 
 #[test]

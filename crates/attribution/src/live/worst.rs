@@ -121,6 +121,16 @@ impl Worst {
         self.keep(WorstView { cpu: span.cpu, t_ns: span.t0_ns, ns, is_wakeup: false, what, parts });
     }
 
+    /// A wake-up that took too long to be taken apart.
+    pub(super) fn without_parts(&mut self, cpu: u32, tid: i32, t_ns: i64, ns: i64, names: &Names<'_>) {
+        let ns = ns.unsigned_abs();
+        if self.wants(ns) {
+            let name = names.comm(tid).unwrap_or_default();
+            let what = format!("wake-up of {name}[{tid}], too long to be taken apart");
+            self.keep(WorstView { cpu, t_ns, ns, is_wakeup: true, what, parts: Vec::new() });
+        }
+    }
+
     /// A wake-up of a followed thread.
     pub(super) fn wakeup(&mut self, cpu: u32, tid: i32, path: &Path, names: &Names<'_>) {
         let ns = path.value_ns.unsigned_abs();

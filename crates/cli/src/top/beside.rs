@@ -31,7 +31,8 @@ const POST_NS: i64 = 200_000_000;
 struct Figures {
     elapsed_ns: i64,
     duration_ns: i64,
-    missed: u64,
+    /// Releases that passed unserved; `None` of loops, which have none.
+    missed: Option<u64>,
     probes: Vec<OfProbe>,
 }
 
@@ -136,7 +137,8 @@ impl Pane {
         }
         self.posted_ns = now_ns;
         let Progress { start_ns, elapsed_ns, duration_ns, probes } = progress;
-        let missed = probes.iter().map(|probe| probe.live().missed).sum();
+        let sleeps = probes.iter().any(|probe| !matches!(probe.spec().task, Task::Noise(_)));
+        let missed = sleeps.then(|| probes.iter().map(|probe| probe.live().missed).sum());
         let probes = probes.iter().filter_map(|probe| OfProbe::of(probe, start_ns, now_ns)).collect();
         let figures = Figures { elapsed_ns, duration_ns, missed, probes };
         *self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
@@ -211,7 +213,10 @@ impl Source for Probes {
         }
         let seconds = |ns: i64| ns.max(0) / SECOND_NS;
         let (at, of) = (seconds(figures.elapsed_ns), seconds(figures.duration_ns));
-        let mut note = format!("{at} s of {of} s; missed releases {}", figures.missed);
+        let mut note = format!("{at} s of {of} s");
+        if let Some(missed) = figures.missed {
+            note = format!("{note}; missed releases {missed}");
+        }
         if !self.without.is_empty() {
             note = format!("{note}; {}", self.without);
         }

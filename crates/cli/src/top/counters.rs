@@ -114,7 +114,8 @@ fn read(root: &Root, cpus: &Cpus) -> Counts {
             }
         }
     }
-    // cpuN, then: yields, an unused 0, calls of schedule() (Documentation/scheduler/sched-stats.rst).
+    // cpuN, then: yields, an unused 0, calls of schedule()
+    // (Documentation/scheduler/sched-stats.rst).
     for line in root.maybe("proc/schedstat").unwrap_or_default().lines() {
         let mut words = line.split_whitespace();
         let cpu = words.next().and_then(|word| word.strip_prefix("cpu")?.parse().ok());

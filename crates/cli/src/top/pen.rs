@@ -1,5 +1,5 @@
-//! How lines are made: texts from outside made harmless, columns of a fixed width, times, bars; with
-//! Unicode and colours, or without.
+//! How lines are made: texts from outside made harmless, columns of a fixed width, times, bars;
+//! with Unicode and colours, or without.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};

@@ -1,5 +1,5 @@
-//! `stillcore top` in a terminal: what its user sees at 80x24 and after a resize, with hostile names,
-//! on every way out. `script` (util-linux) gives the terminal, the crate `vt100` reads it.
+//! `stillcore top` in a terminal: what its user sees at 80x24 and after a resize, with hostile
+//! names, on every way out. `script` (util-linux) gives the terminal, the crate `vt100` reads it.
 
 use crate::support::{Place, is_root};
 use std::io::{Read, Write};

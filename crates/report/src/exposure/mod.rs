@@ -1,8 +1,8 @@
 //! The exposure of a machine's measured CPUs to a set of stressors, as text, JSON and one HTML
 //! page.
 //!
-//! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: digits by
-//! the interval, bounds rounded up, and never "none" for what was not seen.
+//! Conclusions are `analysis::exposure`'s; here are their words and the format of numbers: digits
+//! by the interval, bounds rounded up, and never "none" for what was not seen.
 
 mod text;
 

@@ -3,10 +3,9 @@
 use super::*;
 use crate::fixture;
 use crate::text::TextOptions;
-use analysis::exposure::{CellFacts, Count, Expectation, RowState, Stretch, conclude};
-use model::Cpus;
-use model::stressor::{StressorRecord, StressorState, Witness};
-use std::collections::{BTreeMap, BTreeSet};
+use analysis::exposure::{CellFacts, Expectation, RowState, conclude};
+use model::stressor::StressorState;
+use std::collections::BTreeSet;
 
 #[test]
 fn figures_have_the_digits_that_mean_something() {
@@ -16,49 +15,14 @@ fn figures_have_the_digits_that_mean_something() {
     assert_eq!(at_most(f64::INFINITY), "unknown");
 }
 
-fn stretch(events: &[(EventClass, u64)]) -> Stretch {
-    let count = |count: u64| Count { count, dispersion: 1.0, by_cpu: BTreeMap::from([(2, count)]) };
-    Stretch {
-        length_ns: 2_000_000_000,
-        classes: events.iter().map(|(class, events)| (*class, count(*events))).collect(),
-        all: count(events.iter().map(|(_, events)| events).sum()),
-    }
-}
-
+/// The fixture's, with texts that would be marks in a page.
 fn cell(name: &str, operations: u64, state: StressorState, events: &[(EventClass, u64)]) -> CellFacts {
-    let record = StressorRecord {
-        name: name.to_owned(),
-        cpus: Cpus::one(0),
-        ops_asked: None,
-        ops_ok: operations,
-        ops_failed: BTreeMap::from([("EINVAL".to_owned(), 7)]),
-        parts: BTreeMap::new(),
-        t0_ns: 0,
-        t1_ns: 2_000_000_000,
-        witness: Witness { name: "counter".to_owned(), expected: 0, seen: 0 },
-        state,
-        reason: None,
-        confined_by: Vec::new(),
-        rates: Vec::new(),
-        stalls: 0,
-    };
-    let source = SourceCount {
-        class: EventClass::IpiCall,
-        label: "do_sync_core".to_owned(),
-        who: Some("<script>".to_owned()),
-        site: Some("on_each_cpu_cond_mask".to_owned()),
-        count: 120,
-    };
-    CellFacts {
-        void: (state != StressorState::Ok).then(|| format!("why {name} & co. say nothing")),
-        observable: BTreeSet::from([EventClass::IpiCall, EventClass::Tlb]),
-        disturbed: stretch(events),
-        idle_before: stretch(&[]),
-        idle_after: stretch(&[]),
-        sources: vec![source],
-        changed: vec!["mechanism schedstats: \"0\" before, \"1\" after".to_owned()],
-        ..CellFacts::without_measurement(record, &Cpus::one(2), String::new())
-    }
+    let mut cell = fixture::pages::cell(name, operations, state, events);
+    cell.void = cell.void.map(|_| format!("why {name} & co. say nothing"));
+    cell.observable = BTreeSet::from([EventClass::IpiCall, EventClass::Tlb]);
+    cell.sources[0].who = Some("<script>".to_owned());
+    cell.changed = vec!["mechanism schedstats: \"0\" before, \"1\" after".to_owned()];
+    cell
 }
 
 fn study() -> ExposureStudy {

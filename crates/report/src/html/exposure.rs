@@ -1,5 +1,6 @@
-//! The page of an exposure study: which operation costs how many events, and folded below a heat-map
-//! of stressor by class that is a table, so that it reads aloud, in print and without colour.
+//! The page of an exposure study: which operation costs how many events, and folded below a
+//! heat-map of stressor by class that is a table, so that it reads aloud, in print and without
+//! colour.
 
 use std::fmt::Write;
 
@@ -57,8 +58,9 @@ fn front(study: &ExposureStudy) -> Front {
         (false, true) => ("controls hold", "good"),
     };
     // Where the controls are as expected, the word says so.
-    let told = exposure.void || !exposure.unsteady.is_empty();
-    let verdict = exposure.verdict.iter().filter(|_| told).map(|line| format!("{}.", capitalize_first(line)));
+    let is_said = exposure.void || !exposure.unsteady.is_empty();
+    let verdict =
+        exposure.verdict.iter().filter(|_| is_said).map(|line| format!("{}.", capitalize_first(line)));
     Front {
         word: word.to_owned(),
         tone,

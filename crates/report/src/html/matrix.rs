@@ -63,7 +63,7 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
     render(&environment, "matrix", values)
 }
 
-/// Columns whose lack is told in the opening.
+/// Columns whose lack the opening names.
 const TOLD: usize = 3;
 /// Operations of the plot of the opening, and its rows.
 const OPERATIONS: usize = 4;
