@@ -93,7 +93,12 @@ fi
 machine=$(uname -m)
 targets="$machine-unknown-linux-musl"
 case $want in
-test | release) targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl' ;;
+test) targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl' ;;
+# The wheels are linked against glibc.
+release)
+    targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl'
+    targets="$targets x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu"
+    ;;
 esac
 
 if command -v rustup >/dev/null 2>&1; then

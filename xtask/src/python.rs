@@ -47,8 +47,8 @@ pub(crate) fn test(root: &Path, target: &Path, output: &mut Output, counts: &mut
     outcome
 }
 
-/// The wheel that ships, for one architecture, into `folder`. It takes a compiler of that
-/// architecture for its C library (`deps.sh release` installs it).
+/// The wheel that ships, for one architecture, into `folder`. It takes Rust's target and a compiler
+/// of that architecture for its C library (`deps.sh release` installs both).
 pub(crate) fn release_wheel(
     root: &Path,
     arch: &str,

@@ -177,7 +177,7 @@ pub(crate) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
         reason: outcome.reason,
         removes: mechanism.removes.clone(),
         remedy: outcome.remedy,
-        otherwise: otherwise(scene, mechanism),
+        otherwise: outcome.otherwise.or_else(|| otherwise(scene, mechanism)),
         caveat: outcome.caveat,
         cost: Some(mechanism.cost.clone()),
         risky: mechanism.risky,

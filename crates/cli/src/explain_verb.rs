@@ -4,12 +4,14 @@
 use crate::failure::Hinted;
 use crate::failure::nearest::{containing, nearest};
 use crate::folded::folded;
+use audit::catalogue::Layer;
 use audit::catalogue::mechanism_section;
 use audit::fixes::{Fix, Fixes, NEWEST};
 use audit::{Catalogue, Mechanism};
 use clap::Args;
 use model::EventClass;
 use model::events::EventCatalogue;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The shortest beginning of a commit ID that names a fix, as git's own.
@@ -20,8 +22,9 @@ const MOST_NAMES: usize = 6;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// ID of a mechanism, an event class such as ipi.call, or the start of a commit ID.
-    pub(crate) word: String,
+    /// ID of a mechanism, an event class such as ipi.call, or the start of a commit ID [default: list
+    /// them].
+    pub(crate) word: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -30,8 +33,10 @@ pub(crate) struct ExplainArgs {
 /// Explains.
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     let catalogue = Catalogue::embedded()?;
-    let word = args.word.as_str();
-    let text = if let Some(mechanism) = catalogue.get(word) {
+    let word = args.word.as_deref().unwrap_or_default();
+    let text = if args.word.is_none() {
+        every_word(&catalogue)
+    } else if let Some(mechanism) = catalogue.get(word) {
         mechanism_section(mechanism)
     } else if let Some(class) = EventClass::ALL.iter().find(|class| class.name() == word) {
         class_page(*class, &catalogue)?
@@ -47,6 +52,25 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         print!("{text}");
     }
     Ok(0)
+}
+
+/// All that can be explained: classes with what they are, then settings by what they act on.
+fn every_word(catalogue: &Catalogue) -> String {
+    let mut page = "event classes: what interrupts a CPU\n".to_owned();
+    for class in EventClass::ALL {
+        page.push_str(&folded(&format!("  {}: {}", class.name(), class.about()), "      "));
+    }
+    let mut layers = BTreeMap::<Layer, Vec<&str>>::new();
+    for mechanism in &catalogue.mechanisms {
+        layers.entry(mechanism.layer).or_default().push(&mechanism.id);
+    }
+    page.push_str("\nsettings, by where they are made\n");
+    for (layer, ids) in layers {
+        let line = format!("  {}: {}", layer.words(), ids.join(", "));
+        page.push_str(&folded(&line, "      "));
+    }
+    page.push_str("\nkernel fixes: by commit, as stillcore audit lists them\n");
+    page
 }
 
 fn fix(word: &str) -> anyhow::Result<Option<Fix>> {
@@ -83,11 +107,21 @@ fn class_page(class: EventClass, catalogue: &Catalogue) -> anyhow::Result<String
     if !catalogue.mechanisms.iter().any(|mechanism| removes(&mechanism)) {
         return Ok(page.trim_end().to_owned() + "\n");
     }
-    page.push_str("removed by\n");
-    for mechanism in catalogue.mechanisms.iter().filter(removes) {
-        let choice = if mechanism.optional { " (a choice)" } else { "" };
-        let _ = writeln!(page, "  {:<32} {}{choice}", mechanism.id, mechanism.title);
-    }
+    let first = events.classes.get(&class).map(|remedy| remedy.remedies.as_slice()).unwrap_or_default();
+    let is_first = |mechanism: &&Mechanism| first.contains(&mechanism.id);
+    let mut listed = |title: &str, mechanisms: Vec<&Mechanism>| {
+        if !mechanisms.is_empty() {
+            let _ = writeln!(page, "{title}");
+        }
+        for mechanism in mechanisms {
+            let choice = if mechanism.optional { " (a choice)" } else { "" };
+            let _ = writeln!(page, "  {:<32} {}{choice}", mechanism.id, mechanism.title);
+        }
+    };
+    let (best, others): (Vec<_>, Vec<_>) =
+        catalogue.mechanisms.iter().filter(|one| removes(one) || is_first(one)).partition(is_first);
+    listed("removed, most of it, by", best);
+    listed(if first.is_empty() { "removed by" } else { "parts of it by" }, others);
     Ok(page)
 }
 

@@ -27,15 +27,23 @@ pub(crate) fn run(args: &ManArgs) -> anyhow::Result<u8> {
         return write_all(&command, "stillcore(1)", out).map(|()| 0);
     }
     let (mut verb, mut above) = (&command, String::new());
-    for word in &args.verb {
+    for word in words(&args.verb) {
         above = title(verb);
         let named = verb.get_name().to_owned();
         verb = verb
-            .find_subcommand(word)
+            .find_subcommand(&word)
             .with_context(|| format!("no verb {word} under {named}; see --help of {named}"))?;
     }
     print!("{}", String::from_utf8(page(verb, &above)?)?);
     Ok(0)
+}
+
+/// The words of a verb, which may be written as a page is named: `stillcore-measure-wakeup`.
+fn words(verb: &[String]) -> impl Iterator<Item = String> {
+    let name = verb.join("-");
+    let verb = name.strip_prefix("stillcore-").unwrap_or(&name).to_owned();
+    let words: Vec<_> = verb.split('-').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    words.into_iter()
 }
 
 /// The page of a command and those of the verbs under it.

@@ -17,6 +17,7 @@ const SHARED: &[(&str, &str)] = &[
         "relative deadline of a job; of `report` and `summary`: count releases at least this late",
     ),
     ("--disturb", "stressors, or `suite:NAME`, to run beside a measurement"),
+    ("--disturb-cpus", "CPUs that `--disturb` loads"),
     ("--duration", "length of a measurement, or of each of its phases"),
     ("--json", "print one JSON object"),
     (

@@ -20,6 +20,9 @@ use sys::Error;
 pub struct Reverted {
     /// Values restored, `mechanism target`.
     pub undone: Vec<String>,
+    /// How many of these no change had set: they were only remembered, since a change makes the kernel
+    /// compute them anew.
+    pub remembered: usize,
     /// What had already the old value, or is gone.
     pub already: usize,
     /// Values that somebody else has set meanwhile, with what they are.
@@ -213,7 +216,10 @@ fn one(
                 reverted.left.push(format!("{named} stays {now}, because {user} uses it"));
             }
             None => match setting.undo(settings) {
-                Ok(()) => reverted.undone.push(named),
+                Ok(()) => {
+                    reverted.remembered += usize::from(setting.kind.remembers());
+                    reverted.undone.push(named);
+                }
                 Err(error) => reverted.failed.push(failure(&named, &error)),
             },
         },

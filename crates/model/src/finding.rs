@@ -59,8 +59,8 @@ pub struct Finding {
     /// What to type or set, where the state is `fixable` or `boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// What to type for the opposite setting, where the field does not agree on which is right and
-    /// the state is `ok` either way.
+    /// What to type for the opposite, where the state is `ok` either way: the field does not agree
+    /// on which setting is right, or only the user knows, as of tasks pinned to an isolated CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
     /// What the remedy does not do, where it does less than the mechanism at its best.

@@ -121,10 +121,38 @@ pub(crate) fn is_settable(finding: &Finding) -> bool {
     matches!(finding.state, FindingState::Fixable | FindingState::Boot) && !finding.optional
 }
 
-/// Whether it is in order as it is, and the field does not agree on it: that it is so is no remedy
-/// in place.
+/// Whether it is in order as it is, and could as well be otherwise: that it is so is no remedy in
+/// place.
 pub(crate) fn is_contested(finding: &Finding) -> bool {
     finding.state == FindingState::Ok && finding.otherwise.is_some()
+}
+
+/// Mechanism whose `otherwise` moves tasks that somebody has pinned to the CPU.
+const USER_TASKS: &str = "user-tasks";
+
+/// Whether a setting that is in order either way speaks to what was seen: pinned tasks to a task
+/// that ran, other settings to what came from another CPU.
+pub(crate) fn speaks(finding: &Finding, class: Option<EventClass>, foreign: bool) -> bool {
+    let fits = if finding.id == USER_TASKS { class == Some(EventClass::Switch) } else { foreign };
+    is_contested(finding) && fits
+}
+
+/// The option of `isolate apply` that changes a mechanism which is in order as it is.
+pub(crate) fn option_for(finding: &Finding) -> String {
+    match finding.id.as_str() {
+        USER_TASKS => "--move-pinned".to_owned(),
+        id => format!("--with {id}"),
+    }
+}
+
+/// A mechanism's name, with the tasks that it would move.
+pub(crate) fn named(finding: &Finding) -> String {
+    match &finding.have {
+        Some(tasks) if finding.id == USER_TASKS && is_contested(finding) => {
+            format!("{}: pinned there: {tasks}", finding.id)
+        }
+        _ => finding.id.clone(),
+    }
 }
 
 fn is_finding(comparison: &Comparison) -> bool {

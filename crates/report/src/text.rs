@@ -79,6 +79,9 @@ fn measurement(page: &mut Page, document: &Document) {
     // `graph run` has a table of its own.
     sections::graph::section(page, document);
     sections::all(page, document);
+    if heading::verb(&document.run) == heading::TOP {
+        tables::events(page, document);
+    }
     prose::losses(page, document);
     prose::observer(page, document);
     prose::files(page, document);

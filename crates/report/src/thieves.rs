@@ -4,7 +4,9 @@
 use analysis::noise_causes::NoiseCauses;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, PathSection};
+use model::EventClass;
 use model::sample::ProbeKind;
+use std::collections::BTreeMap;
 
 use crate::words::{certainty_title, class_title, thief_title};
 use crate::{Document, format};
@@ -50,11 +52,15 @@ pub fn thieves(document: &Document) -> Vec<Thieves> {
     traced.iter().flat_map(|path| by_trace(path)).chain(counted).collect()
 }
 
-/// Boxes of the same class are one cause.
+/// Boxes of the same class are one cause; of tasks the one that took most is named.
 fn by_trace(path: &PathSection) -> Vec<Thieves> {
     let mut rows: Vec<Thieves> = Vec::new();
+    let mut tasks = BTreeMap::<&str, u64>::new();
     for part in path.boxes.iter().filter(|part| part.ns > 0) {
         let cause = name(part);
+        if part.class == Some(EventClass::Switch) {
+            *tasks.entry(part.label.as_deref().unwrap_or("?")).or_default() += part.ns;
+        }
         if let Some(row) = rows.iter_mut().find(|row| row.cause == cause) {
             row.times += part.count;
             row.range_ns = row.range_ns.map(|ns| ns + part.ns);
@@ -74,6 +80,14 @@ fn by_trace(path: &PathSection) -> Vec<Thieves> {
         });
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.range_ns));
+    if let Some((most, _)) = tasks.iter().max_by_key(|(_, ns)| **ns) {
+        let title = class_title(EventClass::Switch);
+        let more = tasks.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        for row in rows.iter_mut().filter(|row| row.cause == title) {
+            row.cause = format!("{title}: {most}{more}");
+        }
+    }
     rows
 }
 
@@ -103,7 +117,6 @@ mod tests {
     use crate::fixture;
     use analysis::noise_causes::{Cause, Certainty, Thief, Totals};
     use attribution::attribute::step::Step;
-    use model::EventClass;
 
     fn causes() -> NoiseCauses {
         let cause = Cause {
@@ -138,6 +151,18 @@ mod tests {
             boxes: vec![part(None, 10, 3), part(tick, 30, 2), part(tick, 20, 1)],
             worst: Vec::new(),
         }];
+        let named = |label: &str, ns| PathBox {
+            label: Some(label.to_owned()),
+            ..part(Some(EventClass::Switch), ns, 1)
+        };
+        let mut with_tasks = document.clone();
+        with_tasks.analysis.paths[0].boxes.extend([
+            named("logger", 40),
+            named("web", 100),
+            named("logger", 70),
+        ]);
+        let first = &thieves(&with_tasks)[0];
+        assert_eq!((first.cause.as_str(), first.times), ("other task: logger and 1 more", 3));
         let rows: Vec<_> = thieves(&document)
             .into_iter()
             .map(|row| (row.cause, row.times, row.range_ns[1], row.sure))

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::advice::{apply_command, label_of, name_in_files};
 use crate::distribution::maximum;
-use crate::outcome::{is_contested, is_settable};
+use crate::outcome::{self, is_contested, is_settable};
 use crate::words::source_words;
 use crate::{Document, format};
 
@@ -145,7 +145,8 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     let here = part.cpu == window.cpu;
     // The embedded catalogue is checked by tests; without it there would be no remedies to name.
     let catalogue = EventCatalogue::embedded().ok();
-    let against = |ids: &[String]| commands(&document.findings, ids, !here && part.is_step());
+    let speaks = |finding: &Finding| outcome::speaks(finding, part.class, !here && part.is_step());
+    let against = |ids: &[String]| commands(&document.findings, ids, speaks);
     if part.is_step() && here {
         let cause = unexplained::of_step(document, window, part.step, ns);
         return Verdict { cause, share, ..empty };
@@ -196,13 +197,17 @@ fn inside(part: &PathBox) -> String {
 }
 
 /// One command for the mechanisms that it sets, named behind it, and the names of those in place. A
-/// setting on which the field does not agree speaks to what came from another CPU (`foreign`), and
-/// is not in place where it is otherwise.
-fn commands(findings: &[Finding], ids: &[String], foreign: bool) -> (Vec<String>, Vec<String>) {
+/// setting that could as well be otherwise is proposed where it `speaks` to what was seen, and is
+/// never in place.
+fn commands(
+    findings: &[Finding],
+    ids: &[String],
+    speaks: impl Fn(&Finding) -> bool,
+) -> (Vec<String>, Vec<String>) {
     let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
-    let (mut commands, mut in_place) = (Vec::<(String, Vec<&str>)>::new(), Vec::new());
+    let (mut commands, mut in_place) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
     for finding in found {
-        let is_proposed = is_settable(finding) || foreign && is_contested(finding);
+        let is_proposed = is_settable(finding) || speaks(finding);
         if !is_proposed {
             let is_in_place = finding.state == FindingState::Ok && !is_contested(finding);
             in_place.extend(is_in_place.then(|| finding.id.clone()));
@@ -210,11 +215,11 @@ fn commands(findings: &[Finding], ids: &[String], foreign: bool) -> (Vec<String>
         }
         let command = apply_command(finding);
         match commands.iter_mut().find(|(known, _)| *known == command) {
-            Some((_, sets)) => sets.push(&finding.id),
-            None => commands.push((command, vec![&finding.id])),
+            Some((_, sets)) => sets.push(outcome::named(finding)),
+            None => commands.push((command, vec![outcome::named(finding)])),
         }
     }
-    let named = |(command, sets): (String, Vec<&str>)| format!("{command}  # {}", sets.join(", "));
+    let named = |(command, sets): (String, Vec<String>)| format!("{command}  # {}", sets.join(", "));
     (commands.into_iter().map(named).collect(), in_place)
 }
 

@@ -51,6 +51,23 @@ pub enum Layer {
     Firmware,
 }
 
+impl Layer {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Build => "the kernel's build options",
+            Self::Boot => "the kernel command line",
+            Self::Sysfs => "files under /sys",
+            Self::Procfs => "files under /proc",
+            Self::Irq => "interrupts",
+            Self::Cgroup => "control groups",
+            Self::Process => "tasks and kernel threads",
+            Self::Service => "daemons",
+            Self::Firmware => "firmware",
+        }
+    }
+}
+
 /// A state in which the value does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -157,6 +157,8 @@ pub(super) struct Outcome {
     /// One sentence, without a full stop.
     pub(super) reason: String,
     pub(super) remedy: Option<String>,
+    /// What to type where it is in order, unless the user knows better.
+    pub(super) otherwise: Option<String>,
     /// What the remedy does not do.
     pub(super) caveat: Option<String>,
     /// The remedy as changes that can be made now.
@@ -175,6 +177,7 @@ impl Outcome {
             effective: None,
             reason: reason.into(),
             remedy: None,
+            otherwise: None,
             caveat: None,
             steps: Vec::new(),
             parameter: None,
@@ -323,6 +326,7 @@ fn always(mechanism: &Mechanism) -> Option<&str> {
 mod tests {
     use super::super::{Catalogue, audit};
     use fixture::tree;
+    use model::Finding;
 
     /// Files of a machine of four CPUs.
     pub(super) fn with_cpus<'a>(files: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
@@ -331,11 +335,16 @@ mod tests {
 
     /// State, reason and remedy of a mechanism on a machine of these files, for CPUs 2 and 3.
     pub(super) fn judged(id: &str, files: &[(&str, &str)]) -> (String, String, String) {
+        let finding = found(id, files);
+        (finding.state.name().to_owned(), finding.reason, finding.remedy.unwrap_or_default())
+    }
+
+    /// What is found of a mechanism on a machine of these files, for CPUs 2 and 3.
+    pub(super) fn found(id: &str, files: &[(&str, &str)]) -> Finding {
         let (_dir, root) = tree(files);
         let machine = machine::read(&root).unwrap();
         let catalogue = Catalogue::embedded().unwrap();
         let all = audit(&root, &machine, &catalogue, &"2-3".parse().unwrap());
-        let finding = all.into_iter().find(|finding| finding.id == id).unwrap();
-        (finding.state.name().to_owned(), finding.reason, finding.remedy.unwrap_or_default())
+        all.into_iter().find(|finding| finding.id == id).unwrap()
     }
 }

@@ -38,11 +38,12 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
     let seen = here.iter().filter(|thread| scene.cpus.contains(thread.last)).count();
     if here.is_empty() && !home.is_empty() {
         let reason = format!(
-            "only threads that are pinned to {} may run there ({}), and the scheduler moves no other there",
+            "the scheduler moves no thread to {}, but these are pinned there: {}",
             named(scene.cpus),
-            by_process(&home, &leaders)
+            pinned(&home, &leaders)
         );
-        return Outcome::ok(reason);
+        let otherwise = command(scene, all, &home);
+        return Outcome { otherwise: Some(otherwise), ..Outcome::ok(reason) }.having(pinned(&home, &leaders));
     }
     if here.is_empty() {
         return Outcome::ok(format!("no user thread may run on {}", named(scene.cpus)));
@@ -98,6 +99,20 @@ fn command(scene: &Scene, all: &[UserThread], here: &[&UserThread]) -> String {
     moves.iter().map(command).collect::<Vec<_>>().join(" && ")
 }
 
+/// The processes of threads that are pinned, each with its number: `web (7)`.
+fn pinned(home: &[&UserThread], leaders: &BTreeMap<u32, &str>) -> String {
+    let mut counts = BTreeMap::<u32, (&str, u64)>::new();
+    for thread in home {
+        let name = leaders.get(&thread.pid).copied().unwrap_or(&thread.name);
+        counts.entry(thread.pid).or_insert((name, 0)).1 += 1;
+    }
+    let one = |(pid, (name, threads)): (u32, (&str, u64))| match threads {
+        1 => format!("{name} ({pid})"),
+        more => format!("{name} ({pid}, {more} threads)"),
+    };
+    some_of(&counts.into_iter().map(one).collect::<Vec<_>>())
+}
+
 fn by_process(here: &[&UserThread], leaders: &BTreeMap<u32, &str>) -> String {
     let mut counts = BTreeMap::<&str, usize>::new();
     for thread in here {
@@ -110,7 +125,7 @@ fn by_process(here: &[&UserThread], leaders: &BTreeMap<u32, &str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{judged, with_cpus};
+    use super::super::tests::{found, judged, with_cpus};
 
     fn with_threads(allowed: &str) -> (String, String, String) {
         let stat =
@@ -151,5 +166,26 @@ mod tests {
         );
         assert_eq!(state, "unknown", "{reason}");
         assert_eq!(judged("user-tasks", &with_cpus(&[])).0, "unknown");
+    }
+
+    /// They may be what the CPU was isolated for, or have been forgotten there: only the user knows.
+    #[test]
+    fn tasks_pinned_to_an_isolated_cpu_are_named_with_what_moves_them() {
+        let task = |allowed| {
+            let files = [
+                ("sys/devices/system/cpu/isolated", "2-3"),
+                ("proc/7/stat", "7 (web) S 1 7 7 0 -1 64 0 0 0 0"),
+                ("proc/7/task/7/stat", "7 (web) S 1 7 7 0 -1 64 0 0 0 0"),
+                ("proc/7/task/7/status", allowed),
+                ("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0"),
+                ("proc/2/status", "Cpus_allowed_list:\t0-3"),
+            ];
+            found("user-tasks", &[&[("sys/devices/system/cpu/online", "0-3")], &files[..]].concat())
+        };
+        let pinned = task("Name:\tweb\nCpus_allowed_list:\t2");
+        assert_eq!((pinned.state.name(), pinned.have.as_deref()), ("ok", Some("web (7)")));
+        assert_eq!(pinned.otherwise.as_deref(), Some("taskset -apc 0,1 7"));
+        assert!(pinned.reason.ends_with("these are pinned there: web (7)"), "{}", pinned.reason);
+        assert_eq!(task("Name:\tweb\nCpus_allowed_list:\t0-1").otherwise, None);
     }
 }

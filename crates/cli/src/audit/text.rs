@@ -32,6 +32,7 @@ pub(crate) fn page(audited: &Answer, all: bool, changes: Option<&Changes>) -> St
         }
         found.for_each(|finding| one(&mut page, finding));
     }
+    either_way(&mut page, &audited.findings);
     let line = boot_line::text(&audited.boot_line);
     if !line.is_empty() {
         let _ = write!(page, "\nthe next boot\n{line}");
@@ -75,6 +76,19 @@ fn one(page: &mut String, finding: &Finding) {
     }
     if let Some(cost) = &finding.cost {
         let _ = writeln!(page, "      costs: {cost}");
+    }
+}
+
+/// What is in order as it is and could as well be otherwise: who has pinned a task to an isolated CPU
+/// knows why, and the field does not agree on some settings.
+fn either_way(page: &mut String, findings: &[Finding]) {
+    let open = findings.iter().filter(|finding| finding.state == FindingState::Ok);
+    let mut open = open.filter_map(|finding| Some((finding, finding.otherwise.as_ref()?))).peekable();
+    if open.peek().is_some() {
+        page.push_str("\nin order, unless you know better\n");
+    }
+    for (finding, otherwise) in open {
+        let _ = writeln!(page, "  {}: {}\n      if not: {otherwise}", finding.id, finding.reason);
     }
 }
 

@@ -52,6 +52,22 @@ fn of_model(argument: &str, value: &str, cause: &(dyn std::error::Error + 'stati
     }
 }
 
+/// What other tools call what a verb does.
+fn elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "check" | "lint" | "advise" | "advice" => "audit",
+        "doctor" => "assess",
+        "tune" | "tuned" | "setup" => "isolate plan",
+        "cyclictest" => "measure wakeup",
+        "oslat" | "hwnoise" | "osnoise" | "sysjitter" => "measure spin",
+        "stress" | "stress-ng" | "load" => "disturb",
+        "record" | "perf" | "attach" => "trace watch",
+        "live" | "monitor" => "top",
+        "diff" | "gate" => "compare",
+        _ => return None,
+    })
+}
+
 /// What clap has found, and where.
 struct Found<'a> {
     error: &'a Error,
@@ -102,7 +118,9 @@ impl Found<'_> {
             let outer = self.reached.command.get_subcommands().find(holds)?;
             Some(format!("{} {word}", outer.get_name()))
         };
-        let meant = inner().or_else(|| similar.map(str::to_owned));
+        let at_the_top = self.reached.path.is_empty();
+        let known = || elsewhere(word).filter(|_| at_the_top);
+        let meant = known().map(str::to_owned).or_else(inner).or_else(|| similar.map(str::to_owned));
         let path = self.reached.path.iter().map(String::as_str);
         let full = |end: String| {
             let words: Vec<&str> = std::iter::once("stillcore").chain(path).chain([end.as_str()]).collect();

@@ -116,7 +116,8 @@ fn now(page: &mut String, plan: &Plan) {
         page.push_str("\nnothing to change now\n");
         return;
     }
-    let _ = writeln!(page, "\nnow, in this order ({} changes)", plan.steps.len());
+    let changes = plan.steps.iter().filter(|step| !step.kind.remembers()).count();
+    let _ = writeln!(page, "\nnow, in this order ({changes} changes)");
     for (mechanism, steps) in grouped(&plan.steps) {
         let first = steps[0];
         let _ = writeln!(page, "  {mechanism}{}", if first.risky { "  (risky)" } else { "" });

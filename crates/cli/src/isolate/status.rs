@@ -31,11 +31,16 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
 
 fn counts(found: &Found) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    let settings = found.settings.iter().map(|setting| &setting.mechanism);
-    for mechanism in settings.chain(found.affinities.iter().map(|kept| &kept.mechanism)) {
-        *counts.entry(mechanism.as_str()).or_default() += 1;
+    for setting in found.settings.iter().filter(|setting| !setting.kind.remembers()) {
+        *counts.entry(setting.mechanism.as_str()).or_default() += 1;
     }
     counts
+}
+
+/// Values that no change has set, kept since a change makes the kernel compute them anew.
+fn remembered(found: &Found) -> usize {
+    let settings = found.settings.iter().filter(|setting| setting.kind.remembers());
+    settings.count() + found.affinities.len()
 }
 
 fn text(found: &Found) -> String {
@@ -49,7 +54,11 @@ fn text(found: &Found) -> String {
             "{what}, in an earlier boot: nothing of it is left; stillcore isolate undo ends the record\n"
         );
     }
-    let mut text = format!("{what}; {} changes stand\n", counts(found).values().sum::<usize>());
+    let mut text = format!(
+        "{what}; {} changes stand, {} remembered for the undo\n",
+        counts(found).values().sum::<usize>(),
+        remembered(found)
+    );
     for keep in &found.purpose.keep {
         let _ = writeln!(text, "kept: {keep}");
     }
@@ -74,6 +83,7 @@ fn answer(standing: Option<&(PathBuf, Found)>) -> anyhow::Result<serde_json::Val
         value["this_boot"] = found.this_boot.into();
         value["journal"] = journal.display().to_string().into();
         value["changes"] = serde_json::to_value(counts(found))?;
+        value["remembered"] = remembered(found).into();
         value["refused"] = serde_json::to_value(&found.refused)?;
     }
     Ok(value)

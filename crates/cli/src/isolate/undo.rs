@@ -55,8 +55,9 @@ fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
         return print_result(args, &reverted, what);
     }
     let what = format!(
-        "{} values given back, {} had their old value or are gone, {} tasks started meanwhile followed",
-        reverted.undone.len(),
+        "{} changes undone{}, {} had their old value or are gone, {} tasks started meanwhile followed",
+        reverted.undone.len().saturating_sub(reverted.remembered),
+        and_remembered(reverted.remembered),
         reverted.already,
         reverted.heirs
     );
@@ -67,6 +68,15 @@ fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
         );
     }
     print_result(args, &reverted, &what)
+}
+
+/// What was given back beside the changes: values that the kernel had computed anew.
+fn and_remembered(values: usize) -> String {
+    match values {
+        0 => String::new(),
+        1 => " and 1 remembered value restored".to_owned(),
+        more => format!(" and {more} remembered values restored"),
+    }
 }
 
 fn print_result(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Result<u8> {

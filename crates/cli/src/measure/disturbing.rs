@@ -28,6 +28,9 @@ pub(crate) struct Disturbing {
     /// With --disturb, also load the measured CPUs, as some papers did.
     #[arg(long, requires = "disturb")]
     pub(crate) colocated: bool,
+    /// CPUs for the stressors of --disturb to run on [default: all that are neither measured nor isolated].
+    #[arg(long, value_name = "CPUS", requires = "disturb", conflicts_with = "colocated")]
+    pub(crate) disturb_cpus: Option<Cpus>,
 }
 
 impl Disturbing {
@@ -39,9 +42,7 @@ impl Disturbing {
                 Some(id) => suite::find(id)?,
                 None => alone(name)?,
             };
-            let both = suite.colocated || self.colocated;
-            let measured = both.then_some(&place.measured).into_iter().flat_map(Cpus::iter);
-            let cpus: Cpus = place.housekeeping.iter().chain(measured).collect();
+            let cpus = self.cpus(&suite, place)?;
             orders.extend(suite::place(&suite.members(cpus.len()), &cpus, suite.place)?);
         }
         for order in &orders {
@@ -53,6 +54,27 @@ impl Disturbing {
             }
         }
         Ok(orders)
+    }
+
+    /// The CPUs that are loaded.
+    fn cpus(&self, suite: &Suite, place: &Place) -> anyhow::Result<Cpus> {
+        let Some(cpus) = &self.disturb_cpus else {
+            let both = suite.colocated || self.colocated;
+            let measured = both.then_some(&place.measured).into_iter().flat_map(Cpus::iter);
+            return Ok(place.housekeeping.iter().chain(measured).collect());
+        };
+        machine::check_online(&place.machine, cpus)?;
+        let shared = cpus.and(&place.measured);
+        if !shared.is_empty() && !suite.colocated {
+            let found = format!("{cpus}, of which {shared} is measured");
+            return Err(Error::invalid(
+                "--disturb-cpus",
+                found,
+                "CPUs that are not measured; see --colocated",
+            )
+            .into());
+        }
+        Ok(cpus.clone())
     }
 }
 

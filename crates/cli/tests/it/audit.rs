@@ -182,7 +182,7 @@ fn nothing_stands_where_nothing_was_applied() {
 fn every_mechanism_class_and_fix_is_explained() {
     for (word, part) in [
         ("workqueue-cpumask", "hex mask without 0x"),
-        ("ipi.call", "removed by"),
+        ("ipi.call", "removed, most of it, by"),
         ("557a6bfc662c", "fair server"),
         ("557a6bfc66", "first in 6.12"),
     ] {

@@ -298,6 +298,24 @@ fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 
+/// Beside an isolated CPU that is measured another isolated one may be what is to be loaded.
+#[test]
+fn the_cpus_to_load_can_be_named() {
+    let place = Place::new();
+    let with = |loaded: &str, status| {
+        let order = ["--duration", "300ms", "--cpus", "0", "--disturb", "calc_pi", "--disturb-cpus", loaded];
+        answer(&mut measure(&place, "wakeup", &order), status)
+    };
+    let last = last_cpu().to_string();
+    assert_eq!(with(&last, 0)["stressors"][0]["cpus"], last.as_str());
+    let mut measured =
+        stillcore(&["measure", "wakeup", "--cpus", "0", "--disturb", "calc_pi", "--disturb-cpus", "0"]);
+    let refused = measured.arg("--state").arg(place.state()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(error.contains("--disturb-cpus: 0, of which 0 is measured"), "{error}");
+}
+
 #[test]
 fn all_cpus_can_be_loaded_where_measured_ones_may_be() {
     let place = Place::new();

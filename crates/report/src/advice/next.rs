@@ -67,6 +67,10 @@ pub fn after_measurement(facts: &Facts) -> NextStep {
         let again = format!("stillcore trace watch --from {}", facts.dir);
         return next(again, "to see thread by thread when the program was to run, and what was in its way");
     }
+    if heading::verb(facts.run) == heading::TOP {
+        let explain = format!("stillcore trace explain {}", facts.dir);
+        return next(explain, "to see who ran, how long, and who had asked for it");
+    }
     if facts.run.trace.is_some() {
         let explain = format!("stillcore trace explain {}", facts.dir);
         return next(explain, "to see what each late sample waited for, and who caused it");

@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::format;
-use crate::outcome::is_contested;
+use crate::outcome::{option_for, speaks};
 
 /// A change, and what speaks for it in a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,7 +67,9 @@ struct Cost {
     seen: Seen,
     /// Best first.
     ids: Vec<String>,
-    /// Whether it came from another CPU: only then does a contested setting speak to it.
+    /// What ran; `None` where nothing did.
+    class: Option<EventClass>,
+    /// Whether it came from another CPU.
     foreign: bool,
 }
 
@@ -80,7 +82,7 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
     for cost in costs {
         for id in &cost.ids {
             let named = findings.iter().find(|finding| finding.id == *id);
-            let Some(finding) = named.filter(|finding| is_open(finding, cost.foreign)) else { continue };
+            let Some(finding) = named.filter(|finding| is_open(finding, &cost)) else { continue };
             match found.iter_mut().find(|proposal| proposal.mechanism == *id) {
                 Some(known) => known.against.push(cost.seen.clone()),
                 None => found.push(proposal(finding, cost.seen.clone())),
@@ -96,8 +98,9 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
 }
 
 /// Whether a mechanism could be otherwise than it is, and this run speaks for that.
-fn is_open(finding: &Finding, foreign: bool) -> bool {
-    matches!(finding.state, FindingState::Fixable | FindingState::Boot) || foreign && is_contested(finding)
+fn is_open(finding: &Finding, cost: &Cost) -> bool {
+    let wrong = matches!(finding.state, FindingState::Fixable | FindingState::Boot);
+    wrong || speaks(finding, cost.class, cost.foreign)
 }
 
 /// The command of ours that sets a mechanism, or that says what the next boot needs for it.
@@ -106,7 +109,7 @@ pub(crate) fn apply_command(finding: &Finding) -> String {
         return format!("stillcore isolate plan --cpus {}", finding.cpus);
     }
     let asked = finding.optional || finding.risky || finding.state == FindingState::Ok;
-    let with = if asked { format!(" --with {}", finding.id) } else { String::new() };
+    let with = if asked { format!(" {}", option_for(finding)) } else { String::new() };
     format!("stillcore isolate apply --cpus {}{with}", finding.cpus)
 }
 
@@ -143,7 +146,7 @@ fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
             let share = ns as f64 / total_ns.max(1) as f64;
             let what = describe(step, cpu, &on, count, ns, share);
             let ids = catalogue.steps.get(&name_in_files(step)).cloned().unwrap_or_default();
-            all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids, foreign: true });
+            all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids, class: None, foreign: true });
         }
     }
     all
@@ -171,7 +174,7 @@ fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
             format::ns(ns as i64),
             format::share(share)
         );
-        Some(Cost { seen: Seen { what, cpu, count, ns, share }, ids, foreign: false })
+        Some(Cost { seen: Seen { what, cpu, count, ns, share }, ids, class: None, foreign: false })
     };
     sums.into_iter().filter_map(cost).collect()
 }
@@ -227,7 +230,12 @@ fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
             format::share(share)
         );
         let ids = catalogue.classes.get(&class).map(|entry| label_of(entry, label, source).to_vec());
-        all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids: ids.unwrap_or_default(), foreign });
+        all.push(Cost {
+            seen: Seen { what, cpu, count, ns, share },
+            ids: ids.unwrap_or_default(),
+            class: Some(class),
+            foreign,
+        });
     }
     all
 }

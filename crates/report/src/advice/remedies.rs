@@ -11,7 +11,7 @@ use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
 use super::{Facts, Step, step};
-use crate::outcome::{is_contested, is_settable};
+use crate::outcome::{is_contested, is_settable, speaks};
 use crate::pooled::Pooled;
 
 /// Settable mechanisms that remove the class, best first; where there is none, why.
@@ -53,7 +53,8 @@ pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<
 /// What the catalogue knows against one thing that ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Against {
-    /// Mechanisms that could be set and are not, best first, with what the audit says of them.
+    /// Mechanisms that could be set and are not, best first, with what the audit says of them: `ok`
+    /// where only the user knows whether it is.
     pub settable: Vec<(String, FindingState)>,
     /// Those that are in place already: they do not help here, or not alone.
     pub in_place: Vec<String>,
@@ -70,7 +71,7 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
     let why_none = entry.why_not(label).map(str::to_owned).or_else(|| entry.why_none.clone());
     let mut against = Against { why_none, ..Against::default() };
     for finding in found {
-        if is_settable(finding) {
+        if is_settable(finding) || speaks(finding, Some(class), false) {
             against.settable.push((finding.id.clone(), finding.state));
         } else if finding.state == FindingState::Ok && !is_contested(finding) {
             against.in_place.push(finding.id.clone());

@@ -4,8 +4,8 @@
 use attribution::attribute::Confidence;
 use attribution::attribute::section::{Attribution, SourceText};
 use minijinja::{Value, context};
-use model::EventClass;
 use model::events::EventCatalogue;
+use model::{EventClass, FindingState};
 use std::collections::BTreeSet;
 
 use super::windows::{list, phases, style};
@@ -111,6 +111,11 @@ fn pool(document: &Document, phases: usize) -> Vec<(Key<'_>, Pooled)> {
     rows
 }
 
+/// The state of a mechanism that is proposed: `ok` has only what the user may know better.
+fn word(state: FindingState) -> &'static str {
+    if state == FindingState::Ok { "unless it is yours" } else { state.name() }
+}
+
 fn row_context(
     document: &Document,
     catalogue: Option<&EventCatalogue>,
@@ -121,7 +126,7 @@ fn row_context(
     let against = catalogue.map(|all| against(all, &document.findings, class, label)).unwrap_or_default();
     let settable = against.settable.iter().take(MECHANISMS);
     let settable: Vec<_> =
-        settable.map(|(id, state)| context! { id => id.as_str(), state => state.name() }).collect();
+        settable.map(|(id, state)| context! { id => id.as_str(), state => word(*state) }).collect();
     context! {
         class => class.name(),
         label => label,

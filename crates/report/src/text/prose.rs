@@ -87,8 +87,8 @@ pub(super) fn conditions(page: &mut Page, document: &Document) {
 }
 
 pub(super) fn advice(page: &mut Page, document: &Document) {
-    let nothing = document.advice.iter().all(|advice| advice.kind == AdviceKind::Nothing);
-    page.heading(if nothing { "WHAT IS WRONG" } else { "WHAT IS WRONG, in order of cost" });
+    let priced = document.advice.iter().any(|advice| advice.cost.is_some());
+    page.heading(if priced { "WHAT IS WRONG, in order of cost" } else { "WHAT IS WRONG" });
     let mut mechanisms = BTreeSet::new();
     for (index, advice) in document.advice.iter().take(ADVICE).enumerate() {
         one(page, index + 1, advice, &mut mechanisms);

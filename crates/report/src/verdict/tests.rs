@@ -153,7 +153,7 @@ fn a_command_stands_once_with_what_it_sets() {
     let named = |id: &str| Finding { id: id.to_owned(), ..finding.clone() };
     let findings = [named("one"), named("two")];
     let ids = ["two".to_owned(), "absent".to_owned(), "one".to_owned()];
-    let (against, in_place) = commands(&findings, &ids, false);
+    let (against, in_place) = commands(&findings, &ids, |_| false);
     assert_eq!((against.len(), in_place.len()), (1, 0));
     assert!(
         against[0].starts_with("stillcore isolate ") && against[0].ends_with("  # two, one"),
@@ -235,9 +235,35 @@ fn a_contested_setting_is_not_in_place() {
     let contested = Finding { otherwise: Some("echo 0 > x".to_owned()), state, ..finding.clone() };
     let plain = Finding { otherwise: None, state, ..finding };
     let ids = [plain.id.clone()];
-    let of = |finding: &Finding, foreign| commands(std::slice::from_ref(finding), &ids, foreign);
+    let of = |finding: &Finding, foreign| {
+        commands(std::slice::from_ref(finding), &ids, |one| outcome::speaks(one, None, foreign))
+    };
     let (against, in_place) = of(&contested, true);
     assert!(against[0].contains(&format!("--with {}", contested.id)) && in_place.is_empty(), "{against:?}");
     assert_eq!(of(&contested, false), (Vec::new(), Vec::new()));
     assert_eq!(of(&plain, true), (Vec::new(), ids.to_vec()));
+}
+
+/// Tasks that are pinned to an isolated CPU are in order, and still what ran there: the command that
+/// moves them is proposed, with their names, against a task that ran and against nothing else.
+#[test]
+fn pinned_tasks_are_proposed_to_move_against_a_task_that_ran() {
+    let finding = fixture::document().findings.into_iter().next().unwrap();
+    let pinned = Finding {
+        id: "user-tasks".to_owned(),
+        state: FindingState::Ok,
+        have: Some("telemetryd (111)".to_owned()),
+        otherwise: Some("taskset -apc 0,1 111".to_owned()),
+        ..finding
+    };
+    let ids = [pinned.id.clone()];
+    let of =
+        |class| commands(std::slice::from_ref(&pinned), &ids, |one| outcome::speaks(one, Some(class), true));
+    let (against, in_place) = of(EventClass::Switch);
+    assert!(
+        against[0].ends_with(" --move-pinned  # user-tasks: pinned there: telemetryd (111)"),
+        "{against:?}"
+    );
+    assert_eq!(in_place, Vec::<String>::new());
+    assert_eq!(of(EventClass::Irq), (Vec::new(), Vec::new()));
 }
