@@ -16,7 +16,7 @@ pub(crate) const STATUSES: &[Convention] = &[
 pub(crate) const ENVIRONMENT: &[Convention] = &[
     Convention {
         name: "HOME",
-        meaning: "Without root, the journal is in .local/state/stillcore of this directory.",
+        meaning: "Without root, the journal is in .local/state/stillcore of this directory, if the user may enter it.",
     },
     Convention {
         name: "XDG_CACHE_HOME",

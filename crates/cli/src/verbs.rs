@@ -108,7 +108,7 @@ pub(crate) fn nested<V>(
 /// Undoes what a stillcore that was killed together with its guardian has left. `assess` looks
 /// again and reports what cannot be undone.
 fn restore_what_was_left() -> anyhow::Result<()> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = journal::session::home();
     if let Some(state) = journal::session::default_state(home.as_deref()) {
         restore_what_was_left_in(&state)?;
     }

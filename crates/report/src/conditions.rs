@@ -21,8 +21,9 @@ pub(crate) struct Condition {
 pub(crate) fn conditions(document: &Document) -> Vec<Condition> {
     let strong = |name, text| Condition { name, text, weak: false };
     let (run, machine) = (&document.run, &document.machine.machine);
+    let what = if heading::verb(run) == heading::TOP { "watched" } else { "measured" };
     let mut all = vec![
-        strong("measured", measured(document)),
+        strong(what, measured(document)),
         strong("by", by(document)),
         strong("command", run.command.join(" ")),
         strong("started", format::moment(&run.started_at)),
@@ -46,12 +47,12 @@ fn measured(document: &Document) -> String {
     let run = &document.run;
     let span = |record: &ProbeRecord| record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64;
     let longest = run.probes.iter().filter(|record| record.phase != TRACED).map(span).max();
-    let length = longest.map_or_else(|| "nothing".to_owned(), format::span);
+    let length = longest.map_or_else(String::new, |ns| format!(", {}", format::span(ns)));
     let phases = run.phases.iter().filter(|phase| phase.name != TRACED).count();
     let windows =
         if phases > 1 { format!(" a window, {} windows", run.windows.len()) } else { String::new() };
     format!(
-        "{}, {length}{windows}; all else on {}",
+        "{}{length}{windows}; all else on {}",
         heading::cpus(&run.measured_cpus),
         heading::cpus(&run.housekeeping_cpus)
     )

@@ -2,6 +2,7 @@
 //! in turn.
 
 use crate::measure::table::table;
+use crate::run::place::NO_HOME;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use graph::latency::{Heard, Outcome, Plan, measure};
@@ -179,9 +180,9 @@ fn rows(
 
 /// Raises the machine's limits to what the links need, in a session that restores them.
 fn raise(args: &LatencyArgs, program: &Path, plans: &[Plan]) -> anyhow::Result<Session> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = journal::session::home();
     let state = args.state.clone().or_else(|| default_state(home.as_deref()));
-    let state = state.context("no home directory; expected --state DIR")?;
+    let state = state.context(NO_HOME)?;
     let mut session = Session::open(program, &state)?;
     let links: Vec<_> = plans.iter().map(Plan::link).collect();
     for setting in graph::transport::too_small(&links) {

@@ -12,6 +12,7 @@ pub(crate) mod target;
 pub(crate) mod undo;
 pub(crate) mod verify;
 
+use crate::run::place::NO_HOME;
 use clap::Args;
 use isolate::standing::{self, Found};
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ impl State {
     /// Where to look for a journal: without root the system's place first, since only root can have
     /// isolated anything.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = journal::session::home();
         let default = || journal::session::states_to_read(home.as_deref());
         self.dir.clone().map_or_else(default, |dir| vec![dir])
     }
@@ -74,11 +75,8 @@ impl State {
 
     /// The directory to write to.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = journal::session::home();
         let default = || journal::session::default_state(home.as_deref());
-        self.dir
-            .clone()
-            .or_else(default)
-            .ok_or_else(|| anyhow::anyhow!("no home directory: give --state DIR"))
+        self.dir.clone().or_else(default).ok_or_else(|| anyhow::anyhow!(NO_HOME))
     }
 }

@@ -117,10 +117,13 @@ impl Place {
     }
 }
 
+/// Where a journal would be, of a user who has no home.
+pub(crate) const NO_HOME: &str =
+    "no place for the journal: HOME is not set, or is not this user's; set it, or give --state DIR";
+
 fn state(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let state = asked.map(Path::to_owned).or_else(|| session::default_state(home.as_deref()));
-    state.context("no place for the journal: HOME is not set; give --state DIR")
+    let state = asked.map(Path::to_owned).or_else(|| session::default_state(session::home().as_deref()));
+    state.context(NO_HOME)
 }
 
 /// A container may withhold CPUs that the machine has.

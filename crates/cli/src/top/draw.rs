@@ -29,7 +29,8 @@ pub(crate) struct Size {
 /// The screen; never more lines than it has rows, none longer than it has columns.
 pub(crate) fn draw(state: &State, size: Size) -> Vec<Line<'static>> {
     let facts = &state.facts;
-    let pen = Pen { ascii: facts.ascii, plain: facts.plain, width: usize::from(size.columns) };
+    let pen =
+        Pen { ascii: facts.ascii, plain: facts.plain, keys: facts.keys, width: usize::from(size.columns) };
     let rows = usize::from(size.rows);
     let mut lines = Vec::new();
     match state.shot() {
@@ -267,7 +268,7 @@ fn below(shot: &Shot, pen: Pen) -> Vec<Line<'static>> {
             let first = harmless(&drifted[0]);
             let more =
                 if drifted.len() > 1 { format!(" and {} more", drifted.len() - 1) } else { String::new() };
-            lines.push(pen.bold(&format!("DRIFT  {first}{more}   [x] list")));
+            lines.push(pen.bold(&format!("DRIFT  {first}{more}{}", pen.key("   [x] list"))));
         }
         _ => {}
     }
@@ -316,7 +317,10 @@ fn worst_in_short(shot: &Shot, worst: &WorstView, pen: Pen) -> Vec<Line<'static>
         lines.push(part_line(part, worst, pen, 20));
     }
     if let Some(class) = parts.first().and_then(|longest| longest.class) {
-        lines.push(pen.line(&format!(" What removes it: stillcore explain {class}    [Enter] all parts")));
+        lines.push(pen.line(&format!(
+            " What removes it: stillcore explain {class}{}",
+            pen.key("    [Enter] all parts")
+        )));
     }
     lines
 }

@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub(super) struct Pen {
     pub(super) ascii: bool,
     pub(super) plain: bool,
+    /// Whether somebody can press keys.
+    pub(super) keys: bool,
     pub(super) width: usize,
 }
 
@@ -47,6 +49,11 @@ impl Pen {
 
     pub(super) fn bold(self, text: &str) -> Line<'static> {
         Line::from(Span::styled(self.cut(text), Style::new().add_modifier(Modifier::BOLD)))
+    }
+
+    /// A hint at a key, where somebody can press it.
+    pub(super) fn key(self, hint: &'static str) -> &'static str {
+        if self.keys { hint } else { "" }
     }
 
     /// Marked with `!` at its end, which alone is red.

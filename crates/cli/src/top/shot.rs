@@ -50,6 +50,8 @@ pub(crate) struct Facts {
     pub(crate) ascii: bool,
     /// Without colours.
     pub(crate) plain: bool,
+    /// Whether somebody can press keys: on a terminal.
+    pub(crate) keys: bool,
 }
 
 impl Facts {
@@ -63,6 +65,7 @@ impl Facts {
             cpus: place.measured.to_string(),
             ascii: ascii || !speaks_utf8(),
             plain: !color::on_stdout(),
+            keys: true,
         }
     }
 }

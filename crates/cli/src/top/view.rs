@@ -121,6 +121,7 @@ impl View {
         }
         self.second(source)?;
         self.state.by_minute = true;
+        self.state.facts.keys = false;
         let mut lines = draw::draw(&self.state, Size { columns, rows: ROWS });
         // The keys.
         lines.pop();

@@ -3,6 +3,7 @@
 
 use crate::support::{Place, is_root};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -31,11 +32,13 @@ impl Shown {
 
     /// The same of another verb.
     fn start_verb(place: &Place, before: &str, verb: &str) -> Option<Self> {
-        let top = format!(
-            "stty rows 24 cols 80; {before} {} {verb} --state {}; echo status $?; stty -a",
-            env!("CARGO_BIN_EXE_stillcore"),
-            place.state().display()
-        );
+        let (program, state) = (env!("CARGO_BIN_EXE_stillcore"), place.state());
+        Self::start_call(&format!("{before} {program} {verb} --state {}", state.display()))
+    }
+
+    /// The same of a whole call.
+    fn start_call(call: &str) -> Option<Self> {
+        let top = format!("stty rows 24 cols 80; {call}; echo status $?; stty -a");
         let mut command = Command::new("script");
         command.args(["-qfc", &top, "/dev/null"]).env("SHELL", "/bin/sh");
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -117,6 +120,36 @@ fn counters_in_a_terminal_resized_and_left_by_ctrl_c() {
     std::fs::write(&go, "").unwrap();
     top.until_says("enlarge to 80x24");
     top.press("\u{3}");
+    top.assert_given_back();
+}
+
+/// Without root there are no events: it shows what the kernel counts, and says so.
+#[test]
+fn without_root_it_shows_counters_in_a_terminal() {
+    let place = Place::new();
+    let program = place.path("stillcore");
+    std::fs::copy(env!("CARGO_BIN_EXE_stillcore"), &program).unwrap();
+    std::fs::set_permissions(place.dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let state = place.path("his");
+    std::fs::create_dir(&state).unwrap();
+    let nobody = if is_root() {
+        std::os::unix::fs::chown(&state, Some(65534), Some(65534)).unwrap();
+        "setpriv --reuid 65534 --regid 65534 --clear-groups "
+    } else {
+        ""
+    };
+    // As `sudo -u` leaves it: nothing of this user's can be in a home that he may not enter.
+    let home = place.path("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let call =
+        format!("HOME={} {nobody}{} top --state {}", home.display(), program.display(), state.display());
+    let Some(mut top) = Shown::start_call(&call) else { return };
+    let first = top.until_says("counter ");
+    let why = if is_root() { "no root: " } else { "" };
+    let second = first.lines().nth(1).unwrap();
+    assert!(second.contains(&format!("{why}counters only, no sources")), "{first}");
+    top.press("q");
     top.assert_given_back();
 }
 
@@ -258,7 +291,7 @@ fn without_a_terminal_it_prints_at_its_end_what_it_has_seen() {
         }
         let (code, view, said) = top(options);
         assert!(code == Some(0) && view.contains("CLASS ") && view.contains("timer"), "{view}\n{said}");
-        assert!(!view.contains('\u{1b}') && !view.contains("? help"), "{view}");
+        assert!(!["\u{1b}", "? help", "[Enter]", "[x]"].iter().any(|key| view.contains(key)), "{view}");
         assert!(view.lines().all(|line| line.chars().count() <= 100), "{view}");
     }
 }

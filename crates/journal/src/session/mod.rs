@@ -16,6 +16,15 @@ use sys::{Error, tracefs};
 /// Where root keeps its state.
 const SYSTEM: &str = "/var/lib/stillcore";
 
+/// The user's home. `None` where HOME is not set, or is a directory that this user may not enter, such
+/// as root's after `sudo -u` or `su`: nothing of this user's can be there.
+pub fn home() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    let entered = fs::metadata(home.join("."));
+    let closed = entered.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+    (!closed).then_some(home)
+}
+
 /// Where stillcore keeps its state when none is given: `/var/lib/stillcore` for root, else under
 /// the user's home.
 pub fn default_state(home: Option<&Path>) -> Option<PathBuf> {

@@ -119,6 +119,7 @@ fn facts() -> Facts {
         host: "rt-box".to_owned(),
         kernel: "6.12-rt".to_owned(),
         cpus: "2-3".to_owned(),
+        keys: true,
         ..Facts::default()
     }
 }
