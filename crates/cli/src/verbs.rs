@@ -3,7 +3,7 @@
 //! signals that ask it to end: the functions here.
 
 use crate::owners;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use sys::signals::EndSignals;
 

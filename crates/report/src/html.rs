@@ -55,7 +55,9 @@ pub use front::PageNext;
 pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
-pub use study::{Judged, JudgedVerdict, StudyFigure, StudyPage, StudySheet, Times, study_page};
+pub use study::{
+    Judged, JudgedVerdict, StudyFigure, StudyPage, StudySheet, Times, study_page, study_sentence,
+};
 
 /// One section of the page.
 struct Section {

@@ -76,7 +76,7 @@ pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
 pub use heading::verb;
 pub use html::{Judged, JudgedVerdict, PageNext, StudyFigure, StudyPage, StudySheet, Times};
-pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, study_page};
+pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, study_page, study_sentence};
 pub use json::{assess_json, assess_value};
 pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use opening::{Card, Cause, Opening, PhaseValue, opening};

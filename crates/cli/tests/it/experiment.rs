@@ -63,6 +63,13 @@ fn cells_are_run_and_those_that_cannot_be_are_reported_and_no_failure() {
     let scaled = study(&place, "out", &["--scale", "0.5"]).output().unwrap();
     let stderr = text(&scaled.stderr);
     assert!(stderr.contains("12 stored cells are not of this plan"), "{stderr}");
+    // The verdict first and the next command last, in text as on the page.
+    let said = text(&scaled.stdout);
+    let verdict = said.lines().nth(3).unwrap().to_owned();
+    assert!(verdict.starts_with("Of ") || verdict.starts_with("Nothing of it was published"), "{said}");
+    assert!(said.trim_end().lines().rev().nth(1).unwrap().starts_with("next: stillcore study "), "{said}");
+    let markdown = fs::read_to_string(place.path("out/study.md")).unwrap();
+    assert_eq!(markdown.lines().nth(2), Some(verdict.as_str()), "{markdown}");
 }
 
 /// Whether this machine has isolated CPUs.

@@ -107,6 +107,11 @@ pub struct StudySheet {
 /// Rows of the plot of published beside measured values, and of that of statements.
 const DRAWN: usize = 12;
 
+/// The verdict of a study in one sentence, as its page opens with it.
+pub fn study_sentence(page: &StudyPage) -> String {
+    study::opening(page).sentence
+}
+
 /// The whole page.
 pub fn study_page(page: &StudyPage) -> Result<String, Error> {
     let environment = environment()?;

@@ -61,22 +61,27 @@ pub(super) fn write_and_print(
     store::write_json(&out.join("study.json"), &object)?;
     store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
     store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;
-    store::write_whole(
-        &out.join("study.md"),
-        markdown(experiment, &concluded, &sheets, &worth, &notes, args.scale).as_bytes(),
-    )?;
     let drawn = figures::draw(experiment, &concluded, results, out)?;
     let parts = page::Parts { sheets: &sheets, notes: &notes, worth: &worth, figures: drawn, out };
-    let page = page::page(args, experiment, &concluded, parts)?;
-    store::write_whole(&out.join("study.html"), page.as_bytes())?;
+    let page = page::page(args, experiment, &concluded, parts);
+    let sentence = report::study_sentence(&page);
+    let said = Said { sentence: &sentence, sheets: &sheets, worth: &worth, notes: &notes };
+    store::write_whole(
+        &out.join("study.md"),
+        markdown(experiment, &concluded, &said, args.scale).as_bytes(),
+    )?;
+    store::write_whole(&out.join("study.html"), report::study_page(&page)?.as_bytes())?;
     if args.json {
         println!("{object}");
     } else if !args.quiet {
-        print!("{}", text(experiment, &concluded, &sheets, &worth, &notes));
+        print!("{}", text(experiment, &concluded, &said));
         if results.len() < args.cells {
             println!("note: {} of {} cells have a result", results.len(), args.cells);
         }
         println!("\n{}, with figures {}", out.join("study.md").display(), out.join("study.html").display());
+        if let Some(next) = &page.next {
+            println!("next: {}\n  {}", next.command, next.why);
+        }
     }
     let ran = || results.iter().filter(|(_, result)| result.state != CellState::Needs);
     if ran().next().is_some() && ran().all(|(_, result)| result.state == CellState::Failed) {
@@ -94,23 +99,26 @@ fn settings(apart: &Apart) -> Vec<String> {
     several.into_iter().chain(apart.settings.iter().cloned()).chain(apart.notes.iter().cloned()).collect()
 }
 
-fn text(
-    experiment: &Experiment,
-    concluded: &Concluded,
-    sheets: &[Sheet],
-    worth: &[String],
-    notes: &[String],
-) -> String {
-    let mut page = format!("{}\n{}\n", experiment.title, experiment.source);
-    for sheet in sheets {
+/// What an answer says besides its numbers and statements.
+struct Said<'a> {
+    /// The verdict.
+    sentence: &'a str,
+    sheets: &'a [Sheet],
+    worth: &'a [String],
+    notes: &'a [String],
+}
+
+fn text(experiment: &Experiment, concluded: &Concluded, said: &Said) -> String {
+    let mut page = format!("{}\n{}\n\n{}\n", experiment.title, experiment.source, said.sentence);
+    for sheet in said.sheets {
         let head: Vec<&str> = sheet.head.iter().map(String::as_str).collect();
         let _ = write!(page, "\n{}\n{}", sheet.title, table(&head, sheet.rows.clone()));
     }
     page.push_str("median [lowest, highest repetition] (published); n/a: no cell of it could be run\n");
-    for line in beside(concluded).iter().chain(worth) {
+    for line in beside(concluded).iter().chain(said.worth) {
         let _ = writeln!(page, "- {line}");
     }
-    for note in notes {
+    for note in said.notes {
         let _ = writeln!(page, "note: {note}");
     }
     page
@@ -192,15 +200,8 @@ fn some(places: &[String], all: usize) -> String {
     }
 }
 
-fn markdown(
-    experiment: &Experiment,
-    concluded: &Concluded,
-    sheets: &[Sheet],
-    worth: &[String],
-    notes: &[String],
-    scale: f64,
-) -> String {
-    let mut page = format!("# {}\n\n{}\n\n", experiment.title, experiment.source);
+fn markdown(experiment: &Experiment, concluded: &Concluded, said: &Said, scale: f64) -> String {
+    let mut page = format!("# {}\n\n{}\n\n{}\n\n", experiment.title, said.sentence, experiment.source);
     let mut places: Vec<&String> = concluded.groups.iter().flat_map(|group| &group.places).collect();
     places.sort();
     places.dedup();
@@ -212,7 +213,7 @@ fn markdown(
         env!("CARGO_PKG_VERSION"),
         places.join("; ")
     );
-    for sheet in sheets {
+    for sheet in said.sheets {
         let row = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
         let _ = write!(page, "## {}\n\n{}", sheet.title, row(&sheet.head));
         let _ = writeln!(page, "|{}", "---|".repeat(sheet.head.len()));
@@ -225,13 +226,13 @@ fn markdown(
         page.push_str("\n## Beside what was published\n\n");
         lines.iter().for_each(|line| _ = writeln!(page, "- {line}"));
     }
-    if !worth.is_empty() {
+    if !said.worth.is_empty() {
         page.push_str("\n## What each is worth\n\n");
-        worth.iter().for_each(|line| _ = writeln!(page, "- {line}"));
+        said.worth.iter().for_each(|line| _ = writeln!(page, "- {line}"));
     }
-    if !notes.is_empty() {
+    if !said.notes.is_empty() {
         page.push_str("\n## Notes\n\n");
-        notes.iter().for_each(|note| _ = writeln!(page, "- {note}"));
+        said.notes.iter().for_each(|note| _ = writeln!(page, "- {note}"));
     }
     page
 }

@@ -21,13 +21,13 @@ pub(super) struct Parts<'a> {
     pub(super) out: &'a Path,
 }
 
-/// The study's page.
+/// The study as its page shows it.
 pub(super) fn page(
     args: &AnswerOptions,
     experiment: &Experiment,
     concluded: &Concluded,
     parts: Parts<'_>,
-) -> Result<String, report::Error> {
+) -> StudyPage {
     let mut places: Vec<String> = concluded.groups.iter().flat_map(|group| group.places.clone()).collect();
     places.sort();
     places.dedup();
@@ -48,7 +48,7 @@ pub(super) fn page(
     };
     let (warnings, notes): (Vec<&String>, Vec<&String>) =
         parts.notes.iter().partition(|note| *note == EMULATED);
-    report::study_page(&StudyPage {
+    StudyPage {
         name: experiment.name.get_ref().clone(),
         title: experiment.title.clone(),
         source: experiment.source.clone(),
@@ -62,7 +62,7 @@ pub(super) fn page(
         warnings: warnings.into_iter().cloned().collect(),
         notes: notes.into_iter().cloned().collect(),
         next: Some(next(args, experiment, concluded, parts.out)),
-    })
+    }
 }
 
 fn command(args: &AnswerOptions, experiment: &Experiment) -> String {

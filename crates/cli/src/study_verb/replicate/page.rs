@@ -54,12 +54,8 @@ impl Report<'_> {
     }
 
     pub(super) fn text(&self, answers: &Answers) -> String {
-        let mut page = format!("{}\n", self.verdict(answers));
-        let words: [&str; 2] = ["agrees", "differs"];
-        for word in words {
-            let of = |one: &&Answered| one.verdicts.iter().any(|verdict| verdict.word == word);
-            let _ = writeln!(page, "{word}: {}", answers.statements.iter().filter(of).count());
-        }
+        let described = self.described(answers);
+        let mut page = format!("{}\n{}\n", report::study_sentence(&described), self.verdict(answers));
         self.notes().iter().for_each(|note| _ = writeln!(page, "note: {note}"));
         let _ = writeln!(
             page,
@@ -67,12 +63,16 @@ impl Report<'_> {
             self.out.join("replicate.md").display(),
             self.out.join("replicate.html").display()
         );
+        if let Some(next) = &described.next {
+            let _ = writeln!(page, "next: {}\n  {}", next.command, next.why);
+        }
         page
     }
 
     pub(super) fn markdown(&self, answers: &Answers) -> String {
         let shown: Vec<&Answered> = answers.statements.iter().collect();
-        let mut page = format!("# {}\n\n", self.verdict(answers));
+        let sentence = report::study_sentence(&self.described(answers));
+        let mut page = format!("# {sentence}\n\n{}\n\n", self.verdict(answers));
         page.push_str(&statements::markdown(answers, &shown));
         if !self.notes().is_empty() {
             page.push_str("\n## Not run\n\n");
@@ -95,6 +95,11 @@ impl Report<'_> {
     }
 
     pub(super) fn html(&self, answers: &Answers) -> Result<String, report::Error> {
+        report::study_page(&self.described(answers))
+    }
+
+    /// What the page shows.
+    fn described(&self, answers: &Answers) -> StudyPage {
         let row = |one: &super::chosen::Wanted| {
             vec![one.name.clone(), one.title.clone(), one.cells.to_string(), one.decides.len().to_string()]
         };
@@ -102,7 +107,7 @@ impl Report<'_> {
         let alone = answers.papers.len() == 1;
         let mut judged: Vec<Judged> = answers.statements.iter().map(|one| judged(one, alone)).collect();
         judged.sort_by(|a, b| a.group.cmp(&b.group));
-        report::study_page(&StudyPage {
+        StudyPage {
             name: format!("replicate {}", self.paper),
             title: format!("Statements of {}", if alone { self.paper } else { "the papers" }),
             source: format!("{}; every statement quoted, with what decides it", self.verdict(answers)),
@@ -120,7 +125,7 @@ impl Report<'_> {
             notes: self.notes(),
             next: Some(self.next()),
             ..StudyPage::default()
-        })
+        }
     }
 
     /// More time where there was too little, else what is still open.
