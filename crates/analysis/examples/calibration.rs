@@ -224,6 +224,7 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
         policy: None,
         duration_ns: Some(end as u64),
         missed: 0,
+        charged: 0,
         lost: 0,
         samples: Samples::Blocked {
             samples: BlockedSamples::new(samples, &[], 0, end),

@@ -10,6 +10,17 @@ pub(crate) fn figure(value: f64, unit: &str) -> String {
     }
 }
 
+/// A number with commas between thousands.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit]))
+        .collect()
+}
+
 /// A time in ns in the unit that suits it.
 pub(crate) fn time(value_ns: f64) -> String {
     let (scaled, unit) = match value_ns.abs() {
@@ -45,5 +56,6 @@ mod tests {
         assert_eq!(figure(0.000_31, "share"), "0.0310 %");
         assert_eq!(figure(1249.7, "per s"), "1250 per s");
         assert_eq!(figure(0.0, "per s"), "0 per s");
+        assert_eq!([7, 999, 10_000, 1_234_567].map(count), ["7", "999", "10,000", "1,234,567"]);
     }
 }

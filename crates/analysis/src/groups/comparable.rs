@@ -193,8 +193,8 @@ fn order(groups: &[&[MeasuredRun]]) -> Option<String> {
     let any =
         times.iter().enumerate().any(|(at, a)| times[at + 1..].iter().any(|b| apart(a, b) || apart(b, a)));
     any.then(|| {
-        "the runs of one group were all made before those of another: a machine that drifted meanwhile would look the same; make \
-         them in turns"
+        "the runs of one group were all made before those of another: a machine that drifted meanwhile would look the same. \
+         For two commands on one machine, `stillcore compare -- A -- B` makes them in turns; with a stored base this stays a caution"
             .to_owned()
     })
 }

@@ -1,7 +1,8 @@
 //! Conditions under which a comparison fails: a small grammar for continuous integration.
 //!
 //! ```text
-//! condition  = ["maybe"] figure ("<" | ">") value  |  (figure | "any") ["not"] verdict
+//! condition  = ["maybe"] figure ("<" | ">") value  |  ["maybe"] (figure | "any") verdict
+//!              |  (figure | "any") "not" verdict
 //! figure     = "min" | "p50" | "p99.9" | … | "max" | "exceed:100us" | "stolen" | "time"
 //! value      = ["+" | "-"] number ["ns" | "us" | "ms" | "s" | "%"]
 //! verdict    = "better" | "worse" | "equivalent"
@@ -9,7 +10,8 @@
 //!
 //! A value with a sign is of the difference, other less base (in % of the base); one without is of
 //! the other group itself. A condition holds where the whole 95 % interval lies beyond the value;
-//! with `maybe`, where any of it does: the gate then fails unless the runs exclude it.
+//! with `maybe`, where any of it does: the gate then fails unless the runs exclude it. Of a verdict
+//! `maybe` asks the same: it holds where the verdict is that one, or the runs cannot tell.
 
 use super::figures::Figure;
 use super::{FigureComparison, GroupComparison, units};
@@ -43,9 +45,20 @@ pub enum Asked {
     Verdict {
         /// Which.
         verdict: Verdict,
-        /// Whether it holds where the verdict is another.
-        not: bool,
+        /// Where it holds.
+        holds: Holds,
     },
+}
+
+/// The verdicts for which a condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// The one that it names.
+    Only,
+    /// Also where the runs cannot tell.
+    OrCannotTell,
+    /// Every other one.
+    Not,
 }
 
 /// A value of a condition.
@@ -99,16 +112,17 @@ impl Condition {
             (["<" | ">", ..], None) => {
                 return wrong("figures have different units, so any cannot be held against a value");
             }
-            ([word], _) if !maybe => match verdict(word) {
-                Some(verdict) => Asked::Verdict { verdict, not: false },
+            ([word], _) => match verdict(word) {
+                Some(verdict) if maybe => Asked::Verdict { verdict, holds: Holds::OrCannotTell },
+                Some(verdict) => Asked::Verdict { verdict, holds: Holds::Only },
                 None => return wrong(&format!("{word:?} is no verdict")),
             },
             (["not", word], _) if !maybe => match verdict(word) {
-                Some(verdict) => Asked::Verdict { verdict, not: true },
+                Some(verdict) => Asked::Verdict { verdict, holds: Holds::Not },
                 None => return wrong(&format!("{word:?} is no verdict")),
             },
-            _ if maybe => {
-                return wrong("maybe goes with a comparison with a value, such as \"maybe max > +5us\"");
+            (["not", ..], _) => {
+                return wrong("not holds already where the runs cannot tell, so maybe does not go with it");
             }
             _ => return wrong("it has no comparison with a value and no verdict"),
         };
@@ -123,9 +137,11 @@ impl Condition {
     /// The same of statistics that are no run's.
     pub fn judge_figures<'a>(&self, figures: impl Iterator<Item = &'a FigureComparison>) -> Judged {
         let mine = figures.filter(|figure| self.figure.is_none_or(|wanted| wanted == figure.figure));
-        // Where one cannot be judged the others still can fail; what `any` withholds is no reason.
+        // Where one cannot be judged the others still can fail; what `any` withholds is no reason,
+        // unless the gate is to fail for want of evidence.
+        let strict = matches!(self.asked, Asked::Verdict { holds: Holds::OrCannotTell, .. });
         let judged: Vec<Judged> = mine
-            .filter(|figure| self.figure.is_some() || figure.verdict != Verdict::Withheld)
+            .filter(|figure| strict || self.figure.is_some() || figure.verdict != Verdict::Withheld)
             .map(|figure| self.of(figure))
             .collect();
         let say = |holds: Option<bool>| -> Vec<&str> {
@@ -155,11 +171,16 @@ impl Condition {
         }
         let one_run = "a side of one run says nothing about configurations; at least two a side are needed, five are better";
         match self.asked {
-            Asked::Verdict { verdict, not } => match figure.verdict {
+            Asked::Verdict { verdict, holds } => match figure.verdict {
                 Verdict::OneRun => unknown(one_run),
-                actual => {
-                    self.judged(Some((actual == verdict) != not), format!("{name} is {}", actual.words()))
-                }
+                Verdict::CannotTell => self.judged(
+                    Some(holds != Holds::Only),
+                    format!("{name} is not shown to be {} (cannot tell)", verdict.words()),
+                ),
+                actual => self.judged(
+                    Some((actual == verdict) != (holds == Holds::Not)),
+                    format!("{name} is {}", actual.words()),
+                ),
             },
             Asked::Beyond { above, limit, maybe } => {
                 let (interval, bound) = match limit {
@@ -254,8 +275,10 @@ mod tests {
         assert_eq!(asked("exceed:50us > 1e-6"), beyond(true, Limit::Value(1e-6), false));
         assert_eq!(asked("stolen > 0.5%"), beyond(true, Limit::Value(0.005), false));
         assert_eq!(asked("stolen > +0.5%"), beyond(true, Limit::Relative(0.005), false));
-        assert_eq!(asked("any worse"), Asked::Verdict { verdict: Verdict::Worse, not: false });
-        assert_eq!(asked("p50 not equivalent"), Asked::Verdict { verdict: Verdict::Equivalent, not: true });
+        let of = |verdict, holds| Asked::Verdict { verdict, holds };
+        assert_eq!(asked("any worse"), of(Verdict::Worse, Holds::Only));
+        assert_eq!(asked("maybe any worse"), of(Verdict::Worse, Holds::OrCannotTell));
+        assert_eq!(asked("p50 not equivalent"), of(Verdict::Equivalent, Holds::Not));
     }
 
     #[test]
@@ -263,7 +286,6 @@ mod tests {
         let wrong = [
             ("", "empty"),
             ("maybe", "empty"),
-            ("maybe max worse", "maybe goes with"),
             ("p99", "no comparison"),
             ("p99 >", "no value"),
             ("p99 > 5", "no time with a unit"),
@@ -272,7 +294,8 @@ mod tests {
             ("p99 = 5us", "no comparison"),
             ("mean > 5us", "no figure"),
             ("any bad", "no verdict"),
-            ("maybe any worse", "maybe goes with"),
+            ("maybe any not worse", "maybe does not go with it"),
+            ("maybe any > 5us", "different units"),
             ("exceed:50us > nan", "no number"),
             ("p99 > +-5us", "no time"),
         ];

@@ -13,6 +13,8 @@ use stats::resample::{generator, ratio_draws};
 /// Bootstrap resamples of one run's blocks of time: they give the spread of a statistic within that
 /// run.
 const WITHIN: usize = 300;
+/// Samples that have to lie above a quantile.
+const ABOVE: u64 = 10;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +135,10 @@ pub(crate) enum NoValue {
     #[error("holds the gaps above a threshold only, which have no quantiles of their own")]
     LongGapsOnly,
     #[error(
-        "has {n} samples, {above} of them above it: ten are needed, as some {} samples have",
-        (*n).saturating_mul(10).div_ceil((*above).max(1) as u64)
+        "has {} samples, {above} of them above it: ten are needed, as {} samples have{}",
+        crate::words::count(*n), crate::words::count(*needed), times(*n, *needed)
     )]
-    TooFew { n: u64, above: usize },
+    TooFew { n: u64, above: usize, needed: u64 },
     #[error("has it beyond its last bin")]
     BeyondBins,
     #[error("stores only gaps longer than that")]
@@ -170,7 +172,11 @@ pub(crate) fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Re
         (Figure::Quantile(parts), samples) => {
             let Some(value) = samples.quantile(parts) else {
                 let above = (n as usize).saturating_sub(nearest_rank(n as usize, parts));
-                return Err(if above < 10 { NoValue::TooFew { n, above } } else { NoValue::BeyondBins });
+                return Err(if (above as u64) < ABOVE {
+                    NoValue::TooFew { n, above, needed: needed(parts) }
+                } else {
+                    NoValue::BeyondBins
+                });
             };
             let draws = match samples {
                 Samples::Blocked { samples, .. } => samples.quantile_draws(parts, WITHIN, &mut random),
@@ -220,6 +226,21 @@ pub(crate) fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Re
     }
 }
 
+/// The least number of samples of which ten lie above the quantile of `parts` in 100,000.
+fn needed(parts: u64) -> u64 {
+    (ABOVE * 100_000).div_ceil(100_000_u64.saturating_sub(parts).max(1))
+}
+
+/// How many times as many samples that is, where it is much more.
+fn times(n: u64, needed: u64) -> String {
+    let factor = needed as f64 / n.max(1) as f64;
+    match factor {
+        ..=1.5 => String::new(),
+        ..9.95 => format!(" ({factor:.1} times as many)"),
+        _ => format!(" ({factor:.0} times as many)"),
+    }
+}
+
 fn exact(value: i64) -> InRun {
     InRun { value: value as f64, draws: Vec::new() }
 }
@@ -227,6 +248,22 @@ fn exact(value: i64) -> InRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_run_says_how_many_samples_a_quantile_needs() {
+        assert_eq!([50_000, 99_000, 99_900, 99_999].map(needed), [20, 1_000, 10_000, 1_000_000]);
+        for parts in [50_000, 90_000, 99_000, 99_900, 99_990, 33_333] {
+            let above = |n: u64| n as usize - nearest_rank(n as usize, parts);
+            assert_eq!((above(needed(parts)), above(needed(parts) - 1)), (10, 9), "{parts}");
+        }
+        let said = |n, above| NoValue::TooFew { n, above, needed: needed(99_900) }.to_string();
+        assert_eq!(
+            said(9_931, 9),
+            "has 9,931 samples, 9 of them above it: ten are needed, as 10,000 samples have"
+        );
+        assert!(said(3_000, 3).ends_with("as 10,000 samples have (3.3 times as many)"), "{}", said(3_000, 3));
+        assert!(said(767, 0).ends_with("(13 times as many)"), "{}", said(767, 0));
+    }
 
     #[test]
     fn names_are_read_as_they_are_written() {

@@ -96,6 +96,9 @@ pub struct MeasuredWindow {
     pub duration_ns: Option<u64>,
     /// Releases that passed unserved.
     pub missed: u64,
+    /// Of them those that are among the samples, with the lateness they had: not those missed while
+    /// the probe warmed up or the clock was set.
+    pub charged: u64,
     /// Samples that were lost.
     pub lost: u64,
     /// The samples.
@@ -264,6 +267,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
     let t1_ns = records.iter().map(|record| record.t1_ns).max().unwrap_or(0);
     let mut points: Vec<(i64, i64)> = Vec::new();
     let mut stalls = Vec::new();
+    let mut charged_releases = 0;
     let mut least_ns: Option<i64> = None;
     for record in &records {
         let path = dir.join(&record.file);
@@ -271,6 +275,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         let samples = unbiased(record, belonging(record, &path, &meta, samples)?);
         let charged = missed::of_probe(record, &samples);
         stalls.extend(missed::rows(&charged));
+        charged_releases += charged.len() as u64;
         let served = samples.iter().filter(|sample| sample.counts());
         let least = served.clone().map(|sample: &Sample| sample.value_ns).min();
         least_ns = least_ns.into_iter().chain(least).min();
@@ -300,6 +305,7 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         policy: Some(policies.join(", ")),
         duration_ns: Some(duration),
         missed: records.iter().map(|record| record.missed()).sum(),
+        charged: charged_releases,
         lost: records.iter().map(|record| record.ring_lost).sum(),
         samples: Samples::Blocked {
             samples: BlockedSamples::new(points.into_iter(), &stalls, t0_ns, t1_ns),

@@ -83,8 +83,14 @@ pub struct WindowComparison {
     pub missed: [u64; 2],
     /// Threads a run.
     pub threads: usize,
+    /// Missed releases of the base and of the others that are among the samples, with the lateness
+    /// they had. The rest were missed while the probe warmed up or the clock was set.
+    pub charged: [u64; 2],
     /// Interval between releases, ns.
     pub period_ns: Option<u64>,
+    /// The same of the others, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_period_ns: Option<u64>,
     /// What was compared.
     pub figures: Vec<FigureComparison>,
     /// The difference at each level; empty for noise, and where it was not requested.
@@ -203,13 +209,17 @@ fn window(matched: &Matched<'_>, question: &Question) -> WindowComparison {
     let figures = figures_of(base, question);
     let sum =
         |windows: &[&MeasuredWindow], of: fn(&MeasuredWindow) -> u64| windows.iter().map(|w| of(w)).sum();
+    let [period_ns, other_period_ns] =
+        [base, other].map(|windows| windows.first().and_then(|window| window.period_ns));
     WindowComparison {
         probe: matched.probe,
         phase: matched.phase.to_owned(),
         n: [base, other].map(|windows| sum(windows, |window| window.samples.n())),
         missed: [base, other].map(|windows| sum(windows, |window| window.missed)),
         threads: base.first().map_or(0, |window| window.threads),
-        period_ns: base.first().and_then(|window| window.period_ns),
+        charged: [base, other].map(|windows| sum(windows, |window| window.charged)),
+        period_ns,
+        other_period_ns: other_period_ns.filter(|_| other_period_ns != period_ns),
         figures: figures
             .iter()
             .enumerate()
@@ -219,6 +229,36 @@ fn window(matched: &Matched<'_>, question: &Question) -> WindowComparison {
         distance: (question.whole && matched.probe != ProbeKind::Noise)
             .then(|| distance(base, other))
             .flatten(),
+    }
+}
+
+/// The usual statistics of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overview {
+    /// Which.
+    pub figures: Vec<Figure>,
+    /// Their values; none that the run cannot estimate.
+    pub values: Vec<Option<f64>>,
+    /// Their units, as those of [`FigureComparison`].
+    pub units: Vec<&'static str>,
+    /// Samples, without those of missed releases.
+    pub n: u64,
+    /// Releases that passed unserved.
+    pub missed: u64,
+}
+
+/// The statistics of a run's first window, as a comparison has them.
+pub fn overview(run: &MeasuredRun) -> Overview {
+    let windows: Vec<&MeasuredWindow> = run.windows.iter().take(1).collect();
+    let figures = figures_of(&windows, &Question::default());
+    let value = |figure: &Figure| in_run(*figure, windows.first()?, 0).ok().map(|one| one.value);
+    let unit = |figure: &Figure| windows.first().map_or("ns", |window| figure.unit(window.probe));
+    Overview {
+        values: figures.iter().map(value).collect(),
+        units: figures.iter().map(unit).collect(),
+        figures,
+        n: windows.iter().map(|window| window.samples.n() - window.charged).sum(),
+        missed: windows.iter().map(|window| window.missed).sum(),
     }
 }
 

@@ -60,6 +60,7 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
         policy: None,
         duration_ns: Some(end as u64),
         missed: 0,
+        charged: 0,
         lost: 0,
         samples: Samples::Blocked { samples, least_ns, stolen: [Vec::new(), Vec::new()] },
     };

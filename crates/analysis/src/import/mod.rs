@@ -62,24 +62,52 @@ pub fn read(path: &Path, name: String, part: Option<&str>) -> Result<MeasuredRun
     parse(&text, name, part)
 }
 
+/// The same of a file that lies among results: `None` where it is of no tool that is known, such as
+/// a log.
+pub fn read_if_known(path: &Path, name: String, part: Option<&str>) -> Result<Option<MeasuredRun>, Error> {
+    let size = std::fs::metadata(path).map_err(|source| Error::io("read", path, source))?.len();
+    if size > MOST_BYTES {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    match recognised(&text, &name, part) {
+        // A result that was cut off is not passed over in silence.
+        Err(_) if is_json(&text) && !text.contains("histogram") => Ok(None),
+        known => known,
+    }
+}
+
 const KNOWN: &str = "a run directory, cyclictest's --json or histogram (-h), oslat's --json, the text of rtla timerlat hist or osnoise hist, \
                      or jitterdebugger's results.json";
 
-/// The same of a text.
+/// The run in a text.
 fn parse(text: &str, name: String, part: Option<&str>) -> Result<MeasuredRun, Error> {
-    if text.trim_start().starts_with('{') {
+    let what =
+        if is_json(text) { "JSON of no tool that is known" } else { "a text of no tool that is known" };
+    recognised(text, &name, part)?.ok_or_else(|| Error::invalid(name, what, KNOWN))
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// The same; `None` for a text of no tool that is known.
+fn recognised(text: &str, name: &str, part: Option<&str>) -> Result<Option<MeasuredRun>, Error> {
+    let name = name.to_owned();
+    if is_json(text) {
         let value = json::Document::parse(text, &name)?;
         return match () {
-            () if jitterdebugger::is(&value) => jitterdebugger::run(&value, name),
-            () if oslat::is(&value) => oslat::run(&value, name),
-            () if cyclictest_json::is(&value) => cyclictest_json::run(&value, name),
-            () => Err(Error::invalid(name, "JSON of no tool that is known", KNOWN)),
+            () if jitterdebugger::is(&value) => jitterdebugger::run(&value, name).map(Some),
+            () if oslat::is(&value) => oslat::run(&value, name).map(Some),
+            () if cyclictest_json::is(&value) => cyclictest_json::run(&value, name).map(Some),
+            () => Ok(None),
         };
     }
     match () {
-        () if rtla::is(text) => rtla::run(text, name, part),
-        () if cyclictest::is(text) => cyclictest::run(text, name),
-        () => Err(Error::invalid(name, "a text of no tool that is known", KNOWN)),
+        () if rtla::is(text) => rtla::run(text, name, part).map(Some),
+        () if cyclictest::is(text) => cyclictest::run(text, name).map(Some),
+        () => Ok(None),
     }
 }
 
@@ -120,6 +148,7 @@ fn single(
         policy: facts.policy,
         duration_ns: durations.map(|all| all.into_iter().fold(0, u64::saturating_add)),
         missed: 0,
+        charged: 0,
         lost: 0,
         samples: Samples::Binned(bins),
     };

@@ -11,8 +11,32 @@ use std::path::{Path, PathBuf};
 /// Runs under one name.
 pub(super) type Group = (String, Vec<MeasuredRun>);
 
-/// The group that an argument names.
-pub(super) fn group(argument: &str, series: Option<&str>) -> anyhow::Result<Group> {
+/// What arguments name.
+#[derive(Default)]
+pub(super) struct Runs {
+    pub(super) runs: Vec<MeasuredRun>,
+    /// What lies in a directory of runs and is neither a run nor a result of a known tool.
+    pub(super) left_out: Vec<PathBuf>,
+}
+
+/// How many of these a note names.
+const NAMED: usize = 5;
+
+/// The note about what was left out.
+pub(super) fn left_out(paths: &[PathBuf]) -> Option<String> {
+    let mut names: Vec<String> =
+        paths.iter().take(NAMED).map(|path| model::foreign::in_a_line(&path.to_string_lossy())).collect();
+    match paths.len().saturating_sub(NAMED) {
+        0 => {}
+        more => names.push(format!("and {more} more")),
+    }
+    (!paths.is_empty()).then(|| {
+        format!("left out, being neither a run nor the result of a tool that is known: {}", names.join(", "))
+    })
+}
+
+/// The group that an argument names, and its name.
+pub(super) fn group(argument: &str, series: Option<&str>) -> anyhow::Result<(String, Runs)> {
     let (name, paths) = match argument.split_once('=') {
         // A path with an equals sign in it is a path.
         Some((name, paths)) if !Path::new(argument).exists() => (name.to_owned(), paths),
@@ -26,36 +50,42 @@ pub(super) fn group(argument: &str, series: Option<&str>) -> anyhow::Result<Grou
         )
         .into());
     }
-    let mut runs = Vec::new();
+    let mut found = Runs::default();
     let listed = if Path::new(paths).exists() { vec![paths] } else { paths.split(',').collect() };
     for path in listed {
         if !Path::new(path).exists() {
             return Err(absent_run(Path::new(path)).into());
         }
-        runs.extend(at(Path::new(path), series)?);
+        at(Path::new(path), series, &mut found)?;
     }
-    Ok((name, runs))
+    Ok((name, found))
 }
 
 /// The configurations that arguments name; those of one name are one.
-pub(super) fn groups(arguments: &[String], series: Option<&str>) -> anyhow::Result<Vec<Group>> {
-    let mut groups: Vec<Group> = Vec::new();
+pub(super) fn groups(
+    arguments: &[String],
+    series: Option<&str>,
+) -> anyhow::Result<(Vec<Group>, Vec<PathBuf>)> {
+    let (mut groups, mut all_left_out): (Vec<Group>, _) = (Vec::new(), Vec::new());
     for argument in arguments {
-        let (name, runs) = group(argument, series)?;
+        let (name, Runs { runs, left_out }) = group(argument, series)?;
+        all_left_out.extend(left_out);
         let named = argument.starts_with(&format!("{name}="));
         match groups.iter_mut().find(|(known, _)| named && *known == name) {
             Some((_, known)) => known.extend(runs),
             None => groups.push((name, runs)),
         }
     }
-    Ok(groups)
+    Ok((groups, all_left_out))
 }
 
 /// Every run that some arguments name, in their order.
-pub(super) fn runs(arguments: &[String], series: Option<&str>) -> anyhow::Result<Vec<MeasuredRun>> {
-    let mut all = Vec::new();
+pub(super) fn runs(arguments: &[String], series: Option<&str>) -> anyhow::Result<Runs> {
+    let mut all = Runs::default();
     for argument in arguments {
-        all.extend(group(argument, series)?.1);
+        let (_, found) = group(argument, series)?;
+        all.runs.extend(found.runs);
+        all.left_out.extend(found.left_out);
     }
     Ok(all)
 }
@@ -64,22 +94,37 @@ fn label(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// One run, or those of a directory that is none itself.
-fn at(path: &Path, series: Option<&str>) -> anyhow::Result<Vec<MeasuredRun>> {
+/// One run, or those of a directory that is none itself. What lies there beside runs, such as a log,
+/// is left out; a run that cannot be read is an error.
+fn at(path: &Path, series: Option<&str>, found: &mut Runs) -> anyhow::Result<()> {
     if !path.is_dir() || path.join(store::RUN).exists() {
-        return Ok(vec![one(path, series)?]);
+        found.runs.push(one(path, series)?);
+        return Ok(());
     }
     let entries = std::fs::read_dir(path).map_err(|source| Error::io("read", path, source))?;
     let mut inside: Vec<PathBuf> = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|source| Error::io("read", path, source))?.path();
-        let hidden = entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if !hidden && (entry.is_file() || entry.join(store::RUN).exists()) {
+        if !entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
             inside.push(entry);
         }
     }
-    inside.sort();
-    if inside.is_empty() {
+    inside.sort_by_key(|path| by_number(path));
+    let before = found.runs.len();
+    for entry in inside {
+        let run = if entry.is_file() {
+            among_results(&entry, series)?
+        } else if entry.join(store::RUN).exists() {
+            Some(one(&entry, series)?)
+        } else {
+            None
+        };
+        match run {
+            Some(run) => found.runs.push(run),
+            None => found.left_out.push(entry),
+        }
+    }
+    if found.runs.len() == before {
         return Err(Error::invalid(
             path.display(),
             "no run in it",
@@ -87,7 +132,19 @@ fn at(path: &Path, series: Option<&str>) -> anyhow::Result<Vec<MeasuredRun>> {
         )
         .into());
     }
-    inside.iter().map(|path| one(path, series)).collect()
+    Ok(())
+}
+
+/// Runs 1 to 10 in their order, and others by their names.
+fn by_number(path: &Path) -> (Option<u64>, PathBuf) {
+    let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+    (number, path.to_owned())
+}
+
+/// The result in a file beside others, if it is one.
+fn among_results(path: &Path, series: Option<&str>) -> anyhow::Result<Option<MeasuredRun>> {
+    let name = path.display().to_string();
+    import::read_if_known(path, name.clone(), series).with_context(|| format!("{name} cannot be compared"))
 }
 
 /// One run.

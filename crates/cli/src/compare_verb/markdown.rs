@@ -1,9 +1,10 @@
 //! A comparison as Markdown: the summary that continuous integration shows.
 
-use super::text::{Said, loss, said, verdict};
+use super::text::{Said, loss, missed, said, verdict};
 use analysis::groups::best::Ranking;
 use analysis::groups::condition::Judged;
 use analysis::groups::{FigureComparison, GroupComparison};
+use report::format;
 use stats::decide::Verdict;
 use std::fmt::Write;
 
@@ -20,6 +21,9 @@ pub(super) fn comparison(comparison: &GroupComparison, judged: &[Judged]) -> Str
             comparison.other.len()
         );
         window.figures.iter().for_each(|figure| text.push_str(&row(figure)));
+        if let Some(line) = missed(window) {
+            let _ = write!(text, "\n{}\n", escaped(&line));
+        }
     }
     for (name, runs, kernel) in [
         ("base", &comparison.base, &comparison.kernels[0]),
@@ -71,7 +75,9 @@ fn opening(judged: &[Judged]) -> String {
 fn row(figure: &FigureComparison) -> String {
     let Said { base, other, difference, interval, .. } = said(figure);
     let verdict = match (figure.verdict, figure.more_runs, &figure.why) {
-        (Verdict::CannotTell, Some(more), _) => format!("cannot tell: {more} more runs a side"),
+        (Verdict::CannotTell, Some(more), _) => {
+            format!("cannot tell: about {} a side", format::plural(more as u64, "more run"))
+        }
         (Verdict::Withheld, _, Some(why)) => format!("withheld: {}", escaped(why)),
         (verdict, ..) => verdict.words().to_owned(),
     };

@@ -17,7 +17,7 @@ use analysis::groups::figures::Figure;
 use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{GroupComparison, Question, admitted, compare};
 use clap::{Args, ValueEnum};
-use inputs::Group;
+use inputs::{Group, Runs};
 use model::sample::ProbeKind;
 use model::store;
 use serde::Serialize;
@@ -34,8 +34,8 @@ const SCHEMA: &str = "stillcore.compare/1";
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Runs of the base; with --best, one argument per configuration. A run directory, a result of
-    /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, or NAME=PATH[,PATH]. With
-    /// --best, arguments with the same NAME form one configuration.
+    /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, such as one of measure --runs
+    /// N, or NAME=PATH[,PATH]. With --best, arguments with the same NAME form one configuration.
     #[arg(required_unless_present = "commands", value_name = "RUN")]
     runs: Vec<String>,
     /// Runs to compare with the base [default: the second of two].
@@ -59,7 +59,7 @@ pub(crate) struct CompareArgs {
     /// [default: 1us or 5%, the larger].
     #[arg(long, value_name = "TIME|%", value_parser = margin)]
     margin: Option<Margin>,
-    /// Compare only these statistics.
+    /// Compare only these statistics, and not the whole distributions.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Figure::parse)]
     figures: Vec<Figure>,
     /// Also compare the share of samples of at least this length; for noise, their rate.
@@ -77,9 +77,9 @@ pub(crate) struct CompareArgs {
     /// Also compare what was measured differently; report the differences.
     #[arg(long)]
     anyway: bool,
-    /// Exit with status 2 if this holds: "p99 > +5us", "max > 100us", "any worse", "maybe p99.9 >
-    /// +10%", "p50 not equivalent". Repeatable: one that holds is enough. What these runs cannot
-    /// tell does not hold, except with maybe (of a value) and with not.
+    /// Exit with status 2 if this holds: "p99 > +5us", "max > 100us", "any worse", "p50 not
+    /// equivalent". Repeatable: one that holds is enough. What these runs cannot tell does not hold;
+    /// with maybe in front it does: "maybe p99 worse", "maybe any worse", "maybe p99 > +10%".
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
     /// Write a Markdown summary to this file.
@@ -162,7 +162,7 @@ fn question(args: &CompareArgs) -> Question {
         figures: args.figures.clone(),
         more_figures: over.chain(asked).collect(),
         margin: args.margin.unwrap_or_default(),
-        whole: true,
+        whole: args.figures.is_empty(),
         anyway: args.anyway,
     }
 }
@@ -184,11 +184,14 @@ fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
 fn conclude(
     args: &CompareArgs,
     question: &Question,
-    base: Vec<MeasuredRun>,
-    other: Vec<MeasuredRun>,
+    base: Runs,
+    other: Runs,
     turns: Option<&serde_json::Value>,
 ) -> anyhow::Result<u8> {
-    let comparison = compare(&base, &other, question).map_err(anyhow::Error::msg)?;
+    let left_out = inputs::left_out(&[base.left_out, other.left_out].concat());
+    let (base, other) = (base.runs, other.runs);
+    let mut comparison = compare(&base, &other, question).map_err(anyhow::Error::msg)?;
+    comparison.warnings.extend(left_out);
     let next = next::next(&comparison, [&base, &other], &typed(args), turns::typed(&args.turns));
     let selected = match args.method {
         Method::Runs => Vec::new(),
@@ -251,14 +254,15 @@ fn answer(
 
 fn ranked(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
     let series = args.series.as_deref();
-    let groups: Vec<Group> = inputs::groups(&args.runs, series)?;
+    let (groups, left_out): (Vec<Group>, _) = inputs::groups(&args.runs, series)?;
     if groups.len() < 2 {
         anyhow::bail!(
             "--best ranks at least two configurations, one argument each; only {} was given",
             groups[0].0
         );
     }
-    let ranking = best(&groups, args.loss, question).map_err(anyhow::Error::msg)?;
+    let mut ranking = best(&groups, args.loss, question).map_err(anyhow::Error::msg)?;
+    ranking.warnings.extend(inputs::left_out(&left_out));
     let selected = match args.method {
         Method::Runs => Vec::new(),
         Method::Chi2 => selected(&groups, question)?,

@@ -1,6 +1,7 @@
 //! The next command of a comparison's page: a closer look at what is worse, more runs where these
 //! cannot decide, else the same comparison as a gate.
 
+use crate::run::command::without;
 use crate::shell::in_shell;
 use analysis::groups::measured::{MeasuredRun, Tool};
 use analysis::groups::{FigureComparison, GroupComparison};
@@ -8,6 +9,7 @@ use model::run::Run;
 use model::store;
 use report::PageNext;
 use stats::decide::Verdict;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Runs a side where none, or only one, was made.
@@ -71,23 +73,17 @@ fn recorded(groups: [&[MeasuredRun]; 2]) -> Typed {
     let command = |runs: &[MeasuredRun]| -> Option<String> {
         let first = runs.first().filter(|run| run.tool == Tool::Stillcore)?;
         let run: Run = store::read_json(&Path::new(&first.name).join(store::RUN)).ok()?;
-        let words = without_out(&run.command);
+        let words = once_anywhere(&run.command);
         (!words.is_empty()).then(|| words.iter().map(|word| in_shell(word)).collect::<Vec<_>>().join(" "))
     };
     Some(format!("{} -- {}", command(groups[0])?, command(groups[1])?))
 }
 
-fn without_out(command: &[String]) -> Vec<String> {
-    let mut words = command.iter();
-    let mut kept = Vec::new();
-    while let Some(word) = words.next() {
-        if word == "--out" {
-            words.next();
-        } else if !word.starts_with("--out=") {
-            kept.push(word.clone());
-        }
-    }
-    kept
+/// Without where it wrote to, and how often: `compare` says both.
+fn once_anywhere(command: &[String]) -> Vec<String> {
+    let words: Vec<OsString> = command.iter().map(OsString::from).collect();
+    let kept = without(&words, &["--out", "--runs"]);
+    kept.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +93,7 @@ mod tests {
     #[test]
     fn a_recorded_command_can_be_run_again_with_another_directory() {
         let command = ["stillcore", "measure", "wakeup", "--out", "x", "-D", "10s", "--out=y"];
-        let kept = without_out(&command.map(str::to_owned));
+        let kept = once_anywhere(&command.map(str::to_owned));
         assert_eq!(kept, ["stillcore", "measure", "wakeup", "-D", "10s"]);
     }
 }

@@ -40,11 +40,15 @@ fn side(runs: &[String], kernel: Option<&str>) -> String {
 }
 
 fn window_text(window: &WindowComparison) -> String {
-    let period =
-        window.period_ns.map(|ns| format!(", every {}", format::ns_round(ns as f64))).unwrap_or_default();
+    let every = |ns: u64| format!("every {}", format::ns_round(ns as f64));
+    let period = match (window.period_ns, window.other_period_ns) {
+        (Some(base), Some(other)) => format!(", {} and {}", every(base), every(other)),
+        (Some(ns), None) | (None, Some(ns)) => format!(", {}", every(ns)),
+        (None, None) => String::new(),
+    };
     let of = if window.probe == ProbeKind::Noise { "gaps" } else { "releases" };
     let mut text = format!(
-        "{}, phase {}, {} thread{} a run{period}: {} and {} {of}, {} and {} missed\n\n",
+        "{}, phase {}, {} thread{} a run{period}: {} and {} {of}, {} and {} missed\n",
         window.probe.name(),
         window.phase,
         window.threads,
@@ -52,8 +56,10 @@ fn window_text(window: &WindowComparison) -> String {
         format::count(window.n[0]),
         format::count(window.n[1]),
         format::count(window.missed[0]),
-        format::count(window.missed[1])
+        format::count(window.missed[1]),
     );
+    missed(window).iter().for_each(|line| text.push_str(&folded(line)));
+    text.push('\n');
     text.push_str(&figures(&window.figures));
     if let Some(distance) = &window.distance {
         text.push_str(&folded(&distance_text(distance)));
@@ -62,8 +68,29 @@ fn window_text(window: &WindowComparison) -> String {
         text.push('\n');
         text.push_str(&shift_text(&window.shift));
     }
-    text.push('\n');
+    if !text.ends_with("\n\n") {
+        text.push('\n');
+    }
     text
+}
+
+/// How missed releases are counted, where there are any: the table of `measure` leaves them out.
+pub(super) fn missed(window: &WindowComparison) -> Option<String> {
+    if window.missed == [0, 0] {
+        return None;
+    }
+    let elsewhere = [0, 1].map(|at| window.missed[at].saturating_sub(window.charged[at]));
+    let elsewhere = match elsewhere {
+        [0, 0] => String::new(),
+        [base, other] => format!(
+            " {} and {} of them were missed during the warm-up or when the clock was set, and are left out.",
+            format::count(base),
+            format::count(other)
+        ),
+    };
+    Some(format!(
+        "Missed releases are among these, with the lateness they had; the table of measure leaves them out of n, p50 and p99.{elsewhere}"
+    ))
 }
 
 /// A table of statistics, with sentences where a verdict needs one.
@@ -109,8 +136,10 @@ fn beside(figure: &FigureComparison) -> Option<String> {
     let name = figure.figure.name();
     match figure.verdict {
         Verdict::CannotTell => Some(match figure.more_runs {
-            Some(1) => format!("{name}: 1 more run a side would probably decide."),
-            Some(more) => format!("{name}: {more} more runs a side would probably decide."),
+            Some(more) => {
+                let more = format::plural(more as u64, "more run");
+                format!("{name}: about {more} a side would probably decide{}.", rough(figure))
+            }
             None => format!(
                 "{name}: more runs than a thousand would be needed; the difference is too small beside what runs differ by."
             ),
@@ -120,6 +149,15 @@ fn beside(figure: &FigureComparison) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Runs a side from which on their number needed is more than an order of magnitude.
+const ENOUGH: usize = 5;
+
+/// How sure the number of runs needed is.
+fn rough(figure: &FigureComparison) -> String {
+    let fewest = figure.runs[0].len().min(figure.runs[1].len());
+    if fewest < ENOUGH { format!(" (a rough number: estimated from {fewest} a side)") } else { String::new() }
 }
 
 /// A value in its unit.

@@ -10,6 +10,7 @@ pub(crate) mod exposure;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;
+mod repeating;
 mod schedule;
 pub(crate) mod spin;
 mod spin_text;

@@ -8,6 +8,7 @@ pub(crate) use args::PeriodicArgs;
 
 use super::Common;
 use super::carry_out::{Beside, Outcome, carry_out_in, open_session, place};
+use super::repeating::STOPS;
 use super::schedule::PolicyName;
 use super::table::json;
 use crate::run::place::{Place, default_out};
@@ -35,6 +36,13 @@ struct Measured {
 /// Measures and prints.
 pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     check(args)?;
+    let unfit = [
+        ("--compare-files", args.compare_files, "makes two runs of its own and compares them"),
+        ("--stop-over", args.stopping.stop_over.is_some(), STOPS),
+    ];
+    if let Some(status) = args.repeating.carry_out("measure periodic", &args.common, &unfit, signals)? {
+        return Ok(status);
+    }
     // Before this process goes to its own CPUs: a copy that is free inherits what it may use.
     let free = sched::affinity()?;
     let mut place = place(&args.common, true)?;
@@ -156,7 +164,7 @@ fn probes(
         cpus: if thread == 0 && victim == Victim::Pinned { Cpus::one(first) } else { free.clone() },
         policy: policy.clone(),
         timer_slack_ns: nanos(args.schedule.timer_slack) as u64,
-        duration_ns: nanos(args.duration),
+        duration_ns: nanos(period * args.warm_up + args.duration),
         task: Task::Periodic(PeriodicSpec {
             period_ns: nanos(period),
             warm_up: args.warm_up,

@@ -1,6 +1,7 @@
 //! `stillcore measure spin`: a busy loop that stores every gap.
 
 use super::carry_out::{Beside, Outcome, carry_out, place};
+use super::repeating::{Repeating, STOPS};
 use super::schedule::Schedule;
 use super::stopping::Stopping;
 use super::table::json;
@@ -32,11 +33,14 @@ pub(crate) struct SpinArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
+    /// How often to measure.
+    #[command(flatten)]
+    pub(crate) repeating: Repeating,
     /// Show live what is measured, and what happens on these CPUs; with --trace, also who causes
     /// it. q ends the measurement.
     #[arg(long)]
     pub(crate) live: bool,
-    /// How long to measure.
+    /// How long to measure, after --preheat.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
     /// Shortest gap to store [default: five loop iterations, at least 500 ns].
@@ -49,7 +53,7 @@ pub(crate) struct SpinArgs {
     /// loop.
     #[arg(long, default_value = "200ms", value_name = "TIME", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// Warm-up of the loop; its gaps are stored, flagged as warm-up, and excluded from the
+    /// Warm-up of the loop before --duration; its gaps are stored, flagged as warm-up, and excluded from the
     /// statistics.
     #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
     pub(crate) preheat: Duration,
@@ -98,6 +102,15 @@ fn workload(text: &str) -> Result<u64, String> {
 /// Measures and prints.
 pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     check(args)?;
+    let buckets_wanted = args.bucket_width.is_some() || args.buckets.is_some();
+    let unfit = [
+        ("--live", args.live, "shows one measurement"),
+        ("--stop-over", args.stopping.stop_over.is_some(), STOPS),
+        ("--buckets", buckets_wanted, "prints a histogram of one run"),
+    ];
+    if let Some(status) = args.repeating.carry_out("measure spin", &args.common, &unfit, signals)? {
+        return Ok(status);
+    }
     let mut place = place(&args.common, false)?;
     if let Some(cpus) = &args.main_cpus {
         place.run_on(cpus)?;

@@ -67,6 +67,24 @@ pub(super) fn threads(outcome: &Outcome) -> impl Iterator<Item = (&ProbeRecord, 
     outcome.document.run.probes.iter().zip(&outcome.document.analysis.distributions)
 }
 
+/// What stressors did less than was asked of them.
+pub(super) fn weak(stressors: &[StressorRecord]) -> Vec<String> {
+    let line = |record: &StressorRecord| match record.state {
+        StressorState::Void | StressorState::Stuck => Some(format!(
+            "void: {} did not disturb, so these figures are not those of a CPU under it",
+            record.name
+        )),
+        StressorState::Weak => Some(format!(
+            "weak: {} did {} of {} operations asked for: these figures are those of a weaker load",
+            record.name,
+            format::count(record.ops_ok),
+            format::count(record.ops_asked.unwrap_or_default()),
+        )),
+        _ => None,
+    };
+    stressors.iter().filter_map(line).collect()
+}
+
 /// Losses, limits, what interrupted it, where it is.
 pub(super) fn ending(outcome: &Outcome) -> String {
     let run = &outcome.document.run;
@@ -74,23 +92,8 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     if !run.stressors.is_empty() {
         let _ = writeln!(text, "\nmeanwhile\n{}", disturb_verb::text::stressors(&run.stressors));
     }
-    let broken =
-        |record: &&StressorRecord| matches!(record.state, StressorState::Void | StressorState::Stuck);
-    for record in run.stressors.iter().filter(broken) {
-        let _ = writeln!(
-            text,
-            "void: {} did not disturb, so these figures are not those of a CPU under it",
-            record.name
-        );
-    }
-    for record in run.stressors.iter().filter(|record| record.state == StressorState::Weak) {
-        let _ = writeln!(
-            text,
-            "weak: {} did {} of {} operations asked for: these figures are those of a weaker load",
-            record.name,
-            format::count(record.ops_ok),
-            format::count(record.ops_asked.unwrap_or_default()),
-        );
+    for line in weak(&run.stressors) {
+        let _ = writeln!(text, "{line}");
     }
     let faults: u64 = run.probes.iter().map(|probe| probe.faults.minor + probe.faults.major).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);

@@ -2,6 +2,7 @@
 //! when they run.
 
 use super::carry_out::{Beside, Outcome, carry_out, place};
+use super::repeating::{Repeating, STOPS};
 use super::schedule::{PolicyName, Schedule};
 use super::stopping::Stopping;
 use super::table::{found, json, quantile, table, threads, time};
@@ -38,14 +39,18 @@ pub(crate) struct WakeupArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
+    /// How often to measure.
+    #[command(flatten)]
+    pub(crate) repeating: Repeating,
     /// Show live what is measured, and what happens on these CPUs; with --trace, also who causes
     /// it. q ends the measurement.
     #[arg(long)]
     pub(crate) live: bool,
-    /// How long to measure.
+    /// How long to measure, after the warm-up.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Stop after this many releases per thread, if earlier than --duration.
+    /// Stop after this many releases per thread, not counting the warm-up, if that is earlier than
+    /// --duration.
     #[arg(long, short, value_name = "N")]
     pub(crate) loops: Option<u64>,
     /// Release interval of each thread.
@@ -69,7 +74,7 @@ pub(crate) struct WakeupArgs {
     /// Clock of the releases.
     #[arg(long, default_value = "monotonic", value_name = "NAME")]
     pub(crate) clock: ClockName,
-    /// Warm-up samples, stored but excluded from the statistics.
+    /// Warm-up samples before --duration and --loops count, stored but excluded from the statistics.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) warm_up: u32,
     /// Report samples at or above this latency, with the kernel's counters around them; exit 2 if
@@ -84,7 +89,7 @@ pub(crate) struct WakeupArgs {
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
-        "main_cpus", "live", "stop_over", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
+        "main_cpus", "runs", "live", "stop_over", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
@@ -132,6 +137,14 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     if args.cyclictest_compat {
         return cyclictest::run(&args.cyclictest, &args.common, signals);
     }
+    check(args)?;
+    let unfit = [
+        ("--live", args.live, "shows one measurement"),
+        ("--stop-over", args.stopping.stop_over.is_some(), STOPS),
+    ];
+    if let Some(status) = args.repeating.carry_out("measure wakeup", &args.common, &unfit, signals)? {
+        return Ok(status);
+    }
     let mut place = place(&args.common, true)?;
     if let Some(cpus) = &args.main_cpus {
         place.run_on(cpus)?;
@@ -158,7 +171,6 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
 }
 
 fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
-    check(args)?;
     let crowded =
         place.housekeeping == place.machine.topology.online || place.housekeeping.is_subset(&place.measured);
     let priority = if crowded { CROWDED_PRIORITY } else { PRIORITY };
@@ -172,18 +184,20 @@ fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
             Affinity::None => place.machine.topology.online.clone(),
         };
         let nanos = |time: Duration| time.as_nanos() as i64;
+        // The duration and the number of releases are those behind the warm-up.
+        let warm_up = period * args.warm_up;
         Ok(ProbeSpec {
             thread,
             cpus: allowed,
             policy: args.schedule.policy_of_sleeper(period, priority)?,
             timer_slack_ns: nanos(args.schedule.timer_slack) as u64,
-            duration_ns: nanos(length(args, period)),
+            duration_ns: nanos(warm_up + length(args, period)),
             task: Task::Wakeup(WakeupSpec {
                 period_ns: nanos(period),
                 offset_ns: nanos(args.stagger * thread),
                 warm_up: args.warm_up,
                 clock: args.clock.id(),
-                loops: args.loops.unwrap_or(0),
+                loops: args.loops.map_or(0, |loops| loops.saturating_add(args.warm_up.into())),
             }),
         })
     };
@@ -205,8 +219,8 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
     if args.period < Duration::from_micros(20) {
         return refuse("--period", args.period, "at least 20us");
     }
-    if args.duration < args.period * (args.warm_up + 2) && args.loops.is_none() {
-        return refuse("--duration", args.duration, "room for the warm-up and two releases");
+    if args.duration < args.period * 2 && args.loops.is_none() {
+        return refuse("--duration", args.duration, "room for two releases");
     }
     if args.schedule.policy == PolicyName::Deadline && args.clock != ClockName::Monotonic {
         let what = "a clock for the releases of --policy deadline, which are the kernel's";
@@ -220,9 +234,8 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
     if args.duration > Duration::from_secs(7 * 86400) {
         return refuse("--duration", args.duration, "at most 168h");
     }
-    if args.loops.is_some_and(|loops| loops <= u64::from(args.warm_up)) {
-        let what = format!("{} releases, of which {} warm up", args.loops.unwrap_or(0), args.warm_up);
-        return Err(Error::invalid("--loops", what, "more, or a smaller --warm-up"));
+    if args.loops == Some(0) {
+        return Err(Error::invalid("--loops", "0 releases", "at least one"));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What all measuring verbs share: where they measure, the run directory while it is being written,
 //! and what the user sees.
 
+pub(crate) mod command;
 pub(crate) mod disturbed;
 pub(crate) mod facts;
 pub(crate) mod interrupted;

@@ -106,6 +106,12 @@ pub(crate) fn mark_complete(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Makes a directory for several runs, which may be there and empty.
+pub(crate) fn new_directory(dir: &Path) -> Result<(), Error> {
+    fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
+    check_empty(dir)
+}
+
 /// Whether the directory was made, or was there and empty.
 fn make_directory(dir: &Path) -> Result<bool, Error> {
     match fs::create_dir_all(dir.parent().unwrap_or(Path::new(""))).and_then(|()| fs::create_dir(dir)) {

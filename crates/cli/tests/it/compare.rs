@@ -267,6 +267,106 @@ fn what_cannot_be_compared_is_said_in_words() {
 }
 
 #[test]
+fn what_is_no_run_in_a_directory_of_runs_is_left_out_and_named() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));
+    std::fs::write(a.join("run-1.txt"), "T  CPU  n\n0  3  4,949\n").unwrap();
+    std::fs::write(a.join("log.jsonl"), "{\"a\":1}\n{\"a\":2}\n").unwrap();
+    std::fs::create_dir(b.join("notes")).unwrap();
+    std::fs::write(b.join(".hidden"), "").unwrap();
+    let (a, b, log) = (text(&a), text(&b), a.join("run-1.txt"));
+    let note = format!(
+        "left out, being neither a run nor the result of a tool that is known: {a}/log.jsonl, {a}/run-1.txt, {b}/notes"
+    );
+    let answer = json(&[a, b]);
+    assert_eq!(answer["base"].as_array().unwrap().len(), 5);
+    assert!(answer["warnings"].as_array().unwrap().contains(&note.clone().into()), "{}", answer["warnings"]);
+    let file = place.path("summary.md");
+    let output = compare(&[a, b, "--markdown", text(&file), "--fail-if", "p99 worse"]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&note), "{said}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("left out, being neither"));
+    let best = json(&[a, b, "--best", "--loss", "p99"]);
+    assert!(best["warnings"].to_string().contains("log.jsonl"), "{}", best["warnings"]);
+    // By its own name it is an error; so is a run that is damaged, and a result that was cut off.
+    assert_refused(&compare(&[text(&log), b]), &["a text of no tool that is known"]);
+    std::fs::write(place.path("a/cut.json"), "{\"thread\": {\"0\": {\"histogram\": {\"1\":").unwrap();
+    assert_refused(&compare(&[a, b]), &["cut.json", "cannot be compared"]);
+    std::fs::remove_file(place.path("a/cut.json")).unwrap();
+    std::fs::write(place.path("a/run1/run.json"), "{").unwrap();
+    assert_refused(&compare(&[a, b]), &["run1", "cannot be compared"]);
+    std::fs::create_dir(place.path("empty")).unwrap();
+    assert_refused(&compare(&[text(&place.path("empty")), b]), &["no run in it"]);
+}
+
+#[test]
+fn a_gate_says_what_was_not_shown_and_can_fail_for_it() {
+    let place = Place::new();
+    // Two runs a side that differ much among themselves: nothing can be told.
+    let dir = |name: &str, values: [i64; 2], seed: u64| {
+        let dir = place.path(name);
+        for (run, value) in values.into_iter().enumerate() {
+            write_run(&dir.join(run.to_string()), value, PERIOD_NS, seed + 2 * run as u64, SAMPLES);
+        }
+        dir
+    };
+    let (a, b) = (dir("a", [20_000, 60_000], 1), dir("b", [30_000, 80_000], 2));
+    let (a, b) = (text(&a), text(&b));
+    assert_eq!(verdict(&json(&[a, b]), "max"), "cannot-tell");
+    let ends = |condition: &str| {
+        let output = compare(&[a, b, "--fail-if", condition]);
+        let said = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        (output.status.code(), said)
+    };
+    let (code, said) = ends("max worse");
+    let expected = "fail-if \"max worse\": passed: max is not shown to be worse (cannot tell)";
+    assert!(code == Some(0) && said.contains(expected), "{code:?} {said}");
+    let (code, said) = ends("maybe max worse");
+    assert!(code == Some(2) && said.contains("FAILED: max is not shown to be worse (cannot tell)"), "{said}");
+    // p99.9 is withheld of so few samples: a gate that wants evidence of every figure cannot judge
+    // where nothing else fails it.
+    assert_eq!((ends("any worse").0, ends("maybe any worse").0), (Some(0), Some(2)));
+    let same = group(&place, "c", 20_000, 5, 102);
+    let base = group(&place, "d", 20_000, 5, 1);
+    let code = |condition: &str| compare(&[text(&base), text(&same), "--fail-if", condition]).status.code();
+    assert_eq!(
+        (code("maybe p99 worse"), code("any worse"), code("maybe any worse")),
+        (Some(0), Some(0), Some(1))
+    );
+}
+
+#[test]
+fn missed_releases_and_both_periods_are_said() {
+    let place = Place::new();
+    let dirs = [("a", PERIOD_NS, 1), ("b", 10 * PERIOD_NS, 2)].map(|(name, period, first)| {
+        let dir = place.path(name);
+        for run in 0..3 {
+            write_run(&dir.join(format!("run{run}")), 20_000, period, first + 2 * run, SAMPLES);
+        }
+        dir
+    });
+    // Two releases missed behind the last sample of a run.
+    let path = dirs[0].join("run0").join(store::RUN);
+    let mut run: Run = store::read_json(&path).unwrap();
+    let served = Served { released: SAMPLES + 2, missed: 2 };
+    run.probes[0].detail =
+        ProbeDetail::Wakeup(Releases { period_ns: PERIOD_NS, served, ..Releases::default() });
+    store::write_json(&path, &run).unwrap();
+    let (a, b) = (text(&dirs[0]), text(&dirs[1]));
+    let said = |more: &[&str]| {
+        let output = compare(&[&[a, b, "--anyway"], more].concat());
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let all = said(&[]);
+    assert!(all.contains("every 1 ms and every 10 ms: 4,502 and 4,500 releases, 2 and 0 missed"), "{all}");
+    assert!(all.contains("Missed releases are among these, with the lateness they had"), "{all}");
+    assert!(all.contains("better | worse"), "the shift function: {all}");
+    let chosen = said(&["--figures", "p50,p99"]);
+    assert!(!chosen.contains("better | worse") && chosen.contains("p99"), "{chosen}");
+}
+
+#[test]
 fn the_best_is_named_with_those_that_cannot_be_distinguished_from_it() {
     let place = Place::new();
     let names = [("slow", 40_000, 1), ("quick", 20_000, 2), ("as-quick", 20_050, 101)];

@@ -36,6 +36,7 @@ mod measure;
 mod measure_clocks;
 mod measure_ipi;
 mod measure_periodic;
+mod measure_runs;
 mod measure_taskset;
 mod measure_trace;
 mod pages;

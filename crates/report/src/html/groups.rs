@@ -190,7 +190,10 @@ fn forest_row(figure: &FigureComparison) -> ForestRow {
     let note = match (by, more) {
         (None, _) => figure.verdict.words().to_owned(),
         (Some(by), None) => format!("{}: {by}", figure.verdict.words()),
-        (Some(by), Some(more)) => format!("{}: {by}; {more} more runs a side", figure.verdict.words()),
+        (Some(by), Some(more)) => {
+            let more = format::plural(more as u64, "more run");
+            format!("{}: {by}; about {more} a side", figure.verdict.words())
+        }
     };
     ForestRow {
         label: figure.figure.name(),
@@ -268,6 +271,8 @@ mod tests {
                 phase: "measured".into(),
                 n: [200_000, 200_000],
                 missed: [0, 3],
+                charged: [0, 3],
+                other_period_ns: None,
                 threads: 1,
                 period_ns: Some(1_000_000),
                 figures: vec![

@@ -1,34 +1,16 @@
-//! One of two commands that are compared: how it is typed, run, timed and ended.
+//! One of two commands that are compared: how it is typed, and what makes it a measurement.
 
-use anyhow::Context;
+use crate::run::command::{self, Ended};
 use model::Error;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
 use sys::signals::EndSignals;
-use sys::{clock, spawn};
-
-/// The last part of what a command has said that an error looks at, bytes.
-const SAID: i64 = 4096;
 
 /// A command as typed.
 pub(super) struct Command {
     pub(super) words: Vec<OsString>,
     /// Whether it is one of stillcore that makes a run directory.
     pub(super) makes_run: bool,
-}
-
-/// How a command has ended.
-pub(super) struct Ended {
-    /// From just before it was started until it had ended.
-    pub(super) wall_ns: i64,
-    pub(super) exit: Option<i32>,
-    /// Why it cannot be compared.
-    pub(super) failed: Option<String>,
-    /// The signal by which the user ended it.
-    pub(super) signal: Option<&'static str>,
 }
 
 /// Two commands with `--` between them.
@@ -53,67 +35,29 @@ pub(super) fn two(words: &[OsString]) -> Result<[Command; 2], Error> {
 impl Command {
     fn of(words: &[OsString]) -> Result<Self, Error> {
         let makes_run = makes_run(words);
-        let names_out = |word: &OsString| word == "--out" || word.to_string_lossy().starts_with("--out=");
-        if makes_run && words.iter().any(names_out) {
+        let names = |option: &str| words.iter().any(|word| command::is_option(word, option));
+        if makes_run && names("--out") {
             let what = "a directory for every run of the command";
             return Err(Error::invalid("--out", what, "--out before the first --, for all runs"));
+        }
+        if makes_run && names("--runs") {
+            let what = "several runs in a directory, where compare makes one run a turn";
+            return Err(Error::invalid("--runs", what, "--turns N before the first --"));
         }
         Ok(Self { words: words.to_vec(), makes_run })
     }
 
-    /// Runs it to its end, in a process group of its own; `run`: the directory for its run. The
-    /// first signal asks it to end, the second kills it.
+    /// Runs it to its end; `run`: the directory for its run.
     pub(super) fn run(&self, run: Option<&Path>, signals: &EndSignals) -> anyhow::Result<Ended> {
-        let name = self.words[0].to_string_lossy();
-        let mut said = tempfile::tempfile().context("no place for what the command says")?;
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]);
         if let Some(run) = run.filter(|_| self.makes_run) {
             command.arg("--out").arg(run);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone()?);
-        spawn::die_with_parent(&mut command);
-        spawn::unblock_end(&mut command);
-        let start_ns = clock::now_ns();
-        let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        let (status, signal) = wait(&mut child, signals)?;
-        let wall_ns = clock::now_ns() - start_ns;
         // A measurement that found something has measured.
-        let good = status.code().is_some_and(|code| code == 0 || code == 2 && self.makes_run);
-        let failed = (!good).then(|| why(&mut said, status));
-        Ok(Ended { wall_ns, exit: status.code(), failed, signal })
+        let accepted = if self.makes_run { &[0, 2][..] } else { &[0] };
+        command::run(command, accepted, signals)
     }
-}
-
-fn wait(child: &mut Child, signals: &EndSignals) -> anyhow::Result<(ExitStatus, Option<&'static str>)> {
-    let mut asked = None;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok((status, asked));
-        }
-        if let Some(signal) = signals.arrived() {
-            if asked.is_none() {
-                spawn::end_group(child);
-            } else {
-                spawn::kill_group(child);
-            }
-            asked = Some(signal);
-        }
-        EndSignals::wait_with(child, Some(signals))?;
-    }
-}
-
-/// The status and the last line on standard error.
-fn why(said: &mut File, status: ExitStatus) -> String {
-    let mut text = Vec::new();
-    let length = said.seek(SeekFrom::End(0)).unwrap_or(0);
-    let from = SeekFrom::Start(length.saturating_sub(SAID.unsigned_abs()));
-    if said.seek(from).is_ok() {
-        let _ = said.read_to_end(&mut text);
-    }
-    let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    last.map_or_else(|| status.to_string(), |line| format!("{status}: {}", model::foreign::in_a_line(line)))
 }
 
 /// Whether a command line is one of stillcore's measurements.
@@ -162,6 +106,7 @@ mod tests {
         assert_eq!(makes("stillcore audit"), Some(false));
         assert_eq!(makes("cyclictest -q -l 100"), Some(false));
         assert_eq!(makes("stillcore assess --out x"), None);
+        assert_eq!(makes("stillcore measure spin --runs=3"), None);
         assert_eq!(makes("cp --out x"), Some(false));
     }
 }

@@ -10,16 +10,15 @@ mod command;
 mod record;
 
 use super::{CompareArgs, Method, conclude, gate, inputs, markdown, text};
+use crate::run::command::Ended;
 use crate::run::interrupted::Interrupted;
 use crate::run::place::default_out;
 use crate::run::progress::{Reporter, Step};
 use crate::shell::in_shell;
 use analysis::groups::condition::Judged;
-use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{FigureComparison, Question, turns::times};
-use anyhow::Context;
 use clap::Args;
-use command::{Command, Ended};
+use command::Command;
 use model::{Error, store};
 use record::{Record, SIDES, Turn};
 use serde_json::json;
@@ -196,9 +195,10 @@ fn pairs(
 /// Compares the runs as `compare` does with directories.
 fn compare_runs(args: &CompareArgs, question: &Question, record: &Record) -> anyhow::Result<u8> {
     let series = args.series.as_deref();
-    let read = |side: usize| -> anyhow::Result<Vec<MeasuredRun>> {
-        let turns = record.compared(side);
-        turns.filter_map(|turn| turn.run.as_deref()).map(|run| inputs::one(run.as_ref(), series)).collect()
+    let read = |side: usize| -> anyhow::Result<inputs::Runs> {
+        let turns = record.compared(side).filter_map(|turn| turn.run.as_deref());
+        let runs = turns.map(|run| inputs::one(run.as_ref(), series)).collect::<Result<_, _>>()?;
+        Ok(inputs::Runs { runs, ..inputs::Runs::default() })
     };
     let status = conclude(args, question, read(0)?, read(1)?, Some(&record.to_json()?))?;
     if let Some(dir) = record.dir.as_ref().filter(|_| !args.json) {
@@ -245,17 +245,6 @@ fn times_text(record: &Record, figure: &FigureComparison, walls: &[Vec<i64>; 2])
     let mut said = format!("base:  {}\nother: {}\n\n", side(0), side(1));
     said += &text::figures(std::slice::from_ref(figure));
     said + &text::folded("Wall times; the difference is other less base, and lower is better.")
-}
-
-/// A directory that is new or empty.
-fn new_directory(dir: &std::path::Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let mut entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    if entries.next().is_some() {
-        let what = "the directory is not empty";
-        return Err(Error::invalid(dir.display(), what, "a new or empty directory").into());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

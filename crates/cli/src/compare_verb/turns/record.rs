@@ -2,7 +2,7 @@
 //! comparison that was cut off keeps what was done.
 
 use super::command::Command;
-use super::new_directory;
+use crate::run::output::new_directory;
 use model::{Error, store};
 use serde::Serialize;
 use std::path::PathBuf;

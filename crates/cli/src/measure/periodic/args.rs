@@ -1,6 +1,7 @@
 //! The arguments of `measure periodic`, and which of them cannot be carried out.
 
 use crate::measure::Common;
+use crate::measure::repeating::Repeating;
 use crate::measure::schedule::{PolicyName, Schedule};
 use crate::measure::stopping::Stopping;
 use crate::measure::tracing::Tracing;
@@ -24,7 +25,10 @@ pub(crate) struct PeriodicArgs {
     /// What ends it before its time.
     #[command(flatten)]
     pub(crate) stopping: Stopping,
-    /// How long to measure.
+    /// How often to measure.
+    #[command(flatten)]
+    pub(crate) repeating: Repeating,
+    /// How long to measure, after the warm-up.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
     /// Jobs per second.
@@ -77,7 +81,7 @@ pub(crate) struct PeriodicArgs {
     /// Scheduling of the jobs.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
-    /// Warm-up jobs, stored but excluded from the statistics.
+    /// Warm-up jobs before --duration counts, stored but excluded from the statistics.
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) warm_up: u32,
 }
@@ -183,8 +187,8 @@ pub(super) fn check(args: &PeriodicArgs) -> Result<(), Error> {
     if period < Duration::from_micros(20) {
         return refuse("--period", format!("{period:?}"), "at least 20us");
     }
-    if args.duration < period * (args.warm_up + 2) {
-        return refuse("--duration", format!("{:?}", args.duration), "room for the warm-up and two jobs");
+    if args.duration < period * 2 {
+        return refuse("--duration", format!("{:?}", args.duration), "room for two jobs");
     }
     if args.duration > Duration::from_secs(7 * 86400) {
         return refuse("--duration", format!("{:?}", args.duration), "at most 168h");
