@@ -165,7 +165,7 @@ fn few(groups: &[&[MeasuredRun]]) -> Option<String> {
     match fewest {
         1 => Some(
             "one run of a configuration says nothing of what another boot or another hour would have shown: nothing is concluded about \
-             configurations, and intervals are of chance within the runs alone"
+             configurations, and intervals are of chance within the runs alone; `measure wakeup --runs 5` makes five"
                 .to_owned(),
         ),
         2..5 => Some(format!("{fewest} runs of a configuration are few: from five on a comparison begins to see")),

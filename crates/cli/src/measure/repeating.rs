@@ -59,8 +59,8 @@ impl Repeating {
     ) -> anyhow::Result<Option<u8>> {
         let Some(planned) = self.runs else { return Ok(None) };
         if let Some((option, _, why)) = unfit.iter().find(|(_, given, _)| *given) {
-            let what = format!("an option that {why}");
-            return Err(Error::invalid(*option, what, format!("--runs without {option}")).into());
+            let expected = format!("--runs without {option}");
+            return Err(Error::invalid(*option, format!("it {why}"), expected).into());
         }
         let dir = common.out.clone().unwrap_or_else(default_out);
         new_directory(&dir)?;
@@ -155,10 +155,14 @@ impl Row {
             let names: Vec<String> = overview(&first.measured).figures.iter().map(|one| one.name()).collect();
             let head: Vec<&str> =
                 ["run", "n", "missed"].into_iter().chain(names.iter().map(String::as_str)).collect();
-            text += &table(&head, self.done.iter().zip(1..).map(row).collect());
-            let legend = "All CPUs of a run together, as compare sees them: missed releases with the lateness they had; -: too few \
-                          samples.";
-            text += &folded(legend, "  ");
+            let rows: Vec<Vec<String>> = self.done.iter().zip(1..).map(row).collect();
+            text += &table(&head, rows.clone());
+            let dash = rows.iter().flatten().any(|cell| cell == "-");
+            let legend = format!(
+                "All CPUs of a run together, as compare takes them: missed releases with the lateness they had{}.",
+                if dash { "; -: too few samples" } else { "" }
+            );
+            text += &folded(&legend, "  ");
         }
         let mut noted: Vec<String> = Vec::new();
         for (one, number) in self.done.iter().zip(1..) {
