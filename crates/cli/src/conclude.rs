@@ -19,7 +19,8 @@ pub(crate) fn document_asked(dir: &Path, asked: &Asked) -> anyhow::Result<Docume
     let run = model::run::stored::read_run(dir)?;
     let analysis = analysis::analyse_asked(dir, asked)
         .with_context(|| format!("{} cannot be analysed", dir.display()))?;
-    of_analysis(dir, run, analysis)
+    let deadlines_ns = asked.deadlines_ns.clone();
+    Ok(Document { deadlines_ns, ..of_analysis(dir, run, analysis)? })
 }
 
 /// Draws the conclusions from an analysis of the run.

@@ -11,11 +11,12 @@ use crate::{Document, format};
 /// Upper limit of the windows listed, those of releases and of gaps together.
 const WINDOWS: usize = 8;
 
-/// The windows, in their order.
+/// The windows, in their order. Where the user asks for deadlines, those with few samples, too.
 pub(crate) fn windows(document: &Document) -> Vec<&Distribution> {
+    let few = !document.deadlines_ns.is_empty();
     let sampled = |d: &&Distribution| {
         matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Periodic)
-            && d.dependence.is_some()
+            && (d.dependence.is_some() || few && d.n > 0)
     };
     document.analysis.distributions.iter().filter(sampled).take(WINDOWS).collect()
 }
@@ -74,10 +75,23 @@ pub(crate) fn intervals(d: &Distribution) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Limits that the user asked for: not the round ones of every report.
-pub(crate) fn deadlines(d: &Distribution) -> Vec<&Exceedance> {
-    let round = analysis::distribution::THRESHOLDS_NS;
-    d.exceedances.iter().filter(|one| !round.contains(&one.threshold_ns)).collect()
+/// The answer to each deadline that the user asked for, one sentence each.
+pub(crate) fn deadlines(document: &Document, d: &Distribution) -> Vec<String> {
+    let counted = |limit_ns: &i64| d.exceedances.iter().find(|one| one.threshold_ns == *limit_ns);
+    let sentence = |limit_ns: &i64| match counted(limit_ns) {
+        Some(one) => exceedance(one),
+        None => format!("at or above {}: not known, samples as small are not stored", format::ns(*limit_ns)),
+    };
+    document.deadlines_ns.iter().map(sentence).collect()
+}
+
+/// Why no deadline has an answer; none where one has, or none was asked for.
+pub(crate) fn no_deadline(document: &Document) -> Option<String> {
+    let unanswered = !document.deadlines_ns.is_empty() && windows(document).is_empty();
+    unanswered.then(|| {
+        "--deadline counts late releases of measure wakeup, periodic and assess, and long gaps of measure spin: this run has neither"
+            .to_owned()
+    })
 }
 
 /// A deadline in words: `at or above 150 us: 3 of 50,000, 6e-5 (…); 1.2 an hour (…)`.

@@ -28,6 +28,8 @@ pub struct Document {
     pub findings: Vec<Finding>,
     /// Conclusions from samples and trace.
     pub analysis: Analysis,
+    /// Deadlines whose misses the user wants counted, ns.
+    pub deadlines_ns: Vec<i64>,
     /// What follows for a task set.
     pub guarantee: Guarantee,
     /// Calculated response times of a measured task set, ns, in the order of [`Analysis::taskset`];
@@ -73,6 +75,7 @@ impl Document {
         let responses = responses::of_measured(&analysis.taskset);
         Self {
             dir: dir.to_owned(),
+            deadlines_ns: Vec::new(),
             run,
             machine,
             findings,

@@ -1,9 +1,11 @@
 //! Samples that the trace was kept around, in the words that text and page share: the account of
 //! all of them, and what ran during each.
 
+use crate::words::step_name;
 use crate::{Document, format};
 use analysis::snapshots::{ExplainedSample, SnapshotSection};
 use attribution::attribute::Confidence;
+use attribution::attribute::path_section::PathBox;
 use attribution::attribute::section::AttributedRow;
 use model::EventClass;
 use model::snapshots::SnapshotsRecord;
@@ -62,10 +64,32 @@ pub(crate) fn row(row: &AttributedRow) -> String {
             format!(", caused by {}{pid} on CPU {}{site} ({how})", source.who, source.cpu)
         }
         _ if row.class == EventClass::TimerTick => ", the CPU's own".to_owned(),
+        _ if row.class == EventClass::Switch => ", woken by: unknown".to_owned(),
         _ => ", source unknown".to_owned(),
     };
     let times = if row.count > 1 { format!(" {} times", row.count) } else { String::new() };
     format!("{} {}{times}{by}", row.class.name(), row.label)
+}
+
+/// Time that no row has, by the steps of the wake-up that it stayed with; empty where it was not
+/// taken apart.
+pub(crate) fn steps(one: &ExplainedSample) -> Vec<(u64, String)> {
+    let Some(path) = &one.path else { return Vec::new() };
+    let mut steps: Vec<(u64, String)> = Vec::new();
+    let elsewhere = |part: &&PathBox| part.is_step() || part.blocking.is_some() || part.cpu != one.sample.cpu;
+    for part in path.parts.iter().filter(elsewhere) {
+        let place = if part.cpu == one.sample.cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
+        let step = step_name(part.step);
+        let words = match part.what() {
+            Some(what) => format!("{what}{place}; {step}"),
+            None => format!("{step}{place}"),
+        };
+        match steps.iter_mut().find(|(_, known)| *known == words) {
+            Some((ns, _)) => *ns = ns.saturating_add(part.ns),
+            None => steps.push((part.ns, words)),
+        }
+    }
+    steps
 }
 
 /// Time of the sample in no row: the probe's own, or without an event.

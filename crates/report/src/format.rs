@@ -92,6 +92,14 @@ fn two_digits_up(value: f64) -> f64 {
     (value / step - 1e-9).ceil() * step
 }
 
+/// A moment of a clock, in seconds with all its digits, as `trace-cmd report` and `--window` have
+/// it.
+pub fn instant(t_ns: i64) -> String {
+    let sign = if t_ns < 0 { "-" } else { "" };
+    let ns = t_ns.unsigned_abs();
+    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
 /// A round time as short as it reads, for ticks and thresholds: `20 us`, `0.5 ms`, `1.25 s`.
 pub fn ns_round(value_ns: f64) -> String {
     let (divisor, unit) = match value_ns.abs() {

@@ -1,18 +1,19 @@
 //! A measurement that its first sample over a limit has ended, in words.
 
-use crate::format;
+use crate::{Document, format};
 use model::run::StoppedAt;
 
 /// Which sample ended it, and when.
 pub fn sentence(at: &StoppedAt) -> String {
     format!(
-        "stopped at the first sample of {} or more, warm-up aside: sample {} of thread {}, CPU {}: {}, {} into the planned {}",
+        "stopped at the first sample of {} or more, warm-up aside: sample {} of thread {}, CPU {}: {}, at {} s, {} after the start of the measurement (planned: {})",
         format::ns(at.over_ns),
         format::count(at.sample),
         at.thread,
         at.cpu,
         format::ns(at.value_ns),
-        format::ns(at.after_ns),
+        format::instant(at.t_ns),
+        format::ns(at.after_ns.saturating_sub(at.value_ns)),
         format::ns(at.planned_ns)
     )
 }
@@ -23,6 +24,21 @@ pub fn limit(at: &StoppedAt) -> String {
         "{}; statistics are of the time until then, and the sample that ended the measurement is in them",
         sentence(at)
     )
+}
+
+/// That a measurement with a limit never reached it, and how near it came; none where it did, or
+/// was ended before.
+pub fn not_reached(document: &Document, limit_ns: i64) -> Option<String> {
+    let run = &document.run;
+    if run.stopped_at.is_some() {
+        return None;
+    }
+    let windows = document.analysis.distributions.iter();
+    let n = windows.clone().map(|window| window.n).fold(0, u64::saturating_add);
+    let largest_ns = windows.filter_map(|window| window.observed_max_ns).max()?;
+    let (limit, largest) = (format::ns(limit_ns), format::ns(largest_ns));
+    let count = format::count(n);
+    Some(format!("the limit of {limit} was not reached in {count} samples; the largest: {largest}"))
 }
 
 #[cfg(test)]
@@ -39,14 +55,14 @@ mod tests {
             thread: 0,
             cpu: 3,
             sample: 1_234,
-            t_ns: 0,
+            t_ns: 6_832_140_330,
             value_ns: 1_500_000,
-            after_ns: 2_000_000_000,
+            after_ns: 2_001_500_000,
             planned_ns: 10_000_000_000,
         };
         assert_eq!(
             sentence(&at),
-            "stopped at the first sample of 1.000 ms or more, warm-up aside: sample 1,234 of thread 0, CPU 3: 1.500 ms, 2.000 s into the planned 10.00 s"
+            "stopped at the first sample of 1.000 ms or more, warm-up aside: sample 1,234 of thread 0, CPU 3: 1.500 ms, at 6.832140330 s, 2.000 s after the start of the measurement (planned: 10.00 s)"
         );
     }
 }

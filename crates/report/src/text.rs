@@ -108,6 +108,7 @@ pub fn measured(document: &Document, options: TextOptions) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use attribution::attribute::path_section::SamplePath;
     use snapbox::{assert_data_eq, file};
 
     #[test]
@@ -202,6 +203,43 @@ mod tests {
             text.contains("the loop ran: idle-before 10.0 s, disturbed 4.0 s to 10.0 s a CPU,"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn every_deadline_that_is_asked_for_has_an_answer() {
+        let text = |mut document: crate::Document, deadline_ns: i64| {
+            document.deadlines_ns = vec![deadline_ns];
+            crate::page(&document).unwrap();
+            summary(&document, TextOptions { color: false, width: 120 })
+        };
+        // A limit that every report counts is one as well.
+        assert!(text(fixture::document(), 200_000).contains("at or above 200.0 us: "));
+        let mut few = fixture::document();
+        few.analysis.distributions.iter_mut().for_each(|window| window.dependence = None);
+        assert!(text(few, 200_000).contains("at or above 200.0 us: "));
+        assert!(text(fixture::document(), 1).contains("at or above 1 ns: not known"));
+        let mut neither = fixture::document();
+        neither.analysis.distributions.clear();
+        let neither = text(neither, 200_000);
+        assert!(neither.contains("DEADLINES\n  --deadline counts late releases"), "{neither}");
+        assert!(!summary(&fixture::document(), TextOptions::default()).contains("at or above"));
+    }
+
+    #[test]
+    fn a_large_sample_that_is_taken_apart_has_its_steps_and_not_the_probe_s_own_time() {
+        let mut document = fixture::snapshots();
+        let options = TextOptions { color: false, width: 120 };
+        assert!(summary(&document, options).contains("the probe's own, or without an event"));
+        let step = attribution::attribute::step::Step::IpiInFlight;
+        for one in document.analysis.snapshots.iter_mut().flat_map(|section| &mut section.samples) {
+            let parts = vec![fixture::part(step, one.sample.cpu, 30_000_000, false)];
+            let (t_ns, value_ns) = (one.sample.t_ns, one.sample.value_ns);
+            one.path = Some(SamplePath { t_ns, value_ns, parts, pieces: Vec::new() });
+        }
+        let text = summary(&document, options);
+        assert!(text.contains("30.00 ms  until the IPI arrived"), "{text}");
+        assert!(!text.contains("the probe's own, or"), "{text}");
+        assert!(crate::page(&document).unwrap().contains("until the IPI arrived"));
     }
 
     #[test]

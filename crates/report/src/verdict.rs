@@ -107,7 +107,7 @@ fn verdict(document: &Document, probe: ProbeKind, what: &'static str) -> Option<
     };
     let sample = taken_apart(document, window).or_else(|| kept(document, window));
     let Some(sample) = sample else { return Some(empty) };
-    let look = format!("stillcore trace explain {} --sample {}", document.dir, sample.t_ns);
+    let look = format!("stillcore trace explain {} --sample {}", document.dir, format::instant(sample.t_ns));
     Some(Verdict { look: vec![look], ..caused(document, window, sample, empty) })
 }
 
@@ -246,6 +246,20 @@ impl Verdict {
             format!("{} ({}): ", format::ns((share * self.value_ns as f64) as i64), format::share(share))
         });
         format!("{}{}", part.unwrap_or_default(), self.cause)
+    }
+
+    /// The cause with its share, and how it is known behind what is known that way: what follows a
+    /// semicolon is beside it.
+    pub fn sure_words(&self) -> String {
+        let words = self.cause_words();
+        if self.confidence == Known::Unknown {
+            return words;
+        }
+        let sure = self.confidence.words();
+        match words.split_once("; ") {
+            Some((known, beside)) => format!("{known} ({sure}); {beside}"),
+            None => format!("{words} ({sure})"),
+        }
     }
 
     /// What is against it: commands, what is in place already, or that there is nothing to propose.

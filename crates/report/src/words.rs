@@ -2,6 +2,7 @@
 
 use analysis::noise_causes::{Certainty, Thief};
 use attribution::attribute::section::SourceText;
+use attribution::attribute::step::Step;
 use model::EventClass;
 
 /// The class in words a reader of kernel documentation knows.
@@ -24,6 +25,20 @@ pub fn class_title(class: EventClass) -> &'static str {
         EventClass::Throttle => "real-time throttling",
         EventClass::SelfCaused => "the probe itself",
         EventClass::Unexplained => "unexplained gap",
+    }
+}
+
+/// What a step of a wake-up is called.
+pub(crate) const fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::TimerLate => "until the timer expired",
+        Step::TimerHandler => "in the timer's handler",
+        Step::WakeUp => "until the task was queued",
+        Step::IpiInFlight => "until the IPI arrived",
+        Step::Switch => "until the scheduler switched to it",
+        Step::Return => "until it had read the clock",
+        Step::NeverSlept => "late already, did not sleep",
+        Step::SwitchUnseen => "until it had read the clock, its switch unseen",
     }
 }
 

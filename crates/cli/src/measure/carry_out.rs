@@ -42,6 +42,8 @@ pub(crate) struct Outcome {
     pub(crate) document: Document,
     /// The signal that ended it early.
     pub(crate) interrupted: Option<&'static str>,
+    /// The value of a sample that would have ended it, ns.
+    pub(crate) stop_over_ns: Option<i64>,
 }
 
 impl Outcome {
@@ -178,13 +180,14 @@ fn follow_in(
     let snapshots = tracing.snapshots(&course.probes, stopping.limit_ns())?;
     let stressors = common.disturbing.orders(place)?;
     let mut session = open(place)?;
-    run_around(place, common, |output| {
+    let outcome = run_around(place, common, |output| {
         let endless = course.endless;
         let before = Before { snapshots, stressors: &stressors };
         let ended = measure(place, common, course, before, output, signals, &mut session);
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
         ended.map(|ended| Ended { signal: ended.signal.filter(|_| !endless), ..ended })
-    })
+    })?;
+    Ok(Outcome { stop_over_ns: stopping.limit_ns(), ..outcome })
 }
 
 /// Makes a run directory of what `measure` writes into it, and concludes.
@@ -219,7 +222,7 @@ pub(crate) fn run_around(
     if whole {
         output::mark_complete(&dir)?;
     }
-    Ok(Outcome { dir, document, interrupted: stopped })
+    Ok(Outcome { dir, document, interrupted: stopped, stop_over_ns: None })
 }
 
 /// What was resolved before anything was written.

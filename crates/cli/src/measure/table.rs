@@ -136,6 +136,11 @@ pub(crate) fn found(outcome: &Outcome) -> String {
     if let Some(at) = &outcome.document.run.stopped_at {
         boxes = format!("\n{}{boxes}", folded(&report::stopped::limit(at), "  "));
     }
+    let not_reached =
+        outcome.stop_over_ns.and_then(|limit_ns| report::stopped::not_reached(&outcome.document, limit_ns));
+    if let Some(line) = not_reached {
+        boxes = format!("\n{}{boxes}", folded(&line, "  "));
+    }
     boxes + &report::measured(&outcome.document, options) + &ending(outcome)
 }
 

@@ -15,6 +15,9 @@ use measure::class::Class;
 use measure::spec::{ProbeSpec, Task, WakeupSpec};
 use measure::watch::Watch;
 use model::quantity::duration;
+use model::run::ProbeRecord;
+use model::sample::flag;
+use model::samples_stream::{Batch, SampleStream};
 use model::{Cpus, Error};
 use report::format;
 use std::ffi::OsString;
@@ -26,6 +29,9 @@ use sys::signals::EndSignals;
 const PRIORITY: u32 = 99;
 /// Where no CPU is left for anything else, below the kernel's own real-time threads.
 const CROWDED_PRIORITY: u32 = 49;
+
+/// The flags of samples of the warm-up.
+const EXCLUDED: i32 = (flag::FIRST | flag::WARM_UP).cast_signed();
 
 /// Arguments of `measure wakeup`.
 #[derive(Debug, Args)]
@@ -272,5 +278,47 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
     text += &table(&head, rows.collect());
     let legend = "charged: with every missed release at the lateness it had; -: fewer than ten effective samples above";
     text += &folded(legend, "  ");
-    text + &contexts::text(outcome) + &found(outcome)
+    text + &missed(outcome) + &contexts::text(outcome) + &found(outcome)
+}
+
+/// When the missed releases passed: of those before the statistics begin the table has none.
+fn missed(outcome: &Outcome) -> String {
+    let records = outcome.document.run.probes.iter().filter(|record| record.missed() > 0);
+    let line = |record: &ProbeRecord| {
+        let mut before = 0;
+        // A file that cannot be read is the analysis's to report.
+        let stream = SampleStream::open(&outcome.dir.join(&record.file)).ok()?;
+        let sum = |batch: &Batch<'_>| {
+            let rows = batch.missed.iter().zip(batch.flags);
+            let excluded = rows.filter(|(_, flags)| **flags & EXCLUDED != 0);
+            before += excluded.map(|(missed, _)| u64::from(missed.unsigned_abs())).sum::<u64>();
+            Ok::<(), Error>(())
+        };
+        stream.batches(sum).ok()?;
+        let line = format!(
+            "thread {}: {} passed unserved while an earlier one was late, {} of them in the warm-up, before the statistics begin",
+            record.thread,
+            format::plural(record.missed(), "release"),
+            format::count(before)
+        );
+        (before > 0).then(|| folded(&line, "  "))
+    };
+    records.filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_missed_in_the_warm_up_are_said() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
+        let mut document = crate::conclude::document(&dir).unwrap();
+        document.run.probes.retain(|record| record.missed() > 0);
+        document.run.probes.truncate(1);
+        let outcome = Outcome { dir, document, interrupted: None, stop_over_ns: None };
+        let text = missed(&outcome).replace("\n  ", " ");
+        let expected = "thread 0: 45 releases passed unserved while an earlier one was late, ";
+        assert!(text.starts_with(expected) && text.contains(" of them in the warm-up"), "{text}");
+    }
 }

@@ -5,7 +5,8 @@
 
 use super::export::SENDER;
 use super::{kernel_results, threads, watch_text};
-use crate::trace_verb::explain_text::{NONE_SEEN, coverage, worst};
+use crate::trace_verb::coverage_text::{NONE_SEEN, Shows, answer};
+use crate::trace_verb::explain_text::worst;
 use crate::trace_verb::options::{TraceExplainArgs, TraceThreads};
 use crate::trace_verb::source_table::{LONGEST_NAME, all_sources, record};
 use attribution::any_trace::shape::AnyTrace;
@@ -70,8 +71,9 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             found.threads.paths.iter().flat_map(|one| &one.path.worst).any(|sample| sample.t_ns == wanted),
-            "{}: no wake-up of these threads was due at {wanted} ns: expected the time of one, as --worst N lists them",
-            args.run.display()
+            "{}: no wake-up of these threads was due at {} s: expected the time of one, as --worst N lists them",
+            args.run.display(),
+            format::instant(wanted)
         );
     }
     for one in &mut found.threads.paths {
@@ -127,30 +129,46 @@ fn wanted(file: &TraceFile, args: &TraceExplainArgs) -> Result<Wanted, Error> {
         let expected = format!("some of {known}, the CPUs of the trace");
         return Err(Error::invalid("--cpus", format!("CPU {other}"), expected));
     }
-    let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
+    let keep = Keep { worst: args.of_each().max(Keep::default().worst), sample: args.sample };
     Ok(Wanted { threads, cpus, window: window.unwrap_or([i64::MIN, i64::MAX]), keep })
 }
 
 fn text(found: &AnyTrace, args: &TraceExplainArgs) -> String {
+    let paths = &found.threads.paths;
+    let stories = threads::stories(paths, args.in_all(paths.len()), args.stacks, found.t0_ns);
     let mut text = String::new();
-    if args.sample.is_none() {
+    if args.sample.is_some() {
+        text.push_str(&stories);
+    } else {
         text.push_str(&head(found));
         found.damage.iter().for_each(|one| {
             let _ = writeln!(text, "INCOMPLETE: {one}; what follows is of what could be read\n");
         });
+        text.push_str(&stories);
         text.push_str(&watch_text::latencies(&found.threads));
-    }
-    text.push_str(&threads::text(&found.threads.paths, args.worst, args.stacks, args.sample.is_none()));
-    if args.sample.is_none() {
+        text.push_str(&threads::sums(paths, args.stacks));
         text.push_str(&all_sources(&found.attribution, args.stacks));
-        let of = if args.threads.window.is_some() { "this window" } else { "this trace" };
-        text.push_str(&coverage(of, NONE_SEEN, &found.coverage, &found.blocking));
-        text.push_str(&record(&found.record));
     }
+    text.push_str(&shown(found, args));
     found.statements.iter().for_each(|one| {
         let _ = writeln!(text, "note: {one}");
     });
     text
+}
+
+/// What the trace shows of sources, and what would show more.
+fn shown(found: &AnyTrace, args: &TraceExplainArgs) -> String {
+    let of = if args.threads.window.is_some() { "this window" } else { "this trace" };
+    let shows = Shows { of, absent: NONE_SEEN, classes: &found.coverage, waits: &found.blocking };
+    let answer = answer(
+        found.attribution.iter().flat_map(|one| &one.rows),
+        found.threads.paths.iter().map(|one| &one.path),
+    );
+    match (args.sources || answer.is_empty(), args.sample) {
+        (true, _) => shows.all() + &record(&found.record),
+        (false, None) => shows.limits(&answer, ", and the command that records more"),
+        (false, Some(_)) => String::new(),
+    }
 }
 
 fn head(found: &AnyTrace) -> String {
@@ -160,13 +178,8 @@ fn head(found: &AnyTrace) -> String {
         format::count(found.events),
         found.cpus,
         format::span(found.t1_ns.abs_diff(found.t0_ns)),
-        seconds(found.t0_ns),
-        seconds(found.t1_ns),
+        format::instant(found.t0_ns),
+        format::instant(found.t1_ns),
         found.clock
     )
-}
-
-/// As `--window` takes them.
-fn seconds(ns: i64) -> String {
-    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }

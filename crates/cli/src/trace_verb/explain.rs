@@ -1,19 +1,21 @@
 //! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each
 //! wake-up went, in words.
 
+use crate::trace_verb::coverage_text::{NOT_RECORDED, Shows, answer};
 use crate::trace_verb::explain_text::{
-    NOT_RECORDED, boxes, coverage, proposed, rows, sample_story, thread, worst,
+    after_start, boxes, due, latest_first, proposed, rows, story, thread, worst,
 };
 use crate::trace_verb::options::TraceExplainArgs;
 use analysis::{Analysis, Asked};
-use attribution::attribute::path_section::PathSection;
+use attribution::attribute::path_section::{PathSection, SamplePath};
 use attribution::attribute::paths::Keep;
 use attribution::attribute::section::Attribution;
 use model::events::EventCatalogue;
-use model::run::ProbeRecord;
+use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
 use model::{Finding, store};
 use report::advice::{Proposal, proposals};
+use report::format;
 use report::trace_answer::{self, Caused, Thread, Wakeup};
 use serde_json::json;
 use std::fmt::Write;
@@ -35,7 +37,7 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
             model::Error::invalid(option, "an option of a trace that is explained by itself", trace).into()
         );
     }
-    let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
+    let keep = Keep { worst: args.of_each().max(Keep::default().worst), sample: args.sample };
     let asked = Asked { keep, trace_only: true, ..Asked::default() };
     let analysis = analysis::analyse_asked(&args.run, &asked)?;
     // A run that was not audited has nothing to propose.
@@ -45,8 +47,9 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             analysis.paths.iter().flat_map(|path| &path.worst).any(|sample| sample.t_ns == wanted),
-            "{}: no wake-up that was late and is in the trace was due at {wanted} ns: expected the time of one, as --worst N lists them",
-            args.run.display()
+            "{}: no wake-up that was late and is in the trace was due at {} s: expected the time of one, as --worst N lists them",
+            args.run.display(),
+            format::instant(wanted)
         );
     }
     if args.json {
@@ -65,7 +68,8 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         });
         println!("{answer}");
     } else {
-        print!("{}", text(&analysis, &proposals, args));
+        let run = model::run::stored::read_run(&args.run)?;
+        print!("{}", text(&analysis, &run, &proposals, args));
     }
     Ok(0)
 }
@@ -109,8 +113,9 @@ fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
     analysis.paths.iter().map(chosen).collect()
 }
 
-fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
+fn text(analysis: &Analysis, run: &Run, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
     let mut text = String::new();
+    let paths = chosen(analysis, args);
     if args.sample.is_none() {
         if analysis.watch.is_some() {
             text.push_str(
@@ -120,24 +125,61 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
         } else if analysis.attribution.is_empty() {
             text.push_str("There is no trace in this run, so nobody can be named.\n");
         }
+    }
+    text.push_str(&stories(&paths, run, args));
+    if args.sample.is_none() {
+        paths.iter().for_each(|path| text.push_str(&boxes(path, args.stacks)));
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
             text.push_str(&sources(window, args.stacks));
         }
-        text.push_str(&coverage("this kernel", NOT_RECORDED, &analysis.coverage, &analysis.blocking));
-    }
-    for path in chosen(analysis, args) {
-        if args.sample.is_none() {
-            text.push_str(&boxes(&path, args.stacks));
-        }
-        path.worst.iter().for_each(|sample| text.push_str(&sample_story(sample, &path, args.stacks)));
-    }
-    if args.sample.is_none() {
         text.push_str(&proposed(proposals));
     }
+    text.push_str(&shown(analysis, args));
     for statement in &analysis.losses.statements {
         let _ = writeln!(text, "note: {statement}");
     }
     text
+}
+
+/// The latest wake-ups, then the longest gaps, each taken apart.
+fn stories(paths: &[PathSection], run: &Run, args: &TraceExplainArgs) -> String {
+    let of_kind = |gaps: bool| {
+        let paths: Vec<&PathSection> =
+            paths.iter().filter(|path| (path.probe == ProbeKind::Noise) == gaps).collect();
+        let stories = paths.iter().flat_map(|path| {
+            path.worst.iter().map(|sample| (sample.value_ns, sample_story(sample, path, run, args.stacks)))
+        });
+        latest_first(stories.collect(), args.in_all(paths.len()))
+    };
+    of_kind(false) + &of_kind(true)
+}
+
+/// One sample of a probe as sentences.
+fn sample_story(sample: &SamplePath, path: &PathSection, run: &Run, stacks: bool) -> String {
+    let window = run.windows.iter().find(|one| (&one.phase, one.probe) == (&path.phase, path.probe));
+    let after = window.map(|window| after_start("window", sample.t_ns, window.t0_ns));
+    let after = after.map(|after| format!(", {after}")).unwrap_or_default();
+    let place = format!("CPU {}{}, phase {}{after}", path.cpu, thread(path.thread), path.phase);
+    let head = match path.probe {
+        ProbeKind::Noise => {
+            let (at, took) = (format::instant(sample.t_ns), format::ns(sample.value_ns));
+            format!("The gap that began at {at} s took {took} ({place}):\n")
+        }
+        _ => due(sample, &place),
+    };
+    story(head, sample, path, stacks)
+}
+
+/// What the kernel of the run shows of sources.
+fn shown(analysis: &Analysis, args: &TraceExplainArgs) -> String {
+    let (classes, waits) = (&analysis.coverage[..], &analysis.blocking[..]);
+    let shows = Shows { of: "this kernel", absent: NOT_RECORDED, classes, waits };
+    let answer = answer(analysis.attribution.iter().flat_map(|window| &window.rows), analysis.paths.iter());
+    match (args.sources || answer.is_empty(), args.sample) {
+        (true, _) => shows.all(),
+        (false, None) => shows.limits(&answer, ""),
+        (false, Some(_)) => String::new(),
+    }
 }
 
 fn sources(window: &Attribution, stacks: bool) -> String {

@@ -1,10 +1,11 @@
-//! What `trace explain` prints of sources, coverage and wake-ups.
+//! What `trace explain` prints of sources and wake-ups.
 
 use crate::trace_verb::options::TraceExplainArgs;
+use crate::trace_verb::same_name::{BoxGroup, SourceGroup, boxes as boxes_of, sources};
 use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
-use attribution::attribute::section::{AttributedRow, BlockingCoverage, Coverage, SourceText};
+use attribution::attribute::section::{AttributedRow, SourceText};
 use attribution::attribute::step::Step;
 use model::EventClass;
 use model::sample::ProbeKind;
@@ -19,15 +20,19 @@ pub(crate) const AGAINST: usize = 3;
 pub(crate) fn worst(path: &PathSection, args: &TraceExplainArgs) -> Vec<SamplePath> {
     let over_ns = args.over.map_or(0, |over| i64::try_from(over.as_nanos()).unwrap_or(i64::MAX));
     let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
-    wanted.filter(|sample| sample.value_ns >= over_ns).take(args.worst).cloned().collect()
+    wanted.filter(|sample| sample.value_ns >= over_ns).take(args.of_each()).cloned().collect()
 }
 
 /// What ran, and its source, one line each.
 pub(crate) fn rows(rows: &[AttributedRow], stacks: bool) -> String {
     let mut text = String::new();
-    for row in rows.iter().filter(|row| row.class != EventClass::SelfCaused).take(ROWS) {
-        text.push_str(&source_line(row));
-        text.push_str(&stack(row.source.as_ref(), stacks));
+    let groups = sources(rows);
+    for group in groups.iter().take(ROWS) {
+        text.push_str(&source_line(group));
+        text.push_str(&stack(group.source.as_ref(), stacks));
+    }
+    if groups.len() > ROWS {
+        let _ = writeln!(text, "  and {} more (--json lists all)", groups.len() - ROWS);
     }
     text.push('\n');
     text
@@ -38,32 +43,41 @@ pub(crate) fn thread(number: u32) -> String {
     if number == 0 { String::new() } else { format!(", thread {number}") }
 }
 
-pub(crate) fn source_line(row: &AttributedRow) -> String {
-    let by = match (&row.source, row.confidence) {
-        (Some(source), Some(confidence)) => format!("{} ({})", who(source), word(confidence)),
-        _ if row.class == EventClass::TimerTick => "the CPU's own tick".to_owned(),
+fn source_line(group: &SourceGroup) -> String {
+    let what = format!("{:<14} {:<22}", group.class.name(), group.label);
+    let pieces = format::plural(group.pieces, "piece");
+    if group.count == 0 {
+        let ns = format::ns(group.pieces_ns as i64);
+        let begun =
+            if group.begun_in_several { "begun in rows of this name" } else { "no row has its beginning" };
+        return format!("  {:>6}   {what} {ns:>9} in {pieces} after interruptions; {begun}\n", "");
+    }
+    let by = match (group.class, &group.source, group.confidence) {
+        (EventClass::Switch, Some(source), Some(confidence)) => {
+            format!("woken by {} ({})", who(source), word(confidence))
+        }
+        (EventClass::Switch, ..) => "woken by: unknown".to_owned(),
+        (_, Some(source), Some(confidence)) => format!("{} ({})", who(source), word(confidence)),
+        (EventClass::TimerTick, ..) => "the CPU's own tick".to_owned(),
         _ => "source unknown".to_owned(),
     };
-    let range = match row.count {
-        0 | 1 => String::new(),
-        _ => format!(
-            ", half up to {}, at most {}",
-            format::ns(row.p50_ns as i64),
-            format::ns(row.max_ns as i64)
-        ),
+    let most = format::ns(group.max_ns as i64);
+    let range = match (group.count, group.p50_ns) {
+        (1, _) => String::new(),
+        (_, Some(p50_ns)) => format!(", half up to {}, at most {most}", format::ns(p50_ns as i64)),
+        (_, None) => format!(", at most {most}"),
     };
     // Its time has those, its number of events does not.
-    let resumed = match row.resumed {
+    let resumed = match group.resumed {
         0 => String::new(),
-        pieces => format!(" with {} after interruptions", format::plural(pieces, "piece")),
+        resumed => format!(" with {} after interruptions", format::plural(resumed, "piece")),
     };
-    format!(
-        "  {:>6} x {:<14} {:<22} {:>9}{resumed}{range}; {by}\n",
-        row.count,
-        row.class.name(),
-        row.label,
-        format::ns(row.net_ns as i64)
-    )
+    let beside = match group.pieces {
+        0 => String::new(),
+        _ => format!(" and {} in {pieces} after interruptions", format::ns(group.pieces_ns as i64)),
+    };
+    let ns = format::ns(group.net_ns as i64);
+    format!("  {:>6} x {what} {ns:>9}{resumed}{beside}{range}; {by}\n", group.count)
 }
 
 /// The functions of a source, a line of their own, where that is wanted.
@@ -88,39 +102,6 @@ pub(crate) fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-/// The words for a class without events: in a recording of ours, and in any trace, of which it is
-/// unknown what was recorded.
-pub(crate) const NOT_RECORDED: &str = "not recorded";
-
-pub(crate) const NONE_SEEN: &str = "none seen";
-
-/// `absent`: the words for a class without events.
-pub(crate) fn coverage(of: &str, absent: &str, lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("What {of} shows of sources:\n");
-    for line in lines {
-        let sources = match (line.seen, line.sources) {
-            (false, _) => absent,
-            (true, Some(Confidence::Exact)) => "exact",
-            (true, Some(Confidence::Order)) => "by order",
-            (true, None) => "not at all",
-        };
-        let _ = writeln!(text, "  {:<27} {sources:<12} {}", line.class.name(), line.how);
-    }
-    for line in blocking {
-        let seen = match (line.seen, line.needs.is_empty()) {
-            (true, _) => "its time",
-            (false, false) => absent,
-            (false, true) => "not known",
-        };
-        let _ = writeln!(text, "  {:<27} {seen:<12} {}", line.blocking.words(), line.how);
-    }
-    text.push('\n');
-    text
-}
-
 /// The boxes of a window.
 pub(crate) fn boxes(path: &PathSection, stacks: bool) -> String {
     let what = match path.probe {
@@ -137,16 +118,22 @@ pub(crate) fn boxes(path: &PathSection, stacks: bool) -> String {
 /// The boxes, with their shares.
 pub(crate) fn shares(path: &PathSection, stacks: bool) -> String {
     let mut text = String::new();
-    for one in path.boxes.iter().take(ROWS).filter(|one| one.ns > 0) {
-        let share = one.ns as f64 * 100.0 / path.total_ns.max(1) as f64;
+    for BoxGroup { part, boxes } in boxes_of(&path.boxes).into_iter().take(ROWS).filter(|one| one.part.ns > 0)
+    {
+        let share = part.ns as f64 * 100.0 / path.total_ns.max(1) as f64;
+        // Several tasks may have been in the way of one sample.
+        let count = match boxes {
+            1 => part.count.to_string(),
+            _ => format!("<={}", part.count.min(path.samples)),
+        };
+        let each = if boxes > 1 { " of one" } else { "" };
         let _ = writeln!(
             text,
-            "  {share:>5.1} %  {:<60} in {:>6}, at most {}",
-            describe(one, path.cpu, path.probe),
-            one.count,
-            format::ns(one.max_ns as i64)
+            "  {share:>5.1} %  {:<60} in {count:>6}, at most {}{each}",
+            describe(&part, path.cpu, path.probe),
+            format::ns(part.max_ns as i64)
         );
-        text.push_str(&stack(one.source.as_ref(), stacks));
+        text.push_str(&stack(part.source.as_ref(), stacks));
     }
     text.push('\n');
     text
@@ -182,19 +169,22 @@ pub(crate) fn proposed(proposals: &[Proposal]) -> String {
     text
 }
 
-/// One sample of a probe as sentences.
-pub(crate) fn sample_story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
-    let value = format::ns(sample.value_ns);
-    let head = match path.probe {
-        ProbeKind::Noise => format!("The gap that began at {} ns took {value}:\n", sample.t_ns),
-        _ => due(sample),
-    };
-    story(head, sample, path, stacks)
+/// The first line of a wake-up whose intended time is known; `place`: whose, where, how long after
+/// the start.
+pub(crate) fn due(sample: &SamplePath, place: &str) -> String {
+    let (at, late) = (format::instant(sample.t_ns), format::ns(sample.value_ns));
+    format!("The wake-up due at {at} s was {late} late ({place}):\n")
 }
 
-/// The first line of a wake-up whose intended time is known.
-pub(crate) fn due(sample: &SamplePath) -> String {
-    format!("The wake-up due at {} ns was {} late:\n", sample.t_ns, format::ns(sample.value_ns))
+/// How long after the start of the trace or measurement something was.
+pub(crate) fn after_start(of: &str, t_ns: i64, t0_ns: i64) -> String {
+    format!("{} after the start of the {of}", format::ns(t_ns.saturating_sub(t0_ns)))
+}
+
+/// The latest first.
+pub(crate) fn latest_first(mut stories: Vec<(i64, String)>, most: usize) -> String {
+    stories.sort_by_key(|(value_ns, _)| std::cmp::Reverse(*value_ns));
+    stories.into_iter().take(most).map(|(_, story)| story).collect()
 }
 
 /// One sample as sentences, below its first line.

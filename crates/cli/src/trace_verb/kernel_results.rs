@@ -18,7 +18,7 @@ const NOISE: usize = 12;
 /// What the tracers have left in a trace, if they have.
 pub(super) fn results(file: &TraceFile, args: &TraceExplainArgs) -> anyhow::Result<Option<KernelResults>> {
     let over_ns = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
-    let wanted = Wanted { over_ns, release_ns: args.sample, keep: args.worst };
+    let wanted = Wanted { over_ns, release_ns: args.sample, keep: args.of_each() };
     Ok(kernel_results(file, &[""], &wanted)?)
 }
 
@@ -31,8 +31,9 @@ pub(super) fn print(
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             !results.worst.is_empty(),
-            "{}: no sample was due at {wanted} ns: expected the time of one that this command lists",
-            args.run.display()
+            "{}: no sample was due at {} s: expected the time of one that this command lists",
+            args.run.display(),
+            format::instant(wanted)
         );
     }
     if args.json {
@@ -99,10 +100,10 @@ fn osnoise(one: &OsnoiseCpu) -> String {
 fn story(sample: &TimerlatSample) -> String {
     let late = |latency: Option<u64>| latency.map_or_else(|| "not recorded".to_owned(), ns);
     let mut text = format!(
-        "Sample {} of CPU {}, due at {} ns: handler {}, thread {}",
+        "Sample {} of CPU {}, due at {} s: handler {}, thread {}",
         sample.seq,
         sample.cpu,
-        sample.release_ns,
+        format::instant(sample.release_ns),
         late(sample.irq_latency_ns),
         late(sample.thread_latency_ns)
     );

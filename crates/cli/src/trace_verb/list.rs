@@ -75,16 +75,15 @@ impl List {
         self.events().map(row).collect()
     }
 
-    /// As lines.
+    /// As lines, with times of the trace's clock.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        let first = self.events().next().map_or(0, |event| event.t0_ns);
-        self.events().map(move |event| {
+        self.events().map(|event| {
             let by = event.sources.first().map_or_else(String::new, |(source, how)| {
                 let site = source.place().map_or_else(String::new, |site| format!(" at {site}"));
                 format!(", by {} on CPU {}{site} ({})", source.who, source.cpu, how.word())
             });
-            let [at, ns] = [event.t0_ns - first, event.t1_ns - event.t0_ns].map(format::ns);
-            format!("{at:>12}  CPU {}  {} {} for {ns}{by}", event.cpu, event.class.name(), event.label)
+            let (at, ns) = (format::instant(event.t0_ns), format::ns(event.t1_ns - event.t0_ns));
+            format!("{at:>16} s  CPU {}  {} {} for {ns}{by}", event.cpu, event.class.name(), event.label)
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod any_trace;
 mod counts;
+mod coverage_text;
 mod destination;
 mod explain;
 mod explain_text;
@@ -11,6 +12,7 @@ mod kernel_results;
 mod list;
 mod options;
 mod raw;
+mod same_name;
 mod source_table;
 mod threads;
 mod watch;

@@ -14,21 +14,40 @@ pub(crate) struct TraceExplainArgs {
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) threads: TraceThreads,
-    /// Number of worst wake-ups to break down per window or thread, or of timerlat's samples.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub(crate) worst: usize,
+    /// Number of worst wake-ups to break down per window or thread, or of timerlat's samples
+    /// [default: 3 in all; with --json 3 of each].
+    #[arg(long, value_name = "N")]
+    pub(crate) worst: Option<usize>,
     /// Only wake-ups at least this late.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) over: Option<Duration>,
-    /// Only the wake-up due at this time, as listed.
-    #[arg(long, value_name = "NS", conflicts_with = "over")]
+    /// Only the wake-up due at this time, as listed: seconds with a point, or ns without.
+    #[arg(long, value_name = "TIME", conflicts_with = "over", value_parser = sample_time)]
     pub(crate) sample: Option<i64>,
     /// Print the full kernel stack of each source, if recorded.
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Also print what the trace shows of each class of sources, and the command that records more.
+    #[arg(long)]
+    pub(crate) sources: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Samples that are taken apart unless the user gives a number.
+const WORST: usize = 3;
+
+impl TraceExplainArgs {
+    /// Samples to take apart of each window or thread.
+    pub(crate) fn of_each(&self) -> usize {
+        self.worst.unwrap_or(WORST)
+    }
+
+    /// Samples to print in all, of `groups` windows or threads.
+    pub(crate) fn in_all(&self, groups: usize) -> usize {
+        self.worst.map_or(WORST, |each| each.saturating_mul(groups))
+    }
 }
 
 /// Selection of wake-ups in a trace of another tool.
@@ -56,6 +75,12 @@ pub(crate) fn seconds_range(text: &str) -> Result<[i64; 2], String> {
     let ns = |text: &str, unsaid: i64| if text.is_empty() { Some(unsaid) } else { seconds(text) };
     let window = [ns(from, i64::MIN).ok_or_else(wrong)?, ns(until, i64::MAX).ok_or_else(wrong)?];
     if window[0] > window[1] { Err(wrong()) } else { Ok(window) }
+}
+
+/// The time of a sample, ns: seconds with a point, as they are listed, or ns.
+fn sample_time(text: &str) -> Result<i64, String> {
+    let ns = if text.contains('.') { seconds(text) } else { text.parse().ok() };
+    ns.ok_or_else(|| format!("invalid time {text:?}: expected seconds such as 6.832140330, or ns"))
 }
 
 /// Seconds with up to nine decimals, exactly; a fraction of a floating-point number would lose ns.

@@ -2,7 +2,7 @@
 
 use super::threads;
 use crate::measure::table::table;
-use crate::trace_verb::explain_text::{NOT_RECORDED, coverage};
+use crate::trace_verb::coverage_text::{NOT_RECORDED, Shows};
 use analysis::Analysis;
 use attribution::attribute::watch::WatchSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
@@ -49,13 +49,14 @@ pub(super) fn text(
         section.threads.iter().filter(|thread| thread.activations > 0 || !thread.preemptions.is_empty());
     active.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
     text.push_str(&chains(section));
-    text.push_str(&threads::text(&section.paths, 1, false, true));
+    text.push_str(&threads::text(&section.paths, 1, false, section.t0_ns));
     // Whoever records where senders were in user space wants to see it.
     let sources = section.attribution.iter().flat_map(|cpu| &cpu.rows).filter_map(|row| row.source.as_ref());
     let stacks = sources.into_iter().any(|source| !source.users.is_empty());
     text.push_str(&crate::trace_verb::source_table::all_sources(&section.attribution, stacks));
     if !section.paths.is_empty() {
-        text.push_str(&coverage("this recording", NOT_RECORDED, &analysis.coverage, &analysis.blocking));
+        let (classes, waits) = (&analysis.coverage[..], &analysis.blocking[..]);
+        text.push_str(&Shows { of: "this recording", absent: NOT_RECORDED, classes, waits }.all());
     }
     for statement in run.limits.iter().chain(statements.iter().copied()) {
         let _ = writeln!(text, "note: {statement}");

@@ -97,6 +97,18 @@ fn a_measurement_that_reaches_no_limit_takes_its_time() {
     let order = ["--duration", "500ms", "--stop-over", "30s"];
     let answer = answer_of(&measure(&place, "wakeup", &order).output().unwrap(), 0);
     assert_eq!((&answer["stopped_at"], &answer["complete"]), (&Value::Null, &Value::Bool(true)));
+    let place = Place::new();
+    let said = text(&measure_in_words(&place, "wakeup", &order).output().unwrap().stdout);
+    let line = said.lines().find(|line| line.starts_with("the limit of 30.00 s was not reached in "));
+    assert!(line.is_some_and(|line| line.contains(" samples; the largest: ")), "{said}");
+    // The limit that the next run is advised to take is one that this one has reached.
+    let advised = said.split_whitespace().skip_while(|word| *word != "--stop-over").nth(1);
+    assert!(advised.is_some_and(|limit| limit != "30s"), "{said}");
+    // Every limit has an answer, also one that each report counts.
+    let mut report = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    report.arg("report").arg(place.path("run")).args(["--deadline", "200us"]);
+    let said = text(&report.output().unwrap().stdout);
+    assert!(said.contains("at or above 200.0 us: "), "{said}");
 }
 
 #[test]

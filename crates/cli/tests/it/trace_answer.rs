@@ -105,3 +105,54 @@ fn every_late_wake_up_can_be_explained() {
         assert_eq!(Some(parts), sample["value_ns"].as_u64());
     }
 }
+
+/// What a reader wants first stands first; what the trace cannot show stands last, and in short.
+#[test]
+fn the_answer_stands_before_what_the_trace_shows() {
+    let words = |order: &[&str], file: &Path| {
+        let output = trace(order, file);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for (file, table) in
+        [("traces/cyclictest/6.1.dat", "CPU 2, beside"), ("runs/small", "CPU 2, wakeup window")]
+    {
+        let file = fixture(file);
+        let text = words(&["explain", "--worst", "1"], &file);
+        let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {text}"));
+        let order = [
+            "The wake-up due at ",
+            ": where the latencies of ",
+            table,
+            "What limits this answer:",
+            "(--sources: ",
+        ];
+        assert!(order.map(at).is_sorted(), "{text}");
+        assert!(
+            !text.contains("None of these events") && !text.contains("\nWhat this trace shows"),
+            "{text}"
+        );
+        // The time that is listed is the one that `--sample` takes.
+        let time = text[at("due at ") + 7..].split(' ').next().unwrap();
+        let sample = words(&["explain", "--sample", time], &file);
+        assert!(sample.starts_with(&format!("The wake-up due at {time} s was ")), "{sample}");
+        let latest = |text: &str| {
+            text.lines().skip_while(|line| !line.starts_with("The wake-up")).take(5).collect::<String>()
+        };
+        assert_eq!(latest(&sample), latest(&text));
+        let whole = words(&["explain", "--sources"], &file);
+        assert!(whole.contains(" shows of sources:\n  ipi.resched"), "{whole}");
+    }
+    let whole = words(&["explain", "--sources"], &fixture("traces/cyclictest/6.1.dat"));
+    assert!(whole.contains("trace-cmd record -C mono"), "{whole}");
+}
+
+/// A task that resumes is no second event, and nothing happened 0 times.
+#[test]
+fn no_row_has_a_count_of_0() {
+    let text = trace(&["explain"], &fixture("traces/functions-6.1/trace.dat"));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains(" in 1 piece after interruptions"), "{text}");
+    assert!(!text.contains(" 0 x "), "{text}");
+    assert!(text.contains("woken by: unknown"), "{text}");
+}

@@ -2,7 +2,6 @@
 
 use analysis::distribution::Distribution;
 use minijinja::{Value, context};
-use stats::sampled::Exceedance;
 
 use super::filters::typographic;
 use crate::distribution::quantiles;
@@ -15,11 +14,13 @@ pub(super) fn figures(document: &Document) -> Value {
         windows.iter().flat_map(|d| quantiles(d)).filter(|q| q.value_ns.is_some()).map(|q| q.p).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
-    let limits = windows.iter().flat_map(|d| certainty::deadlines(d).into_iter().map(|one| limit(d, one)));
+    let limits =
+        windows.iter().flat_map(|d| certainty::deadlines(document, d).into_iter().map(|one| limit(d, &one)));
     context! {
         names => levels.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
-        rows => windows.iter().map(|d| row(d, &levels)).collect::<Vec<_>>(),
+        rows => windows.iter().filter(|d| d.dependence.is_some()).map(|d| row(d, &levels)).collect::<Vec<_>>(),
         limits => limits.collect::<Vec<_>>(),
+        unanswered => certainty::no_deadline(document),
     }
 }
 
@@ -37,6 +38,6 @@ fn row(d: &Distribution, levels: &[f64]) -> Value {
     }
 }
 
-fn limit(d: &Distribution, one: &Exceedance) -> Value {
-    context! { window => certainty::window(d), sentence => certainty::exceedance(one) }
+fn limit(d: &Distribution, sentence: &str) -> Value {
+    context! { window => certainty::window(d), sentence => sentence }
 }

@@ -12,7 +12,7 @@ use super::chart;
 use super::plot::Top;
 use super::windows::{seconds, style};
 use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
-use crate::words::who;
+use crate::words::{step_name, who};
 use crate::{Document, format};
 
 /// Boxes in the table; the rest is counted.
@@ -29,19 +29,18 @@ const RAN: (usize, &str) = (STEPS.len(), "what else ran there");
 
 /// In their order: step, what it is called, and what its mark says.
 const STEPS: [(Step, &str, &str); 8] = [
-    (Step::TimerLate, "until the timer expired", "timer expired"),
-    (Step::TimerHandler, "in the timer's handler", "wake-up asked for"),
-    (Step::WakeUp, "until the task was queued", "task queued"),
-    (Step::IpiInFlight, "until the IPI arrived", "IPI arrived"),
-    (Step::Switch, "until the scheduler switched to it", "switched to the task"),
-    (Step::Return, "until it had read the clock", "task read the clock"),
-    (Step::NeverSlept, "late already, did not sleep", "task read the clock"),
-    (Step::SwitchUnseen, "until it had read the clock, its switch unseen", "task read the clock"),
+    named(Step::TimerLate, "timer expired"),
+    named(Step::TimerHandler, "wake-up asked for"),
+    named(Step::WakeUp, "task queued"),
+    named(Step::IpiInFlight, "IPI arrived"),
+    named(Step::Switch, "switched to the task"),
+    named(Step::Return, "task read the clock"),
+    named(Step::NeverSlept, "task read the clock"),
+    named(Step::SwitchUnseen, "task read the clock"),
 ];
 
-/// What a step is called.
-pub(super) fn step_name(step: Step) -> &'static str {
-    STEPS[place(step)].1
+const fn named(step: Step, mark: &'static str) -> (Step, &'static str, &'static str) {
+    (step, step_name(step), mark)
 }
 
 fn place(step: Step) -> usize {

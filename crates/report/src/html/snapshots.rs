@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 
 use super::windows::seconds;
 use crate::Document;
-use crate::explained::{account, largest, rest_ns, row, snapshots};
+use crate::explained::{account, largest, rest_ns, row, snapshots, steps};
 use analysis::snapshots::ExplainedSample;
 
 /// Samples that the page shows.
@@ -45,6 +45,8 @@ fn shown(document: &Document, one: &ExplainedSample) -> Value {
         path => one.path.is_some(),
         rows => rows.collect::<Vec<_>>(),
         more => one.rows.len().saturating_sub(ROWS),
+        steps => steps(one).into_iter().map(|(ns, what)| context! { what => what, ns => ns,
+            share => ns as f64 / one.sample.value_ns.max(1) as f64 }).collect::<Vec<_>>(),
         rest_ns => rest_ns(one),
         rest_share => rest_ns(one) as f64 / one.sample.value_ns.max(1) as f64,
     }

@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 
 use super::windows::{seconds, style};
 use crate::conditions::{Condition, conditions};
-use crate::{Document, Known, Verdict, verdicts};
+use crate::{Document, Verdict, verdicts};
 
 pub(super) fn figures(document: &Document) -> Value {
     context! {
@@ -21,9 +21,7 @@ fn verdict_context(document: &Document, one: &Verdict) -> Value {
         phase => one.phase.as_str(),
         style => style(document, &one.phase),
         at_s => one.t_ns.and_then(|t_ns| seconds(document, t_ns)),
-        cause => one.cause_words(),
-        sure => one.confidence.words(),
-        shown => one.confidence != Known::Unknown,
+        cause => one.sure_words(),
         commands => one.against.clone(),
         against => one.against_words(),
         look => one.look.clone(),

@@ -8,7 +8,7 @@ use super::layout::{Page, Paint};
 use crate::advice::{Advice, AdviceKind};
 use crate::guarantee::GuaranteeVerdict;
 use crate::json::paths;
-use crate::verdict::{self, Known};
+use crate::verdict;
 use crate::{Document, Status, conditions, format, heading};
 
 /// Pieces of advice shown before the list is cut.
@@ -59,12 +59,7 @@ pub(super) fn verdicts(page: &mut Page, document: &Document) {
     for one in verdict::verdicts(document) {
         page.heading(&one.what.to_uppercase());
         page.painted(Paint::Bold, "  ", &one.value_words());
-        let known = if one.confidence == Known::Unknown {
-            String::new()
-        } else {
-            format!(" ({})", one.confidence.words())
-        };
-        page.item("  its cause    ", &format!("{}{known}", one.cause_words()));
+        page.item("  its cause    ", &one.sure_words());
         for (at, line) in one.against_words().iter().enumerate() {
             page.item(if at == 0 { "  against it   " } else { "               " }, line);
         }

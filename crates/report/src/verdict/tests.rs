@@ -144,6 +144,9 @@ fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
         "{}",
         verdict.cause
     );
+    // What is exact is the step; what ran there is not known.
+    let words = verdict.sure_words();
+    assert!(words.ends_with(" (exact); the trace does not show what ran there"), "{words}");
 }
 
 /// Several mechanisms that one command sets are one line.

@@ -22,38 +22,79 @@ pub(super) fn not_recorded(document: &Document, window: &Distribution) -> String
         let steal = steal(document, window, None);
         return format!("not known: no trace was recorded{steal}");
     }
+    if let Some(limit_ns) = limit_above(document, window) {
+        let limit = format::ns(limit_ns);
+        return format!("not known: it stayed below the limit of {limit}, so no trace of it was kept");
+    }
     "not known: the trace does not hold its way".to_owned()
+}
+
+/// The limit of a trace that is kept around large samples only, where no sample of this window
+/// reached it.
+fn limit_above(document: &Document, window: &Distribution) -> Option<i64> {
+    let limit_ns = document.run.trace.as_ref()?.snapshots.as_ref()?.over_ns;
+    window.observed_max_ns.filter(|max_ns| *max_ns < limit_ns).map(|_| limit_ns)
 }
 
 /// The command that shows more of a sample that was not taken apart.
 pub(super) fn record(document: &Document, window: &Distribution) -> String {
-    let verb = if window.probe == ProbeKind::Noise { "spin" } else { "wakeup" };
-    if document.run.trace.is_none() {
-        again_with_trace(&document.run.command)
-            .unwrap_or_else(|| format!("stillcore measure {verb} --cpus {} --trace", window.cpu))
-    } else {
-        format!("stillcore trace explain {}", document.dir)
+    let run = &document.run;
+    let below = limit_above(document, window).is_some();
+    if run.trace.is_some() && !below {
+        return format!("stillcore trace explain {}", document.dir);
     }
+    // With the same limit the next run would keep no trace either.
+    let limit = window.observed_max_ns.filter(|_| run.stopped_at.is_none()).map(smaller_limit);
+    again(&run.command, limit.as_deref()).unwrap_or_else(|| {
+        let verb = if window.probe == ProbeKind::Noise { "spin" } else { "wakeup" };
+        let limit = limit.filter(|_| below).map_or_else(String::new, |limit| format!(" --stop-over {limit}"));
+        format!("stillcore measure {verb} --cpus {} --trace{limit}", window.cpu)
+    })
 }
 
-/// The measurement once more, with a trace, into another directory; none of a run that was made
-/// otherwise.
-fn again_with_trace(command: &[String]) -> Option<String> {
+/// A limit that a sample of this value reaches, two digits long: `36ms`.
+fn smaller_limit(value_ns: i64) -> String {
+    let (unit, name) = match value_ns {
+        ..=9_999 => (1, "ns"),
+        ..=9_999_999 => (1_000, "us"),
+        ..=9_999_999_999 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let mut digits = (value_ns / unit).max(1);
+    let mut zeros = 1;
+    while digits >= 100 {
+        (digits, zeros) = (digits / 10, zeros * 10);
+    }
+    format!("{}{name}", digits * zeros)
+}
+
+/// The measurement once more, with a trace, a limit that it reaches where it has one, into another
+/// directory; none of a run that was made otherwise.
+fn again(command: &[String], limit: Option<&str>) -> Option<String> {
     let mut words = command.iter().map(String::as_str).peekable();
     let (program, verb) = (words.next()?, words.next()?);
     if verb != "measure" || command.iter().any(|word| word == "--") {
         return None;
     }
-    let mut again = vec![program, verb];
+    let mut again = vec![program.to_owned(), verb.to_owned()];
     while let Some(word) = words.next() {
-        match word {
-            "--out" => drop(words.next()),
-            "--trace" => drop(words.next_if(|mode| ["on", "off", "auto"].contains(mode))),
-            _ if word.starts_with("--out=") || word.starts_with("--trace=") => {}
-            _ => again.push(word),
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        match (name, limit) {
+            ("--out", _) if value.is_none() => drop(words.next()),
+            ("--trace", _) if value.is_none() => {
+                drop(words.next_if(|mode| ["on", "off", "auto"].contains(mode)));
+            }
+            ("--out" | "--trace", _) => {}
+            ("--stop-over" | "--trace-over", Some(limit)) => {
+                if value.is_none() {
+                    words.next();
+                }
+                again.push(format!("{name} {limit}"));
+            }
+            _ => again.push(word.to_owned()),
         }
     }
-    again.push("--trace");
+    again.push("--trace".to_owned());
     Some(again.join(" "))
 }
 
@@ -145,5 +186,26 @@ pub(super) fn steal(document: &Document, window: &Distribution, ns: Option<u64>)
             let bound = bound.unwrap_or_default();
             format!("; the kernel counted {counted} of steal time there in this window{bound}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_run_has_a_limit_that_it_reaches() {
+        let command = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let limit = smaller_limit(36_551_234);
+        assert_eq!(limit, "36ms");
+        assert_eq!(smaller_limit(558_100), "550us");
+        assert_eq!(smaller_limit(7), "7ns");
+        let of = |line: &str| again(&command(line), Some(&limit)).unwrap();
+        let expected = "stillcore measure wakeup --stop-over 36ms -D 2s --trace";
+        assert_eq!(of("stillcore measure wakeup --stop-over 5s -D 2s --trace --out run"), expected);
+        assert_eq!(of("stillcore measure wakeup --stop-over=5s -D 2s --trace=on --out=run"), expected);
+        let stopped = again(&command("stillcore measure wakeup --stop-over 1us"), None);
+        assert_eq!(stopped.as_deref(), Some("stillcore measure wakeup --stop-over 1us --trace"));
+        assert_eq!(again(&command("stillcore assess --stop-over 5s"), Some("36ms")), None);
     }
 }

@@ -5,7 +5,11 @@ use crate::{Document, certainty, heading};
 
 pub(crate) fn section(page: &mut Page, document: &Document) {
     let windows = certainty::windows(document);
-    let deadlines = document.analysis.distributions.iter().any(|d| !certainty::deadlines(d).is_empty());
+    let deadlines = !document.deadlines_ns.is_empty();
+    if let Some(why) = certainty::no_deadline(document) {
+        page.heading("DEADLINES");
+        page.item("  ", &why);
+    }
     if windows.is_empty() || !(heading::is_measurement(&document.run) || deadlines) {
         return;
     }
@@ -15,8 +19,8 @@ pub(crate) fn section(page: &mut Page, document: &Document) {
         if let Some(quantiles) = certainty::intervals(d) {
             page.item("    ", &quantiles);
         }
-        for exceedance in certainty::deadlines(d) {
-            page.item("    ", &certainty::exceedance(exceedance));
+        for answer in certainty::deadlines(document, d) {
+            page.item("    ", &answer);
         }
     }
 }

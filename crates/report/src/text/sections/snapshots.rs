@@ -1,7 +1,7 @@
 //! Snapshots of the trace: what became of the samples that reached the limit, and what ran during
 //! the largest.
 
-use crate::explained::{account, largest, rest_ns, row, snapshots};
+use crate::explained::{account, largest, rest_ns, row, snapshots, steps};
 use crate::text::layout::Page;
 use crate::{Document, format};
 
@@ -14,16 +14,26 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     let Some((record, section)) = snapshots(document) else { return };
     page.heading("WHAT RAN DURING THE LARGEST SAMPLES");
     account(record, section).iter().for_each(|line| page.item("", line));
-    let t0_ns = document.run.windows.first().map_or(0, |window| window.t0_ns);
     for one in largest(section).into_iter().take(SHOWN) {
         let sample = &one.sample;
-        let after_s = (sample.t_ns - t0_ns) as f64 / 1e9;
         let cut = if sample.whole { "" } else { ", its beginning not recorded" };
-        page.item("", &format!("CPU {} at {after_s:.3} s: {}{cut}", sample.cpu, format::ns(sample.value_ns)));
+        page.item(
+            "",
+            &format!(
+                "CPU {} at {} s: {}{cut}",
+                sample.cpu,
+                format::instant(sample.t_ns),
+                format::ns(sample.value_ns)
+            ),
+        );
         for ran in one.rows.iter().take(ROWS) {
             page.item(&format!("  {:>9}  ", format::ns(ran.net_ns as i64)), &row(ran));
         }
-        let rest = format!("  {:>9}  ", format::ns(rest_ns(one) as i64));
-        page.item(&rest, "the probe's own, or without an event");
+        let line = |ns: u64| format!("  {:>9}  ", format::ns(ns as i64));
+        let steps = steps(one);
+        steps.iter().for_each(|(ns, step)| page.item(&line(*ns), step));
+        if steps.is_empty() {
+            page.item(&line(rest_ns(one)), "the probe's own, or without an event");
+        }
     }
 }
