@@ -156,8 +156,10 @@ fn stories(paths: &[PathSection], run: &Run, args: &TraceExplainArgs) -> String 
 
 /// One sample of a probe as sentences.
 fn sample_story(sample: &SamplePath, path: &PathSection, run: &Run, stacks: bool) -> String {
-    let window = run.windows.iter().find(|one| (&one.phase, one.probe) == (&path.phase, path.probe));
-    let after = window.map(|window| after_start("window", sample.t_ns, window.t0_ns));
+    // As a measurement counts that says when it stopped: from the first release on.
+    let probes = run.probes.iter().filter(|one| (&one.phase, one.probe()) == (&path.phase, path.probe));
+    let start_ns = probes.map(|probe| probe.t0_ns).min();
+    let after = start_ns.map(|t0_ns| after_start("measurement", sample.t_ns, t0_ns));
     let after = after.map(|after| format!(", {after}")).unwrap_or_default();
     let place = format!("CPU {}{}, phase {}{after}", path.cpu, thread(path.thread), path.phase);
     let head = match path.probe {

@@ -143,6 +143,9 @@ fn the_answer_stands_before_what_the_trace_shows() {
         let whole = words(&["explain", "--sources"], &file);
         assert!(whole.contains(" shows of sources:\n  ipi.resched"), "{whole}");
     }
+    // Behind the first release, whose time is the probe's beginning.
+    let sample = words(&["explain", "--sample", "7.765985670"], &fixture("runs/small"));
+    assert!(sample.contains("phase disturbed, 460.0 ms after the start of the measurement):"), "{sample}");
     let whole = words(&["explain", "--sources"], &fixture("traces/cyclictest/6.1.dat"));
     assert!(whole.contains("trace-cmd record -C mono"), "{whole}");
 }

@@ -54,12 +54,8 @@ pub(super) fn record(document: &Document, window: &Distribution) -> String {
 
 /// A limit that a sample of this value reaches, two digits long: `36ms`.
 fn smaller_limit(value_ns: i64) -> String {
-    let (unit, name) = match value_ns {
-        ..=9_999 => (1, "ns"),
-        ..=9_999_999 => (1_000, "us"),
-        ..=9_999_999_999 => (1_000_000, "ms"),
-        _ => (1_000_000_000, "s"),
-    };
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| value_ns >= 10 * unit).unwrap_or((1, "ns"));
     let mut digits = (value_ns / unit).max(1);
     let mut zeros = 1;
     while digits >= 100 {
@@ -80,9 +76,11 @@ fn again(command: &[String], limit: Option<&str>) -> Option<String> {
     while let Some(word) = words.next() {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         match (name, limit) {
-            ("--out", _) if value.is_none() => drop(words.next()),
+            ("--out", _) if value.is_none() => {
+                words.next();
+            }
             ("--trace", _) if value.is_none() => {
-                drop(words.next_if(|mode| ["on", "off", "auto"].contains(mode)));
+                words.next_if(|mode| ["on", "off", "auto"].contains(mode));
             }
             ("--out" | "--trace", _) => {}
             ("--stop-over" | "--trace-over", Some(limit)) => {
