@@ -132,4 +132,12 @@ mod tests {
         assert_eq!((&rows[0]["t_ns"], &rows[2]["class"]), (&json!(0), &json!("work")));
         assert_eq!(of(5, None).lines().count(), 5);
     }
+
+    #[test]
+    fn times_are_those_of_the_trace_s_clock() {
+        let mut list = List::new(2, None);
+        list.add(&event(EventClass::Work, 6_832_140_330));
+        let lines: Vec<String> = list.lines().collect();
+        assert_eq!(lines, ["     6.832140330 s  CPU 3  work x for 2 ns"]);
+    }
 }
