@@ -140,6 +140,7 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
         boot_line: model::boot::BootLine::default(),
         keep: Vec::new(),
         residents: Vec::new(),
+        move_pinned: false,
     }
 }
 

@@ -104,6 +104,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         boot_line: BootLine::default(),
         keep: request.purpose.keep.iter().map(ToString::to_string).collect(),
         residents: Vec::new(),
+        move_pinned: request.move_pinned,
     };
     let mut next_words = Vec::new();
     let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };

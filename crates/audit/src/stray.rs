@@ -15,9 +15,9 @@ const KERNEL: &str = "kthread-affinity";
 pub struct Seen {
     /// One step for each that could be elsewhere.
     pub strays: Vec<Step>,
-    /// User threads that somebody has pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`: there
-    /// on purpose, and not by `isolate run`.
-    pub pinned: Vec<String>,
+    /// User threads that somebody has pinned to CPUs isolated at boot: there on purpose, and not by
+    /// `isolate run`. One step for each, should it leave all the same.
+    pub pinned: Vec<Step>,
 }
 
 /// Looks once.
@@ -50,8 +50,10 @@ pub fn seen(root: &Root, isolated: &Cpus, housekeeping: &Cpus, purpose: &Purpose
         step(KERNEL, format!("{}/{}/{}", thread.pid, thread.start, thread.name), &thread.allowed)
     });
     let (pinned, astray) = user(root, &all.user, isolated, purpose);
-    let astray = astray.iter().map(|thread| step(USER, target(thread), &thread.allowed));
-    Seen { strays: kernel.chain(astray).collect(), pinned: pinned.iter().map(target).collect() }
+    let moved = |threads: &[UserThread]| -> Vec<Step> {
+        threads.iter().map(|thread| step(USER, target(thread), &thread.allowed)).collect()
+    };
+    Seen { strays: kernel.chain(moved(&astray)).collect(), pinned: moved(&pinned) }
 }
 
 /// User threads that may run there, but for those known to be there on purpose: those pinned to

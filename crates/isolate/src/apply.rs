@@ -121,7 +121,7 @@ pub fn apply(
     }
     drop(occupied);
     if !plan.isolated.is_empty() {
-        work.strays(&plan.isolated, &plan.housekeeping)?;
+        work.strays(plan)?;
         // Later calls find work there that must not be disturbed.
         if begins && !work.done.applied.is_empty() {
             drop(work.settings.occupy(&plan.isolated));
@@ -322,11 +322,11 @@ impl Work<'_, '_> {
         self.done.refused = others;
     }
 
-    fn strays(&mut self, isolated: &Cpus, housekeeping: &Cpus) -> Result<(), Error> {
+    fn strays(&mut self, plan: &Plan) -> Result<(), Error> {
         let mut refused = Vec::new();
         while self.done.rounds < ROUNDS {
             self.done.rounds += 1;
-            let mut found = self.look(isolated, housekeeping);
+            let mut found = self.look(plan);
             found.retain(|step| !refused.contains(&step.target));
             if found.is_empty() {
                 break;
@@ -335,12 +335,15 @@ impl Work<'_, '_> {
             self.batch(&found)?;
             refused.extend(self.done.refused[before..].iter().map(|change| change.target.clone()));
         }
-        self.done.stray = self.look(isolated, housekeeping).into_iter().map(|step| step.target).collect();
+        self.done.stray = self.look(plan).into_iter().map(|step| step.target).collect();
         Ok(())
     }
 
-    fn look(&self, isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
-        seen(&Root::live(), isolated, housekeeping, &self.purpose).strays
+    /// Who could be elsewhere; children of a pinned task are born pinned.
+    fn look(&self, plan: &Plan) -> Vec<Step> {
+        let seen = seen(&Root::live(), &plan.isolated, &plan.housekeeping, &self.purpose);
+        let pinned = seen.pinned.into_iter().filter(|_| plan.move_pinned);
+        seen.strays.into_iter().chain(pinned).collect()
     }
 
     fn immovable(&mut self, step: &Step, old: Option<String>) {

@@ -195,6 +195,7 @@ pub(crate) mod tests {
             boot_line: model::boot::BootLine::default(),
             keep: Vec::new(),
             residents: Vec::new(),
+            move_pinned: false,
         }
     }
 

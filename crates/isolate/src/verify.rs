@@ -122,7 +122,8 @@ fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
         }
     }
     let Some(watched) = &found.watched else { return };
-    let new = seen.pinned.into_iter().filter(|target| !watched.pinned.contains(target));
+    let new =
+        seen.pinned.into_iter().map(|step| step.target).filter(|target| !watched.pinned.contains(target));
     verified.guests = new.map(|target| format!("task {target} has been pinned there since")).collect();
 }
 

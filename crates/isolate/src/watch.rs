@@ -30,7 +30,7 @@ pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Sta
         right: right.map(|finding| finding.id).collect(),
         interrupts: named(may),
         late: named(not.into_iter().filter(|irq| meets(&irq.effective)).collect()),
-        pinned: pinned.into_iter().collect(),
+        pinned: pinned.into_iter().map(|step| step.target).collect(),
     })
 }
 

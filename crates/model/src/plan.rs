@@ -153,6 +153,9 @@ pub struct Plan {
     /// Who lives on the CPUs to isolate and may be there on purpose.
     #[serde(default)]
     pub residents: Vec<Resident>,
+    /// Whether those are to leave that somebody has pinned there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub move_pinned: bool,
 }
 
 /// A task or an interrupt that may be on the CPUs to isolate on purpose.

@@ -13,7 +13,7 @@ use isolate::standing::Standing;
 use isolate::{unknown_group, watch};
 use journal::settings::Live;
 use machine::Root;
-use model::plan::{Fate, Placement, Plan};
+use model::plan::{Fate, Placement, Plan, Resident};
 use std::fmt::Write as _;
 use std::path::Path;
 use sys::signals::EndSignals;
@@ -200,7 +200,8 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     for left in &plan.left {
         let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
     }
-    for one in plan.residents.iter().filter(|one| one.fate == Fate::Stays && one.deliberate) {
+    let stays = |one: &&Resident| one.fate == Fate::Stays && one.deliberate && !plan.move_pinned;
+    for one in plan.residents.iter().filter(stays) {
         let _ = writeln!(text, "left: {}: pinned there; --move-pinned moves it", resident(one));
     }
     let boot: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();

@@ -102,10 +102,11 @@ fn residents(page: &mut String, plan: &Plan) {
     for one in &plan.residents {
         let fate = match (one.fate, one.deliberate) {
             (Fate::Kept, _) => "kept",
+            (Fate::Stays, true) if plan.move_pinned => "came meanwhile; apply moves it",
             (Fate::Stays, true) => "stays; --move-pinned moves it",
             (Fate::Stays, false) => "stays",
-            (Fate::Moves, false) => "moves away",
-            (Fate::Moves, true) => "apply asks: --keep or --move-pinned",
+            (Fate::Moves, asked) if !asked || plan.move_pinned => "moves away",
+            (Fate::Moves, _) => "apply asks: --keep or --move-pinned",
         };
         let _ = writeln!(page, "  {:<70} {fate}", resident(one));
     }

@@ -33,5 +33,6 @@ pub(crate) fn plan_of(steps: Vec<Step>) -> Plan {
         boot_line: model::boot::BootLine::default(),
         keep: Vec::new(),
         residents: Vec::new(),
+        move_pinned: false,
     }
 }
