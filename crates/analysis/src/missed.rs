@@ -28,7 +28,12 @@ pub(crate) fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged>
     // The jobs of a task set wait for one another: a swallowed release is charged where the set is
     // known.
     match record.detail.releases().filter(|_| record.probe() != ProbeKind::Taskset) {
-        Some(releases) => charged(samples, releases.period_ns, releases.served.missed),
+        Some(releases) => {
+            let from_ns = samples.first().map_or(i64::MIN, |first| releases.behind_warm_up_ns(first.t_ns));
+            let mut all = charged(samples, releases.period_ns, releases.served.missed);
+            all.retain(|release| release.release_ns >= from_ns);
+            all
+        }
         None => Vec::new(),
     }
 }
@@ -189,6 +194,24 @@ mod tests {
     fn a_cause_that_was_lost_is_bounded_from_above() {
         let samples = [sample(0, 10, 0), sample(5, 20, 2)];
         assert_eq!(lateness_ns(&samples, 1000, 2), [2000, 1000]);
+    }
+
+    /// A wake-up of the warm-up that came many periods late ended it: what it swallowed behind its
+    /// end is charged, the rest of the warm-up is not.
+    #[test]
+    fn a_late_wake_up_ends_the_warm_up_and_what_it_swallowed_behind_it_counts() {
+        let late = Sample { flags: flag::WARM_UP, ..sample(0, 6_500, 0) };
+        let next = Sample { t_ns: 7_000, ..sample(1, 20, 6) };
+        let mut record = crate::testing::record(ProbeKind::Wakeup);
+        let releases = record.detail.releases_mut().unwrap();
+        (releases.period_ns, releases.served.missed, releases.warm_up) = (1_000, 6, Some(3));
+        let due = |record: &ProbeRecord| -> Vec<i64> {
+            of_probe(record, &[late, next]).iter().map(|one| one.release_ns).collect()
+        };
+        assert_eq!(due(&record), [3_000, 4_000, 5_000, 6_000]);
+        // Older versions counted samples, and their runs are read as they were.
+        record.detail.releases_mut().unwrap().warm_up = None;
+        assert_eq!(due(&record).len(), 6);
     }
 
     #[test]

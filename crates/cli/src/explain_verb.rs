@@ -16,14 +16,16 @@ use std::fmt::Write;
 
 /// The shortest beginning of a commit ID that names a fix, as git's own.
 const SHORTEST_COMMIT: usize = 7;
+/// The words of reports and of help.
+const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 /// Names of one kind that a hint lists at most.
 const MOST_NAMES: usize = 6;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// ID of a mechanism, an event class such as ipi.call, or the start of a commit ID [default: list
-    /// them].
+    /// ID of a mechanism, an event class such as ipi.call, the start of a commit ID, or a word of a
+    /// report such as exact [default: list them].
     pub(crate) word: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
@@ -42,6 +44,8 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         class_page(*class, &catalogue)?
     } else if let Some(fix) = fix(word)? {
         fix_page(&fix)
+    } else if let Some(entry) = of_glossary(word) {
+        entry
     } else {
         return Err(unknown(word, &catalogue)?.into());
     };
@@ -52,6 +56,28 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         print!("{text}");
     }
     Ok(0)
+}
+
+/// What the glossary says of a word, which may be one of several that a row explains together.
+fn of_glossary(word: &str) -> Option<String> {
+    let wanted = word.to_lowercase().replace(['-', '_'], " ");
+    let rows = GLOSSARY.lines().filter_map(|line| {
+        let (words, meaning) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some((words, meaning))
+    });
+    let mut named = rows.filter(|(words, _)| words.split(", ").any(|one| one.eq_ignore_ascii_case(&wanted)));
+    let (words, meaning) = named.next()?;
+    Some(folded(&format!("{words}: {}", plain(meaning)), "  "))
+}
+
+/// Markdown without its marks: names of code, and links as their text.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for (at, part) in text.replace('`', "").split("](").enumerate() {
+        let part = if at == 0 { part } else { part.split_once(')').map_or(part, |(_, behind)| behind) };
+        plain.push_str(&part.replace('[', ""));
+    }
+    plain
 }
 
 /// All that can be explained: classes with what they are, then settings by what they act on.
@@ -69,7 +95,7 @@ fn every_word(catalogue: &Catalogue) -> String {
         let line = format!("  {}: {}", layer.words(), ids.join(", "));
         page.push_str(&folded(&line, "      "));
     }
-    page.push_str("\nkernel fixes: by commit, as stillcore audit lists them\n");
+    page.push_str("\nkernel fixes: by commit, as stillcore audit lists them\nwords of reports: such as exact, exposure, jitter, 'missed release'\n");
     page
 }
 

@@ -13,7 +13,7 @@ use super::kind::{Drain, Loop, LoopResult, Place, Probe, Window, rehearsed};
 use super::ring::Ring;
 use deadline::DeadlineDrain;
 use drain::WakeupDrain;
-use model::probe::{ProbeDetail, ProbeKind};
+use model::probe::{ProbeDetail, Releases};
 use model::sample::Policy;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -37,7 +37,7 @@ pub struct WakeupSpec {
     pub period_ns: i64,
     /// First release after the window's start, ns.
     pub offset_ns: i64,
-    /// Samples at the start that every statistic excludes.
+    /// Releases at the start that every statistic excludes, whether they were served or not.
     pub warm_up: u32,
     /// The clock that releases are set in.
     pub clock: ClockId,
@@ -83,7 +83,7 @@ impl Loop for WakeupSpec {
     }
 
     fn detail(&self) -> ProbeDetail {
-        ProbeKind::Wakeup.detail()
+        ProbeDetail::Wakeup(Releases { warm_up: Some(self.warm_up.into()), ..Releases::default() })
     }
 }
 
@@ -119,7 +119,7 @@ fn run(spec: &WakeupSpec, window: Window<'_>) -> LoopResult {
 fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: impl Fn(&mut Ring)) -> u64 {
     let (clock, period_ns) = (spec.clock, spec.period_ns);
     let mut number: u64 = 0;
-    let mut warm_up = u64::from(spec.warm_up);
+    let warm_up = u64::from(spec.warm_up);
     let mut release = first;
     // A clock that can be set makes samples late that are not: there only the drain, which sees
     // that, ends the measurement.
@@ -131,12 +131,11 @@ fn serve(ring: &mut Ring, spec: &WakeupSpec, first: i64, wanted: u64, moment: im
             break;
         }
         moment(ring);
-        ring.push(now as u64, number, if warm_up > 0 { WARM_UP } else { SERVED });
+        ring.push(now as u64, number, if number < warm_up { WARM_UP } else { SERVED });
         // The first sample counts no more than the warm-up does.
-        if now - release >= limit_ns && warm_up == 0 && number > 0 {
+        if now - release >= limit_ns && number >= warm_up && number > 0 {
             ring.stop();
         }
-        warm_up = warm_up.saturating_sub(1);
         // The releases that have passed meanwhile are skipped; the next record's number shows how
         // many.
         let step = 1 + (now - release).max(0) / period_ns;

@@ -132,12 +132,27 @@ pub struct Releases {
     /// What became of them.
     #[serde(flatten)]
     pub served: Served,
+    /// So many at the start are the warm-up, those that passed unserved among them. None of a run of
+    /// older versions, which counted samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<u64>,
     /// The clock that they were set in, if another than CLOCK_MONOTONIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_clock: Option<String>,
     /// How far they may be off at most, ns, where SCHED_DEADLINE set them and they could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_ns: Option<u64>,
+}
+
+impl Releases {
+    /// When the first release behind the warm-up was due, where `first_ns` is the first of all;
+    /// half a period earlier, since SCHED_DEADLINE's are known about.
+    pub fn behind_warm_up_ns(&self, first_ns: i64) -> i64 {
+        let Some(warm_up) = self.warm_up.filter(|releases| *releases > 0) else { return i64::MIN };
+        let period = i64::try_from(self.period_ns).unwrap_or(i64::MAX);
+        let length = period.saturating_mul(i64::try_from(warm_up).unwrap_or(i64::MAX));
+        first_ns.saturating_add(length).saturating_sub(period / 2)
+    }
 }
 
 /// The busy loop.

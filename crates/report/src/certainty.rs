@@ -30,7 +30,8 @@ pub(crate) fn window(d: &Distribution) -> String {
 /// What its samples are worth.
 pub(crate) fn dependence(d: &Distribution) -> String {
     let Some(found) = &d.dependence else { return "too few samples to say".to_owned() };
-    let n = format::count(d.n);
+    // Missed releases are charged, and are among them.
+    let n = format::count((found.n_effective * found.tau).round() as u64);
     let worth = if found.resolved {
         format!(
             "{n} samples are worth {} independent ones (autocorrelation time {} samples)",

@@ -140,6 +140,12 @@ impl Condition {
         // Where one cannot be judged the others still can fail; what `any` withholds is no reason,
         // unless the gate is to fail for want of evidence.
         let strict = matches!(self.asked, Asked::Verdict { holds: Holds::OrCannotTell, .. });
+        let mut withheld = Vec::new();
+        let mine = mine.inspect(|figure| {
+            if figure.verdict == Verdict::Withheld {
+                withheld.push(figure.figure.name());
+            }
+        });
         let judged: Vec<Judged> = mine
             .filter(|figure| strict || self.figure.is_some() || figure.verdict != Verdict::Withheld)
             .map(|figure| self.of(figure))
@@ -154,7 +160,11 @@ impl Condition {
             None if passed.is_empty() => {
                 self.judged(None, "no measurement that was compared has this figure".to_owned())
             }
-            None => self.judged(Some(false), passed.join("; ")),
+            None if withheld.is_empty() => self.judged(Some(false), passed.join("; ")),
+            None => {
+                let aside = format!("not judged, for want of samples: {}", withheld.join(", "));
+                self.judged(Some(false), format!("{}; {aside}", passed.join("; ")))
+            }
         }
     }
 

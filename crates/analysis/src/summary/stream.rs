@@ -62,6 +62,8 @@ struct Reading<'r> {
     rows: [u64; 2],
     /// Releases that the rows count as missed.
     swallowed: u64,
+    /// Releases before it are the warm-up's; known with the first row.
+    counts_from_ns: Option<i64>,
 }
 
 /// The row before a batch.
@@ -101,6 +103,7 @@ impl<'r> Reading<'r> {
             last: Last::None,
             rows: [0, stream.rows()],
             swallowed: 0,
+            counts_from_ns: None,
         }
     }
 
@@ -136,13 +139,18 @@ impl<'r> Reading<'r> {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return };
         let swallowed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
         self.swallowed += swallowed;
-        let charged = if self.charges && swallowed > 0 {
+        let from_ns = *self.counts_from_ns.get_or_insert_with(|| {
+            let releases = self.record.and_then(|record| record.detail.releases());
+            releases.map_or(i64::MIN, |releases| releases.behind_warm_up_ns(first.t_ns))
+        });
+        let mut charged = if self.charges && swallowed > 0 {
             let before = self.last.before(first, self.period_ns);
             let joined: Vec<Sample> = before.into_iter().chain(samples.iter().copied()).collect();
             missed::charged(&joined, self.period_ns, swallowed)
         } else {
             Vec::new()
         };
+        charged.retain(|release| release.release_ns >= from_ns);
         let mut values = Vec::with_capacity(samples.len() + charged.len());
         let mut next = charged.iter().peekable();
         for sample in samples {
@@ -173,7 +181,9 @@ impl<'r> Reading<'r> {
             return;
         }
         let charged = missed::charged(&[Sample { missed: 0, ..last }], self.period_ns, left);
-        let values: Vec<i64> = charged.iter().map(|release| release.lateness_ns).collect();
+        let from_ns = self.counts_from_ns.unwrap_or(i64::MIN);
+        let charged = charged.iter().filter(|release| release.release_ns >= from_ns);
+        let values: Vec<i64> = charged.map(|release| release.lateness_ns).collect();
         self.builder.missed += values.len() as u64;
         self.builder.add(&values);
     }

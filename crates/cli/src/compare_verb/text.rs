@@ -89,7 +89,7 @@ pub(super) fn missed(window: &WindowComparison) -> Option<String> {
         ),
     };
     Some(format!(
-        "Missed releases are among these, with the lateness they had; the summary of a single run leaves them out of n, p50 and p99.{elsewhere}"
+        "Missed releases are among these, with the lateness they had; the table that `measure` prints of a run leaves them out of n, p50 and p99.{elsewhere}"
     ))
 }
 

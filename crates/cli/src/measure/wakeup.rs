@@ -285,16 +285,24 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
 fn missed(outcome: &Outcome) -> String {
     let records = outcome.document.run.probes.iter().filter(|record| record.missed() > 0);
     let line = |record: &ProbeRecord| {
-        let mut before = 0;
+        let (mut before, mut served) = (0, 0);
         // A file that cannot be read is the analysis's to report.
         let stream = SampleStream::open(&outcome.dir.join(&record.file)).ok()?;
         let sum = |batch: &Batch<'_>| {
             let rows = batch.missed.iter().zip(batch.flags);
             let excluded = rows.filter(|(_, flags)| **flags & EXCLUDED != 0);
-            before += excluded.map(|(missed, _)| u64::from(missed.unsigned_abs())).sum::<u64>();
+            excluded.for_each(|(missed, _)| {
+                before += u64::from(missed.unsigned_abs());
+                served += 1;
+            });
             Ok::<(), Error>(())
         };
         stream.batches(sum).ok()?;
+        // The sample behind it may have swallowed the last releases of the warm-up.
+        let warm_up = record.detail.releases().and_then(|releases| releases.warm_up).unwrap_or(0);
+        if warm_up > 0 {
+            before = warm_up.saturating_sub(served).min(record.missed());
+        }
         let line = format!(
             "thread {}: {} passed unserved while an earlier one was late, {} of them in the warm-up, before the statistics begin",
             record.thread,

@@ -108,7 +108,7 @@ fn longest(cpu: &CpuView) -> u64 {
 
 fn runs(cpu: &CpuView) -> String {
     match &cpu.running {
-        None => "(not known)".to_owned(),
+        None => "(no switch yet)".to_owned(),
         Some(task) if task.pid == 0 => "(idle)".to_owned(),
         Some(task) => {
             let behind = format!("/{} {}", task.pid, task.policy);
@@ -149,7 +149,7 @@ fn cpu_line(shot: &Shot, cpu: &CpuView, pen: Pen, is_marked: bool) -> Line<'stat
     let steal = shot.steal_ms.get(&cpu.cpu).map_or("–".to_owned(), u64::to_string);
     let isolation = match &shot.drifted {
         None => "–".to_owned(),
-        Some(drifted) if drifted.is_empty() => "ok".to_owned(),
+        Some(drifted) if drifted.is_empty() => "as set".to_owned(),
         Some(drifted) => format!("DRIFT {}", drifted.len()),
     };
     let text = format!(
@@ -220,7 +220,7 @@ fn rows_table(state: &State, shot: &Shot, pen: Pen, room: usize, lines: &mut Vec
     }
     if rows.is_empty() && room > 0 {
         let why = if state.filter.is_empty() {
-            "nothing has run there yet"
+            "no event there yet: idle, or one task that nothing has interrupted"
         } else {
             "no row has the words of the filter"
         };

@@ -25,9 +25,12 @@ pub(super) fn together(rows: Vec<RowView>) -> Vec<RowView> {
 
 /// One row of several; who woke them is not one answer any more.
 fn sum(members: &[&RowView]) -> RowView {
+    // The one that ran most stands for them: of a program and its children most often the program.
+    let most = members.iter().max_by_key(|row| row.total_ns).and_then(|row| row.pid);
+    let most = most.map_or_else(String::new, |pid| format!("[{pid}]"));
     let add = |of: fn(&RowView) -> u64| members.iter().map(|row| of(row)).fold(0, u64::saturating_add);
     RowView {
-        label: format!("{} ({} tasks)", members[0].label, members.len()),
+        label: format!("{}{most} +{}", members[0].label, members.len() - 1),
         pid: None,
         source: None,
         confidence: None,
@@ -75,7 +78,8 @@ mod tests {
         };
         let kept = together(rows.clone());
         assert_eq!((kept.len(), sums(&kept)), (6, sums(&rows)));
-        let family = kept.iter().find(|row| row.label == "sh (5 tasks)").unwrap();
+        let family =
+            kept.iter().find(|row| row.label.starts_with("sh[") && row.label.ends_with("] +4")).unwrap();
         assert_eq!((family.pid, family.count, family.max_ns), (None, 5, 5));
     }
 }

@@ -21,6 +21,11 @@ const SECOND: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(200);
 /// A second that lasted so long is late.
 const LATE: Duration = Duration::from_millis(1500);
+/// What the marks of the view mean, where nobody can ask for help by a key.
+const LEGEND: [&str; 2] = [
+    "! longest  * sorted by  +N: N more tasks of that name  event: no thread is followed (--comm)",
+    "HOW SURE the source is: stillcore explain exact; against tasks: stillcore explain user-tasks",
+];
 /// Lines of a view without a terminal.
 const ROWS: u16 = 50;
 /// What a tick of /proc/stat is, ms (USER_HZ).
@@ -130,6 +135,7 @@ impl View {
         while lines.last().is_some_and(String::is_empty) {
             lines.pop();
         }
+        lines.extend(LEGEND.map(str::to_owned));
         Ok(lines)
     }
 

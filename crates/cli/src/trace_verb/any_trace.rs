@@ -145,7 +145,10 @@ fn text(found: &AnyTrace, args: &TraceExplainArgs) -> String {
             let _ = writeln!(text, "INCOMPLETE: {one}; what follows is of what could be read\n");
         });
         text.push_str(&stories);
-        text.push_str(&watch_text::latencies(&found.threads));
+        // That none was seen to run is among the notes.
+        if found.threads.threads.iter().any(|thread| thread.run_latency.is_some()) {
+            text.push_str(&watch_text::latencies(&found.threads));
+        }
         text.push_str(&threads::sums(paths, args.stacks));
         text.push_str(&all_sources(&found.attribution, args.stacks));
     }

@@ -172,14 +172,18 @@ fn sample_story(sample: &SamplePath, path: &PathSection, run: &Run, stacks: bool
     story(head, sample, path, stacks)
 }
 
+/// How a run comes to show more.
+const RECORD: &str = "To record more: measure again with --trace --stacks (stacks of who asked) or --kprobes (senders of IPIs before 6.4); for\n\
+                      all events that this kernel has, `stillcore trace explain RUN/trace.dat --sources` prints a command\n";
+
 /// What the kernel of the run shows of sources.
 fn shown(analysis: &Analysis, args: &TraceExplainArgs) -> String {
     let (classes, waits) = (&analysis.coverage[..], &analysis.blocking[..]);
     let shows = Shows { of: "this kernel", absent: NOT_RECORDED, classes, waits };
     let answer = answer(analysis.attribution.iter().flat_map(|window| &window.rows), analysis.paths.iter());
     match (args.sources || answer.is_empty(), args.sample) {
-        (true, _) => shows.all(),
-        (false, None) => shows.limits(&answer, ""),
+        (true, _) => shows.all() + RECORD,
+        (false, None) => shows.limits(&answer, ", and what records more"),
         (false, Some(_)) => String::new(),
     }
 }

@@ -185,8 +185,15 @@ fn every_mechanism_class_and_fix_is_explained() {
         ("ipi.call", "removed, most of it, by"),
         ("557a6bfc662c", "fair server"),
         ("557a6bfc66", "first in 6.12"),
+        ("exact", "both ends name the same object"),
+        ("cannot-tell", "verdicts of a comparison"),
+        ("Missed release", "charged with its lateness"),
     ] {
         let output = run(&["explain", word]);
         assert!(text(&output.stdout).contains(part), "{word}: {}", text(&output.stdout));
+    }
+    let all = run(&["explain"]);
+    for word in ["softirq: ", " user-tasks", "the kernel command line: "] {
+        assert!(text(&all.stdout).contains(word), "{word}: {}", text(&all.stdout));
     }
 }

@@ -51,7 +51,7 @@ const COLUMNS: [&str; 5] = ["wake_ns", "start_ns", "end_ns", "cpu_ns", "cpu"];
 pub struct PeriodicSpec {
     /// Interval of releases, ns.
     pub period_ns: i64,
-    /// Jobs at the start that every statistic excludes.
+    /// Releases at the start that every statistic excludes, whether they were served or not.
     pub warm_up: u32,
     /// What wakes it.
     pub wake: Wake,
@@ -206,7 +206,9 @@ impl Loop for Kit {
             busy_asked_ns: self.verified.map(|one| one.asked_ns),
             busy_found_ns: self.verified.map(|one| one.found_ns),
         };
-        ProbeDetail::Periodic(PeriodicDetail { jobs: Some(jobs), ..PeriodicDetail::default() })
+        let releases =
+            model::probe::Releases { warm_up: Some(self.spec.warm_up.into()), ..Default::default() };
+        ProbeDetail::Periodic(PeriodicDetail { releases, jobs: Some(jobs) })
     }
 
     /// Ends the processes at the pipes. An error where a job could not be fed.
@@ -245,11 +247,16 @@ struct Stamps {
     after: Reading,
 }
 
+/// Whether a release is one of the warm-up.
+fn kind(spec: &PeriodicSpec, number: u64) -> u8 {
+    if number < u64::from(spec.warm_up) { WARM_UP } else { SERVED }
+}
+
 /// Does a job every period, from `start_ns` on, until the end of the window or until asked to stop.
 fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_ns: i64) -> LoopResult {
     let period_ns = kit.spec.period_ns;
     let wanted = (duration_ns.max(0) as u64).div_ceil(period_ns as u64);
-    let (mut number, mut warm_up, mut release) = (0u64, u64::from(kit.spec.warm_up), start_ns);
+    let (mut number, mut release) = (0u64, start_ns);
     let mut stamps = Stamps::default();
     clock::sleep_until(start_ns);
     while number < wanted && !ring.stopped() {
@@ -268,8 +275,7 @@ fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_n
             break;
         }
         let exact = Release { ns: release, error_ns: 0, postponed: false };
-        store(ring, kit, &stamps, exact, number, if warm_up > 0 { WARM_UP } else { SERVED });
-        warm_up = warm_up.saturating_sub(1);
+        store(ring, kit, &stamps, exact, number, kind(&kit.spec, number));
         let step = if yields { 1 } else { 1 + (stamps.end_ns - release).max(0) / period_ns };
         number += step as u64;
         release += step * period_ns;
@@ -291,7 +297,7 @@ fn serve_releases(
 ) -> LoopResult {
     let end = start_ns + duration_ns;
     let mut count = Count::new(releases.period_ns(), 0);
-    let (mut warm_up, mut stamps) = (u64::from(kit.spec.warm_up), Stamps::default());
+    let mut stamps = Stamps::default();
     clock::sleep_until(start_ns);
     while !ring.stopped() {
         sched::yield_now();
@@ -311,8 +317,7 @@ fn serve_releases(
             break;
         }
         let number = count.served(release.ns);
-        store(ring, kit, &stamps, release, number, if warm_up > 0 { WARM_UP } else { SERVED });
-        warm_up = warm_up.saturating_sub(1);
+        store(ring, kit, &stamps, release, number, kind(&kit.spec, number));
         if stamps.end_ns >= end {
             count.passed(end);
             break;

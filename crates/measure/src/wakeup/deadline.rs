@@ -29,7 +29,6 @@ pub(super) fn run(spec: &WakeupSpec, releases: &Releases, window: Window<'_>) ->
     let end = start_ns + duration_ns;
     clock::sleep_until(start_ns + spec.offset_ns);
     let mut count = Count::new(releases.period_ns(), spec.loops);
-    let mut jobs: u64 = 0;
     if releases.unread().is_some() {
         sched::yield_now();
         ring.push(clock::now_ns() as u64, 0, ENVELOPE);
@@ -44,10 +43,9 @@ pub(super) fn run(spec: &WakeupSpec, releases: &Releases, window: Window<'_>) ->
             break;
         }
         let number = count.served(release.ns);
-        let kind = if jobs < u64::from(spec.warm_up) { WARM_UP } else { SERVED };
+        let kind = if number < u64::from(spec.warm_up) { WARM_UP } else { SERVED };
         let job = [(release.ns as u64, release.error_ns as u64, release_kind), (now as u64, number, kind)];
         ring.push_all(if releases.unread().is_none() { &job } else { &job[1..] });
-        jobs += 1;
         if now >= end {
             count.passed(end);
             break;

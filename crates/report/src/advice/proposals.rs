@@ -215,6 +215,9 @@ fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
             continue;
         }
         *whole.entry(cpu).or_default() += row.net_ns;
+        if !was_in_the_way(analysis, cpu, row) {
+            continue;
+        }
         let site = row.source.as_ref().and_then(|source| source.site.as_deref());
         let sum = kinds.entry((cpu, row.class, row.label.as_str(), site, foreign(row, cpu))).or_default();
         *sum = (sum.0 + row.count, sum.1 + row.net_ns, sum.2.or(row.source.as_ref()));
@@ -238,6 +241,19 @@ fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         });
     }
     all
+}
+
+/// Whether a task that ran stood between a sample and its end; one that the probe had preempted
+/// delayed nobody. What interrupts takes time from whatever runs.
+fn was_in_the_way(analysis: &Analysis, cpu: u32, row: &AttributedRow) -> bool {
+    let mut paths = analysis.paths.iter().filter(|path| path.cpu == cpu && !path.boxes.is_empty()).peekable();
+    if row.class != EventClass::Switch || paths.peek().is_none() {
+        return true;
+    }
+    let boxes = paths.flat_map(|path| &path.boxes);
+    boxes
+        .into_iter()
+        .any(|one| one.class == Some(row.class) && one.label.as_deref() == Some(row.label.as_str()))
 }
 
 fn foreign(row: &AttributedRow, cpu: u32) -> bool {

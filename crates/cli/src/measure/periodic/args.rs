@@ -81,7 +81,7 @@ pub(crate) struct PeriodicArgs {
     /// Scheduling of the jobs.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
-    /// Warm-up jobs before --duration counts, stored but excluded from the statistics.
+    /// Warm-up releases before --duration counts, stored but excluded from the statistics.
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) warm_up: u32,
 }
