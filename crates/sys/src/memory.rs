@@ -1,6 +1,9 @@
 //! Memory for measuring threads: locked, touched before the window, and shared with the process
 //! that drains it.
 
+#[cfg(miri)]
+mod interpreted;
+
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, munmap};
@@ -24,6 +27,8 @@ pub fn prefault_stack() {
 
 /// An anonymous file for sharing memory with a child.
 pub fn shared_file(name: &str, bytes: usize) -> io::Result<OwnedFd> {
+    #[cfg(miri)]
+    return interpreted::file(bytes);
     let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
     ftruncate(&file, bytes as u64)?;
     Ok(file)
@@ -45,6 +50,8 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `bytes` of the file and touches every page.
     pub fn new(file: &impl AsFd, bytes: usize) -> io::Result<Self> {
+        #[cfg(miri)]
+        return Ok(Self { start: interpreted::start(file)?, bytes });
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choosing overlaps nothing.
         let start = unsafe {
@@ -84,6 +91,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        #[cfg(miri)]
+        return;
         // SAFETY: the range is the one mapped in `new`, and nothing borrows from it longer than
         // `self` lives.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
