@@ -32,7 +32,7 @@ for package in stillcore-sys stillcore-measure; do
         *found_out | *every_order*) continue ;;
         esac
         all=$((all + 1)) status=0
-        timeout 120 cargo "+$toolchain" miri test --locked --package "$package" --lib -- --exact "$name" \
+        timeout 60 cargo "+$toolchain" miri test --locked --package "$package" --lib -- --exact "$name" \
             >"$log" 2>&1 </dev/null || status=$?
         if [ "$status" = 0 ]; then
             good=$((good + 1))
@@ -47,6 +47,6 @@ for package in stillcore-sys stillcore-measure; do
     done <"$log.tests"
     row "$package: no undefined behaviour" "$good" "$all"
     row "$package: a call that Miri does not know" "$unknown" "$all"
-    row "$package: more than 2 min" "$slow" "$all"
+    row "$package: more than 1 min" "$slow" "$all"
 done
 [ -z "$failed" ] || { echo "failed:$failed" >&2 && exit 1; }

@@ -183,10 +183,11 @@ impl Condition {
         match self.asked {
             Asked::Verdict { verdict, holds } => match figure.verdict {
                 Verdict::OneRun => unknown(one_run),
-                Verdict::CannotTell => self.judged(
-                    Some(holds != Holds::Only),
-                    format!("{name} is not shown to be {} (cannot tell)", verdict.words()),
-                ),
+                Verdict::CannotTell => {
+                    let is = if holds == Holds::OrCannotTell { "may be" } else { "is not shown to be" };
+                    let sentence = format!("{name} {is} {} (cannot tell)", verdict.words());
+                    self.judged(Some(holds != Holds::Only), sentence)
+                }
                 actual => self.judged(
                     Some((actual == verdict) != (holds == Holds::Not)),
                     format!("{name} is {}", actual.words()),

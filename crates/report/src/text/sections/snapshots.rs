@@ -26,11 +26,19 @@ pub(super) fn section(page: &mut Page, document: &Document) {
                 format::ns(sample.value_ns)
             ),
         );
+        let steps = steps(one);
+        // What ran there may overlap with what the wake-up waited for on another CPU.
+        let both = !steps.is_empty() && !one.rows.is_empty();
+        if both {
+            page.item("  ", &format!("ran on CPU {} meanwhile:", sample.cpu));
+        }
         for ran in one.rows.iter().take(ROWS) {
             page.item(&format!("  {:>9}  ", format::ns(ran.net_ns as i64)), &row(ran));
         }
         let line = |ns: u64| format!("  {:>9}  ", format::ns(ns as i64));
-        let steps = steps(one);
+        if both {
+            page.item("  ", "what the wake-up waited for beside them, by step:");
+        }
         steps.iter().for_each(|(ns, step)| page.item(&line(*ns), step));
         if steps.is_empty() {
             page.item(&line(rest_ns(one)), "the probe's own, or without an event");
