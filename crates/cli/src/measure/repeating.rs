@@ -148,6 +148,20 @@ impl Row {
         2 * u8::from(self.done.iter().any(|one| one.exit == Some(2)))
     }
 
+    /// What is wrong, once, with the numbers of all runs that have it.
+    fn noted(&self) -> Vec<(String, Vec<String>)> {
+        let mut noted: Vec<(String, Vec<String>)> = Vec::new();
+        for (one, number) in self.done.iter().zip(1..) {
+            for note in one.notes() {
+                match noted.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, runs)) => runs.push(number.to_string()),
+                    None => noted.push((note, vec![number.to_string()])),
+                }
+            }
+        }
+        noted
+    }
+
     fn text(&self) -> String {
         let (n, dir) = (self.done.len() as u64, self.dir.display());
         let mut text = format!("{}: {} in {dir}\n\n", self.verb, format::plural(n, "complete run"));
@@ -164,15 +178,9 @@ impl Row {
             );
             text += &folded(&legend, "  ");
         }
-        let mut noted: Vec<String> = Vec::new();
-        for (one, number) in self.done.iter().zip(1..) {
-            // What each run has is said once.
-            for note in one.notes() {
-                if !noted.contains(&note) {
-                    text += &folded(&format!("note: run {number}: {note}"), "  ");
-                    noted.push(note);
-                }
-            }
+        for (note, runs) in self.noted() {
+            let which = if runs.len() == 1 { "run" } else { "runs" };
+            text += &folded(&format!("note: {which} {}: {note}", runs.join(", ")), "  ");
         }
         let found: Vec<String> = (1..)
             .zip(&self.done)

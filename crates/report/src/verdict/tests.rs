@@ -270,3 +270,16 @@ fn pinned_tasks_are_proposed_to_move_against_a_task_that_ran() {
     assert_eq!(in_place, Vec::<String>::new());
     assert_eq!(of(EventClass::Irq), (Vec::new(), Vec::new()));
 }
+
+/// A release behind the warm-up may be later than every wake-up that was served: the worst wake-up
+/// is the one that is taken apart, with the share of its own parts.
+#[test]
+fn the_worst_is_a_wake_up_that_was_served() {
+    let mut document = fixture::document();
+    let before = verdicts(&document).remove(0);
+    for window in &mut document.analysis.distributions {
+        window.corrected_max_ns = window.observed_max_ns.map(|ns| ns * 10);
+    }
+    let after = verdicts(&document).remove(0);
+    assert_eq!((after.value_ns, after.share, after.cause), (before.value_ns, before.share, before.cause));
+}
