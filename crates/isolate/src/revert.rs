@@ -20,8 +20,8 @@ use sys::Error;
 pub struct Reverted {
     /// Values restored, `mechanism target`.
     pub undone: Vec<String>,
-    /// How many of these no change had set: they were only remembered, since a change makes the kernel
-    /// compute them anew.
+    /// How many of these no change had set: they were only remembered, since a change makes the
+    /// kernel compute them anew.
     pub remembered: usize,
     /// What had already the old value, or is gone.
     pub already: usize,

@@ -132,8 +132,8 @@ pub struct Releases {
     /// What became of them.
     #[serde(flatten)]
     pub served: Served,
-    /// So many at the start are the warm-up, those that passed unserved among them. None of a run of
-    /// older versions, which counted samples.
+    /// So many at the start are the warm-up, those that passed unserved among them. None of a run
+    /// of older versions, which counted samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<u64>,
     /// The clock that they were set in, if another than CLOCK_MONOTONIC.

@@ -91,9 +91,15 @@ fn verdict(document: &Document, probe: ProbeKind, what: &'static str) -> Option<
     let ours = document.analysis.distributions.iter().filter(|one| one.probe == probe);
     let (window, value_ns) =
         ours.filter_map(|one| Some((one, served(one)?))).max_by_key(|(_, max_ns)| *max_ns)?;
+    let mut verdict = of_window(document, window, value_ns, what);
+    verdict.cause.extend(later(window));
+    Some(verdict)
+}
+
+fn of_window(document: &Document, window: &Distribution, value_ns: i64, what: &'static str) -> Verdict {
     let empty = Verdict {
         what,
-        probe,
+        probe: window.probe,
         phase: window.phase.clone(),
         cpu: window.cpu,
         value_ns,
@@ -106,15 +112,21 @@ fn verdict(document: &Document, probe: ProbeKind, what: &'static str) -> Option<
         look: vec![unexplained::record(document, window)],
     };
     let sample = taken_apart(document, window).or_else(|| kept(document, window));
-    let Some(sample) = sample else { return Some(empty) };
+    let Some(sample) = sample else { return empty };
     let look = format!("stillcore trace explain {} --sample {}", document.dir, format::instant(sample.t_ns));
-    Some(Verdict { look: vec![look], ..caused(document, window, sample, empty) })
+    Verdict { look: vec![look], ..caused(document, window, sample, empty) }
 }
 
 /// The largest sample: what is taken apart. A release that passed unserved while a wake-up of the
-/// warm-up was late may have been later, and its way is nobody's.
+/// warm-up was late may have been later; see [`later`].
 fn served(one: &Distribution) -> Option<i64> {
     one.observed_max_ns.or_else(|| maximum(one))
+}
+
+/// That a release was later than every sample, which no sample's parts explain.
+fn later(window: &Distribution) -> Option<String> {
+    let charged_ns = window.corrected_max_ns.filter(|ns| Some(*ns) > window.observed_max_ns)?;
+    Some(format!("; a release that passed unserved is charged with {}", format::ns(charged_ns)))
 }
 
 fn taken_apart<'a>(document: &'a Document, window: &Distribution) -> Option<&'a SamplePath> {

@@ -323,8 +323,8 @@ impl Derived {
         self.wakeups(paths, &names);
     }
 
-    /// Begins wake-ups whose releases have come by now. Of those that wait too long only the latency
-    /// is measured: what happened meanwhile is no longer kept.
+    /// Begins wake-ups whose releases have come by now. Of those that wait too long only the
+    /// latency is measured: what happened meanwhile is no longer kept.
     fn releases(&mut self, now_ns: i64, paths: &mut Paths) {
         for cpu in &mut self.cpus {
             if let Some(release_ns) = cpu.release_ns.filter(|release_ns| *release_ns <= now_ns) {

@@ -168,7 +168,8 @@ mod tests {
         assert_eq!(judged("user-tasks", &with_cpus(&[])).0, "unknown");
     }
 
-    /// They may be what the CPU was isolated for, or have been forgotten there: only the user knows.
+    /// They may be what the CPU was isolated for, or have been forgotten there: only the user
+    /// knows.
     #[test]
     fn tasks_pinned_to_an_isolated_cpu_are_named_with_what_moves_them() {
         let task = |allowed| {

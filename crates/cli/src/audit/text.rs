@@ -79,8 +79,8 @@ fn one(page: &mut String, finding: &Finding) {
     }
 }
 
-/// What is in order as it is and could as well be otherwise: who has pinned a task to an isolated CPU
-/// knows why, and the field does not agree on some settings.
+/// What is in order as it is and could as well be otherwise: who has pinned a task to an isolated
+/// CPU knows why, and the field does not agree on some settings.
 fn either_way(page: &mut String, findings: &[Finding]) {
     let open = findings.iter().filter(|finding| finding.state == FindingState::Ok);
     let mut open = open.filter_map(|finding| Some((finding, finding.otherwise.as_ref()?))).peekable();

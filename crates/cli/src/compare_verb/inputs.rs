@@ -94,8 +94,8 @@ fn label(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// One run, or those of a directory that is none itself. What lies there beside runs, such as a log,
-/// is left out; a run that cannot be read is an error.
+/// One run, or those of a directory that is none itself. What lies there beside runs, such as a
+/// log, is left out; a run that cannot be read is an error.
 fn at(path: &Path, series: Option<&str>, found: &mut Runs) -> anyhow::Result<()> {
     if !path.is_dir() || path.join(store::RUN).exists() {
         found.runs.push(one(path, series)?);

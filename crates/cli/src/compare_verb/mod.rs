@@ -34,8 +34,9 @@ const SCHEMA: &str = "stillcore.compare/1";
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Runs of the base; with --best, one argument per configuration. A run directory, a result of
-    /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, such as one of measure --runs
-    /// N, or NAME=PATH[,PATH]. With --best, arguments with the same NAME form one configuration.
+    /// cyclictest, oslat, rtla or jitterdebugger, a directory of these, such as one of measure
+    /// --runs N, or NAME=PATH[,PATH]. With --best, arguments with the same NAME form one
+    /// configuration.
     #[arg(required_unless_present = "commands", value_name = "RUN")]
     runs: Vec<String>,
     /// Runs to compare with the base [default: the second of two].
@@ -77,10 +78,10 @@ pub(crate) struct CompareArgs {
     /// Also compare what was measured differently; report the differences.
     #[arg(long)]
     anyway: bool,
-    /// Exit with status 2 if this holds, 1 if it cannot be judged for want of runs or samples, else 0:
-    /// "p99 > +5us", "max > 100us", "any worse", "p50 not equivalent". Repeatable: one that holds is
-    /// enough. What these runs cannot tell does not hold, and passes; with maybe in front it holds:
-    /// "maybe p99 worse", "maybe any worse", "maybe p99 > +10%".
+    /// Exit with status 2 if this holds, 1 if it cannot be judged for want of runs or samples, else
+    /// 0: "p99 > +5us", "max > 100us", "any worse", "p50 not equivalent". Repeatable: one that
+    /// holds is enough. What these runs cannot tell does not hold, and passes; with maybe in front
+    /// it holds: "maybe p99 worse", "maybe any worse", "maybe p99 > +10%".
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
     /// Write a Markdown summary to this file.

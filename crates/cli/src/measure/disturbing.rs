@@ -28,7 +28,8 @@ pub(crate) struct Disturbing {
     /// With --disturb, also load the measured CPUs, as some papers did.
     #[arg(long, requires = "disturb")]
     pub(crate) colocated: bool,
-    /// CPUs for the stressors of --disturb to run on [default: all that are neither measured nor isolated].
+    /// CPUs for the stressors of --disturb to run on [default: all that are neither measured nor
+    /// isolated].
     #[arg(long, value_name = "CPUS", requires = "disturb", conflicts_with = "colocated")]
     pub(crate) disturb_cpus: Option<Cpus>,
 }

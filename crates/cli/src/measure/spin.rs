@@ -53,8 +53,8 @@ pub(crate) struct SpinArgs {
     /// loop.
     #[arg(long, default_value = "200ms", value_name = "TIME", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// Warm-up of the loop before --duration; its gaps are stored, flagged as warm-up, and excluded from the
-    /// statistics.
+    /// Warm-up of the loop before --duration; its gaps are stored, flagged as warm-up, and excluded
+    /// from the statistics.
     #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
     pub(crate) preheat: Duration,
     /// Subtract the shortest loop iteration, measured before the window, from every gap. Stored

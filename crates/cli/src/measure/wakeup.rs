@@ -80,7 +80,8 @@ pub(crate) struct WakeupArgs {
     /// Clock of the releases.
     #[arg(long, default_value = "monotonic", value_name = "NAME")]
     pub(crate) clock: ClockName,
-    /// Warm-up releases before --duration and --loops count, stored but excluded from the statistics.
+    /// Warm-up releases before --duration and --loops count, stored but excluded from the
+    /// statistics.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) warm_up: u32,
     /// Report samples at or above this latency, with the kernel's counters around them; exit 2 if

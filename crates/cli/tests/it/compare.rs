@@ -303,7 +303,7 @@ fn what_is_no_run_in_a_directory_of_runs_is_left_out_and_named() {
 #[test]
 fn a_gate_says_what_was_not_shown_and_can_fail_for_it() {
     let place = Place::new();
-    // Two runs a side that differ much among themselves: nothing can be told.
+    // Two runs a side that differ much among themselves: these cannot decide.
     let dir = |name: &str, values: [i64; 2], seed: u64| {
         let dir = place.path(name);
         for (run, value) in values.into_iter().enumerate() {

@@ -231,3 +231,30 @@ fn orders_that_cannot_be_carried_out_are_refused() {
         assert!(!place.path("run").exists(), "{order:?}");
     }
 }
+
+/// Each job of 6 ms passes over two releases of 2 ms: of four that warm up two are served, and what
+/// comes behind them counts.
+#[test]
+fn releases_that_pass_unserved_in_the_warm_up_are_of_it() {
+    let place = Place::alone();
+    let order = [
+        "-D",
+        "200ms",
+        "-i",
+        "2ms",
+        "--work",
+        "busy",
+        "--busy",
+        "6ms",
+        "--input",
+        "memory",
+        "--warm-up",
+        "4",
+    ];
+    let answer = answer(&mut periodic(&place, &order), 0);
+    let record = &answer["threads"][0]["record"];
+    assert_eq!(record["warm_up"], 4, "{record}");
+    let samples = releases_balance(&place.path("run"), record);
+    let warm = samples.iter().filter(|one| one.flags & model::sample::flag::WARM_UP != 0).count();
+    assert!(warm <= 2, "{warm} of {} samples warm up", samples.len());
+}

@@ -234,6 +234,16 @@ pub(crate) fn releases_balance(run: &Path, record: &Value) -> Vec<Sample> {
     assert_eq!(samples.len() as u64, number("samples"));
     let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
     assert!(missed <= number("missed"), "those behind the last sample are in no sample: {record}");
+    // The first releases are the warm-up, those that passed unserved among them.
+    if let Some(warm_up) = record["warm_up"].as_u64().filter(|_| number("ring_lost") == 0) {
+        let mut next = 0;
+        for sample in &samples {
+            let release = next + u64::from(sample.missed);
+            let is_warm_up = sample.flags & model::sample::flag::WARM_UP != 0;
+            assert_eq!(is_warm_up, release < warm_up, "release {release} of {record}");
+            next = release + 1;
+        }
+    }
     samples
 }
 

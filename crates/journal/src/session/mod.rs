@@ -16,8 +16,8 @@ use sys::{Error, tracefs};
 /// Where root keeps its state.
 const SYSTEM: &str = "/var/lib/stillcore";
 
-/// The user's home. `None` where HOME is not set, or is a directory that this user may not enter, such
-/// as root's after `sudo -u` or `su`: nothing of this user's can be there.
+/// The user's home. `None` where HOME is not set, or is a directory that this user may not enter,
+/// such as root's after `sudo -u` or `su`: nothing of this user's can be there.
 pub fn home() -> Option<PathBuf> {
     let home = PathBuf::from(std::env::var_os("HOME")?);
     let entered = fs::metadata(home.join("."));

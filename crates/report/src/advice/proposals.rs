@@ -10,7 +10,7 @@
 use super::remedies::label_of;
 use analysis::Analysis;
 use attribution::attribute::delay::Blocking;
-use attribution::attribute::path_section::PathSection;
+use attribution::attribute::path_section::{PathBox, PathSection};
 use attribution::attribute::section::{AttributedRow, SourceText};
 use attribution::attribute::step::Step;
 use model::events::EventCatalogue;
@@ -250,10 +250,8 @@ fn was_in_the_way(analysis: &Analysis, cpu: u32, row: &AttributedRow) -> bool {
     if row.class != EventClass::Switch || paths.peek().is_none() {
         return true;
     }
-    let boxes = paths.flat_map(|path| &path.boxes);
-    boxes
-        .into_iter()
-        .any(|one| one.class == Some(row.class) && one.label.as_deref() == Some(row.label.as_str()))
+    let is_it = |one: &PathBox| one.class == Some(row.class) && one.label.as_ref() == Some(&row.label);
+    paths.any(|path| path.boxes.iter().any(is_it))
 }
 
 fn foreign(row: &AttributedRow, cpu: u32) -> bool {
@@ -264,7 +262,6 @@ fn foreign(row: &AttributedRow, cpu: u32) -> bool {
 mod tests {
     use super::*;
     use crate::fixture;
-    use attribution::attribute::path_section::PathBox;
 
     fn part(step: Step, cpu: u32, ns: u64) -> PathBox {
         fixture::part(step, cpu, ns, false)
