@@ -87,7 +87,9 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
         )
     }));
     statements.extend(run.probes.iter().filter(|probe| probe.missed() > 0).map(|probe| {
-        let most = probe.missed() > probe.released() / 2;
+        // Not judged by the warm-up: it may have taken so many of the missed ones.
+        let warm_up = probe.detail.releases().and_then(|releases| releases.warm_up).unwrap_or(0);
+        let most = probe.missed().saturating_sub(warm_up) > probe.released().saturating_sub(warm_up) / 2;
         format!(
             "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge those \
              behind the warm-up{}",

@@ -58,7 +58,9 @@ fn write_all(command: &Command, above: &str, out: &std::path::Path) -> anyhow::R
 
 /// One page. It names the page above it and those below.
 fn page(command: &Command, above: &str) -> anyhow::Result<Vec<u8>> {
-    let man = Man::new(command.clone()).manual("stillcore");
+    // What belongs to a page of its own: clap gives a subcommand no version.
+    let source = concat!("stillcore ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).manual("stillcore").source(source);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

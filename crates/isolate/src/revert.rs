@@ -25,6 +25,12 @@ pub struct Reverted {
     pub remembered: usize,
     /// What had already the old value, or is gone.
     pub already: usize,
+    /// How many values, read once more at the end, are what they were before the changes.
+    pub as_before: usize,
+    /// Those that are not, with what they are: what was undone or had the old value already, and
+    /// changed again while the rest was undone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differ: Vec<String>,
     /// Values that somebody else has set meanwhile, with what they are.
     pub left: Vec<String>,
     /// Values that could not be restored, with the reason.
@@ -122,6 +128,10 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
         }
     }
     reverted.left.extend(without_offline(&lacking));
+    if reverted.failed.is_empty() {
+        let unlike = others.keys().chain(&lacking).map(String::as_str).collect();
+        read_back(&settings_made, settings, &unlike, &mut reverted);
+    }
     reverted.heirs = heirs::give_back(&settings_made, &found.head, settings);
     reverted.failed.extend(untrusted(standing.path(), standing.refused()));
     Ok(reverted)
@@ -224,6 +234,37 @@ fn one(
             },
         },
         Err(error) => reverted.failed.push(failure(&named, &error)),
+    }
+}
+
+/// Reads every value once more, since undoing one may have made the kernel compute another anew.
+/// `unlike`: targets that are known to be otherwise and reported, as what somebody else has set.
+fn read_back(
+    made: &[Setting],
+    settings: &mut dyn Settings,
+    unlike: &BTreeSet<&str>,
+    reverted: &mut Reverted,
+) {
+    let mut seen = BTreeSet::new();
+    for setting in made {
+        // The first change of a target knows what it was before all.
+        let Some(old) = setting.old.as_ref().filter(|_| seen.insert(&setting.target)) else {
+            continue;
+        };
+        // A group that a process was in may have gone with the last of its tasks.
+        let loose = setting.kind == StepKind::Member;
+        if loose
+            || unlike.contains(setting.target.as_str())
+            || settings.user(setting.kind, &setting.target).is_some()
+        {
+            continue;
+        }
+        match settings.read(setting.kind, &setting.target) {
+            Ok(Some(now)) if setting.is_back(&now, old) => reverted.as_before += 1,
+            Ok(Some(now)) => reverted.differ.push(format!("{} is {now}; it was {old}", setting.describe())),
+            // What has ended, and what cannot be read now, is neither.
+            Ok(None) | Err(_) => {}
+        }
     }
 }
 

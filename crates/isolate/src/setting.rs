@@ -43,7 +43,7 @@ impl Setting {
 
     /// Whether a value is as it was. Which priority below zero a swap area has, the kernel says, by
     /// what else is switched on.
-    fn is_back(&self, now: &str, old: &str) -> bool {
+    pub(crate) fn is_back(&self, now: &str, old: &str) -> bool {
         let kernels_own = |text: &str| text.starts_with("on -");
         let swap = self.kind == StepKind::Swap && kernels_own(now) && kernels_own(old);
         value::same(now, old) || swap

@@ -13,7 +13,7 @@ pub enum FixState {
     Fixed,
     /// It could not be determined.
     Unknown,
-    /// The fix concerns another architecture, or no interference.
+    /// The fix concerns another architecture, another kind of kernel, or no interference.
     NotApplicable,
 }
 
@@ -25,6 +25,26 @@ impl FixState {
             Self::Fixed => "fixed",
             Self::Unknown => "unknown",
             Self::NotApplicable => "not-applicable",
+        }
+    }
+}
+
+/// What a fix concerns, where it is not every kernel or every isolation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Only {
+    /// Kernels with PREEMPT_RT.
+    PreemptRt,
+    /// CPUs in an isolated cpuset partition, not those isolated at boot.
+    Partition,
+}
+
+impl Only {
+    /// What it concerns, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::PreemptRt => "kernels with PREEMPT_RT",
+            Self::Partition => "isolated cpuset partitions",
         }
     }
 }
@@ -48,4 +68,10 @@ pub struct FixFinding {
     pub classes: Vec<EventClass>,
     /// Mechanisms that soften or avoid it.
     pub mechanisms: Vec<String>,
+    /// Those of them that keep it off or make it rare where all are set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub softened_by: Vec<String>,
+    /// What it concerns, where it is not every kernel or every isolation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Only>,
 }

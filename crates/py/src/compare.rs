@@ -5,7 +5,7 @@ use crate::describe::probe;
 use crate::error::{Answer, Wrong, guarded};
 use analysis::groups::best::best;
 use analysis::groups::chi2::chi2;
-use analysis::groups::condition::{Condition, Judged};
+use analysis::groups::condition::{self, Condition, Judged};
 use analysis::groups::figures::Figure;
 use analysis::groups::measured::{self, MeasuredRun};
 use analysis::groups::{self, Question, admitted};
@@ -124,7 +124,8 @@ impl Asked {
             probe: self.probe.as_deref().map(probe).transpose()?,
             phase: self.phase.clone(),
             figures,
-            more_figures: conditions.iter().filter_map(|condition| condition.figure).collect(),
+            more_figures: condition::named(&conditions),
+            asked: condition::asked(&conditions),
             margin: Margin { ns: self.margin_ns, share: self.margin_share },
             whole: true,
             anyway: self.anyway,

@@ -15,9 +15,10 @@ use analysis::distribution::Distribution;
 use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, SamplePath};
+use attribution::attribute::section::BlockingCoverage;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
-use model::{EventClass, Finding, FindingState};
+use model::{EventClass, Finding, FindingState, Machine, Run};
 use serde::Serialize;
 
 use crate::advice::{apply_command, label_of, name_in_files};
@@ -81,6 +82,56 @@ pub struct Verdict {
     pub look: Vec<String>,
 }
 
+/// What a cause is concluded from, beside the sample itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// `run.json`.
+    pub run: &'a Run,
+    /// Whether there is a hypervisor.
+    pub machine: &'a Machine,
+    /// `findings.json`; empty where the run was not audited.
+    pub findings: &'a [Finding],
+    /// Waits that events of this trace would show.
+    pub blocking: &'a [BlockingCoverage],
+}
+
+/// Whose samples they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The probe.
+    pub probe: ProbeKind,
+    /// Phase of its window.
+    pub phase: &'a str,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+impl<'a> Place<'a> {
+    fn of(window: &'a Distribution) -> Self {
+        Self { probe: window.probe, phase: &window.phase, cpu: window.cpu }
+    }
+}
+
+/// What took most of one sample, and what is against it; no command that shows more.
+pub fn of_sample(facts: &Facts, place: Place, sample: &SamplePath) -> Verdict {
+    let what = if place.probe == ProbeKind::Noise { "gap" } else { "wake-up" };
+    let unknown = Verdict {
+        what,
+        probe: place.probe,
+        phase: place.phase.to_owned(),
+        cpu: place.cpu,
+        value_ns: sample.value_ns,
+        t_ns: Some(sample.t_ns),
+        cause: unexplained::NO_WAY.to_owned(),
+        confidence: Known::Unknown,
+        share: None,
+        against: Vec::new(),
+        in_place: Vec::new(),
+        look: Vec::new(),
+    };
+    caused(facts, place, sample, unknown)
+}
+
 /// Of each kind that was measured the largest sample: wake-ups first.
 pub fn verdicts(document: &Document) -> Vec<Verdict> {
     let kinds = [(ProbeKind::Wakeup, "worst wake-up"), (ProbeKind::Noise, "longest gap")];
@@ -114,7 +165,7 @@ fn of_window(document: &Document, window: &Distribution, value_ns: i64, what: &'
     let sample = taken_apart(document, window).or_else(|| kept(document, window));
     let Some(sample) = sample else { return empty };
     let look = format!("stillcore trace explain {} --sample {}", document.dir, format::instant(sample.t_ns));
-    Verdict { look: vec![look], ..caused(document, window, sample, empty) }
+    Verdict { look: vec![look], ..caused(&Facts::of(document), Place::of(window), sample, empty) }
 }
 
 /// The largest sample: what is taken apart. A release that passed unserved while a wake-up of the
@@ -148,7 +199,7 @@ fn kept<'a>(document: &'a Document, window: &Distribution) -> Option<&'a SampleP
 }
 
 /// The part with the most time, those of the same kind together.
-fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty: Verdict) -> Verdict {
+fn caused(facts: &Facts, place: Place, sample: &SamplePath, empty: Verdict) -> Verdict {
     let mut parts: Vec<(&PathBox, u64)> = Vec::new();
     for part in &sample.parts {
         match parts.iter_mut().find(|(known, _)| same(known, part)) {
@@ -160,17 +211,17 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
         return empty;
     };
     let share = Some(ns as f64 / empty.value_ns.max(1) as f64);
-    let here = part.cpu == window.cpu;
+    let here = part.cpu == place.cpu;
     // The embedded catalogue is checked by tests; without it there would be no remedies to name.
     let catalogue = EventCatalogue::embedded().ok();
     let speaks = |finding: &Finding| outcome::speaks(finding, part.class, !here && part.is_step());
-    let against = |ids: &[String]| commands(&document.findings, ids, speaks);
+    let against = |ids: &[String]| commands(facts.findings, ids, speaks);
     if part.is_step() && here {
-        let cause = unexplained::of_step(document, window, part.step, ns);
+        let cause = unexplained::of_step(facts, place, part.step, ns);
         return Verdict { cause, share, ..empty };
     }
     if part.is_step() {
-        let (cause, confidence) = unexplained::of_step_elsewhere(part);
+        let (cause, confidence) = unexplained::of_step_elsewhere(facts.run, part);
         let steps = catalogue.as_ref().and_then(|catalogue| catalogue.steps.get(&name_in_files(part.step)));
         let (against, in_place) = steps.map_or_else(Default::default, |ids| against(ids));
         return Verdict { cause, confidence, share, against, in_place, ..empty };
@@ -183,7 +234,7 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     });
     let (against, in_place) = ids.map_or_else(Default::default, against);
     if part.blocking == Some(Blocking::NotExecuting) {
-        let cause = format!("{}{}", ran(part, window.cpu), unexplained::steal(document, window, Some(ns)));
+        let cause = format!("{}{}", ran(part, place.cpu), unexplained::steal(facts, place, Some(ns)));
         return Verdict { cause, confidence: Known::Inferred, share, ..empty };
     }
     let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
@@ -193,7 +244,7 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
         (_, Some(Confidence::Order)) => Known::ByOrder,
         _ => Known::Exact,
     };
-    Verdict { cause: ran(part, window.cpu), confidence, share, against, in_place, ..empty }
+    Verdict { cause: ran(part, place.cpu), confidence, share, against, in_place, ..empty }
 }
 
 /// What ran, in which task, and who asked for it.
@@ -250,6 +301,17 @@ fn same(a: &PathBox, b: &PathBox) -> bool {
     };
     by && (a.class, a.blocking, &a.label, &a.task, a.cpu, step(a))
         == (b.class, b.blocking, &b.label, &b.task, b.cpu, step(b))
+}
+
+impl<'a> Facts<'a> {
+    fn of(document: &'a Document) -> Self {
+        Self {
+            run: &document.run,
+            machine: &document.machine.machine,
+            findings: &document.findings,
+            blocking: &document.analysis.blocking,
+        }
+    }
 }
 
 impl Verdict {

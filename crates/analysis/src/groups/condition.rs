@@ -79,8 +79,23 @@ pub struct Judged {
     pub condition: String,
     /// Whether it holds, so that the gate fails; none where the runs cannot be judged by it.
     pub holds: Option<bool>,
+    /// Whether it does not hold only because the runs cannot tell.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// Why, in words.
     pub sentence: String,
+}
+
+/// The statistics that conditions name.
+pub fn named(conditions: &[Condition]) -> Vec<Figure> {
+    conditions.iter().filter_map(|condition| condition.figure).collect()
+}
+
+/// Those of which conditions ask for a verdict; none where one asks about any.
+pub fn asked(conditions: &[Condition]) -> Vec<Figure> {
+    let verdicts = conditions.iter().filter(|condition| matches!(condition.asked, Asked::Verdict { .. }));
+    let figures: Option<Vec<Figure>> = verdicts.map(|condition| condition.figure).collect();
+    figures.unwrap_or_default()
 }
 
 impl Condition {
@@ -160,16 +175,19 @@ impl Condition {
             None if passed.is_empty() => {
                 self.judged(None, "no measurement that was compared has this figure".to_owned())
             }
-            None if withheld.is_empty() => self.judged(Some(false), passed.join("; ")),
             None => {
-                let aside = format!("not judged, for want of samples: {}", withheld.join(", "));
-                self.judged(Some(false), format!("{}; {aside}", passed.join("; ")))
+                let aside = match &withheld[..] {
+                    [] => String::new(),
+                    names => format!("; not judged, for want of samples: {}", names.join(", ")),
+                };
+                let undecided = judged.iter().any(|one| one.undecided);
+                Judged { undecided, ..self.judged(Some(false), passed.join("; ") + &aside) }
             }
         }
     }
 
     fn judged(&self, holds: Option<bool>, sentence: String) -> Judged {
-        Judged { condition: self.text.clone(), holds, sentence }
+        Judged { condition: self.text.clone(), holds, undecided: false, sentence }
     }
 
     fn of(&self, figure: &FigureComparison) -> Judged {
@@ -186,7 +204,8 @@ impl Condition {
                 Verdict::CannotTell => {
                     let is = if holds == Holds::OrCannotTell { "may be" } else { "is not shown to be" };
                     let sentence = format!("{name} {is} {} (cannot tell)", verdict.words());
-                    self.judged(Some(holds != Holds::Only), sentence)
+                    let undecided = holds == Holds::Only;
+                    Judged { undecided, ..self.judged(Some(!undecided), sentence) }
                 }
                 actual => self.judged(
                     Some((actual == verdict) != (holds == Holds::Not)),

@@ -12,6 +12,7 @@ pub mod chi2;
 pub mod comparable;
 pub mod condition;
 pub mod draws;
+mod family;
 pub mod figures;
 pub mod measured;
 pub mod qq;
@@ -27,9 +28,8 @@ use figures::{Figure, NoValue, in_run};
 use measured::{MeasuredRun, MeasuredWindow};
 use model::sample::ProbeKind;
 use serde::Serialize;
-use stats::decide::{Margin, Verdict, more_runs, verdict};
+use stats::decide::{Margin, Verdict};
 use stats::permute::{self, Exchanged};
-use stats::rates::holm;
 use stats::serialize_as_array;
 use stats::wasserstein;
 
@@ -44,6 +44,9 @@ pub struct Question {
     pub figures: Vec<Figure>,
     /// Statistics in addition to the usual ones.
     pub more_figures: Vec<Figure>,
+    /// Statistics that conditions name, chosen before the runs were seen: their verdicts allow for
+    /// one another, and not for the others.
+    pub asked: Vec<Figure>,
     /// What difference matters.
     pub margin: Margin,
     /// Whether to compute the difference at each level of the distribution and the distance as
@@ -68,6 +71,9 @@ pub struct GroupComparison {
     pub windows: Vec<WindowComparison>,
     /// Statistics whose probabilities were adjusted together.
     pub family: usize,
+    /// Those of them that conditions name and that were adjusted among themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Figure>,
 }
 
 /// One probe in one phase.
@@ -175,7 +181,7 @@ pub fn compare(
     let groups = [base, other];
     let (matched, warnings) = admitted(&groups, question)?;
     let mut windows: Vec<WindowComparison> = matched.iter().map(|one| window(one, question)).collect();
-    let family = adjust(&mut windows);
+    let family = family::adjust(&mut windows, &question.asked);
     let names = |runs: &[MeasuredRun]| runs.iter().map(|run| run.name.clone()).collect();
     let kernel = |runs: &[MeasuredRun]| runs.first().and_then(|run| run.kernel.clone());
     Ok(GroupComparison {
@@ -185,6 +191,7 @@ pub fn compare(
         warnings,
         windows,
         family,
+        asked: question.asked.clone(),
     })
 }
 
@@ -460,37 +467,4 @@ fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Dista
     });
     let beyond_bins = base.iter().chain(other).any(|window| window.samples.beyond_bins());
     Some(Distance { wasserstein_ns, beyond_bins, tail_ns, exchanged: exchanged.flatten() })
-}
-
-/// Holm over all statistics, then the verdicts. Returns the size of the family.
-fn adjust(windows: &mut [WindowComparison]) -> usize {
-    decide(windows.iter_mut().flat_map(|window| &mut window.figures))
-}
-
-fn decide<'a>(figures: impl Iterator<Item = &'a mut FigureComparison>) -> usize {
-    let mut figures: Vec<&mut FigureComparison> =
-        figures.filter(|figure| figure.p_differs.is_some()).collect();
-    let adjusted = |p: fn(&FigureComparison) -> Option<Probability>| {
-        let alone = figures.iter().map(|figure| p(figure).map_or(1.0, |p| p.alone));
-        holm(&alone.collect::<Vec<_>>())
-    };
-    let differs = adjusted(|figure| figure.p_differs);
-    let equivalent = adjusted(|figure| figure.p_equivalent);
-    for (at, figure) in figures.iter_mut().enumerate() {
-        if let (Some(p), Some(q)) = (&mut figure.p_differs, &mut figure.p_equivalent) {
-            (p.adjusted, q.adjusted) = (differs[at], equivalent[at]);
-        }
-        let difference = figure.difference.unwrap_or(0.0);
-        figure.verdict = verdict(difference, differs[at], equivalent[at]);
-        if figure.verdict == Verdict::CannotTell {
-            // As for the interval: what chance within runs makes alone is the least they can vary
-            // by.
-            let sd = |sd: Option<f64>| sd.unwrap_or(0.0);
-            let larger = |at: usize| sd(figure.between_sd[at]).max(sd(figure.within_sd[at]));
-            let variances = [0, 1].map(|at| larger(at).powi(2));
-            let runs = [figure.runs[0].len(), figure.runs[1].len()];
-            figure.more_runs = more_runs(difference, figure.margin.unwrap_or(0.0), variances, runs);
-        }
-    }
-    figures.len()
 }

@@ -6,11 +6,11 @@
 //! comparison misses with a probability below one in a thousand.
 
 use super::chi2::chi2;
-use super::condition::Condition;
+use super::condition::{self, Condition};
 use super::draws::{DRAWS, differences, group, interval, p_differs};
 use super::figures::{Figure, InRun, in_run};
 use super::measured::{MeasuredRun, MeasuredWindow, Samples, Tool};
-use super::{GroupComparison, Question, compare};
+use super::{GroupComparison, Probability, Question, compare};
 use model::sample::ProbeKind;
 use rand_chacha::ChaCha8Rng;
 use stats::decide::{Margin, Verdict};
@@ -117,6 +117,31 @@ fn alarms_where_there_is_nothing_are_as_rare_as_stated() {
     assert!(family <= most, "{family} of {pairs}, at most {most}");
     // A comparison that never alarms would pass as well, and see nothing.
     assert!(single.iter().all(|alarms| *alarms >= 1), "{single:?}");
+}
+
+/// A question that was put beforehand does not grow harder by what is printed beside its answer,
+/// and what is printed beside it gets no easier.
+#[test]
+fn a_figure_that_a_condition_names_stands_by_itself() {
+    let figures = [50_000, 90_000, 99_000].map(Figure::Quantile);
+    let slower = Truth { base: 21_500.0, ..USUAL };
+    let (a, b) = (runs(USUAL, 5, 31), runs(slower, 5, 32));
+    let of = |conditions: &[&str]| {
+        let conditions: Vec<_> = conditions.iter().map(|one| Condition::parse(one).unwrap()).collect();
+        let question = Question { asked: condition::asked(&conditions), ..asked(&figures) };
+        let comparison = compare(&a, &b, &question).unwrap();
+        comparison.windows[0].figures.iter().map(|one| one.p_differs.unwrap()).collect::<Vec<_>>()
+    };
+    let (plain, any, named) = (of(&[]), of(&["any worse", "p99 worse"]), of(&["p99 worse", "max > 1ms"]));
+    assert_eq!(plain, any);
+    let itself = |one: Probability| Probability { adjusted: one.alone, ..one };
+    assert_eq!(named[2], itself(named[2]));
+    assert_eq!(named[..2], plain[..2]);
+    let two = of(&["p99 worse", "p50 not equivalent"]);
+    let (less, more) = if two[0].alone < two[2].alone { (two[0], two[2]) } else { (two[2], two[0]) };
+    assert_eq!(less, Probability { adjusted: 2.0 * less.alone, ..less });
+    assert_eq!(more, Probability { adjusted: more.alone.max(less.adjusted), ..more });
+    assert_eq!(two[1], plain[1]);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! behind it. The statistics are those of runs, with the turn as the unit.
 
 use super::draws;
+use super::family::decide;
 use super::figures::{Figure, InRun};
-use super::{FigureComparison, contrast, decide, nothing_known};
+use super::{FigureComparison, contrast, nothing_known};
 use stats::decide::Margin;
 
 /// The wall times of two commands, ns, side by side.

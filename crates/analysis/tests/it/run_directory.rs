@@ -191,6 +191,29 @@ fn releases_that_are_not_charged_are_said() {
     assert!(says(&rewrite(dir.path(), &run)));
 }
 
+/// A long wake-up of the warm-up may swallow most releases of a short run, which says nothing of
+/// the period.
+#[test]
+fn the_period_is_not_judged_by_the_warm_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, _) = make(dir.path());
+    let too_short = |run: &Run| {
+        let said = rewrite(dir.path(), run).losses.statements;
+        said.iter().filter(|one| one.contains("the period is too short")).count()
+    };
+    assert_eq!(too_short(&run), 0);
+    let probe = run.probes.iter_mut().find(|probe| probe.probe() == ProbeKind::Wakeup).unwrap();
+    let releases = probe.detail.releases_mut().unwrap();
+    releases.served.missed = releases.served.released;
+    releases.served.released *= 2;
+    let missed = releases.served.missed;
+    releases.served.missed += 1;
+    assert_eq!(too_short(&run), 1);
+    let probe = run.probes.iter_mut().find(|probe| probe.probe() == ProbeKind::Wakeup).unwrap();
+    probe.detail.releases_mut().unwrap().warm_up = Some(missed);
+    assert_eq!(too_short(&run), 0);
+}
+
 #[test]
 fn what_was_done_is_detected_and_what_was_not_is_not() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ pub use page::fixes_page;
 pub use probe::Probe;
 
 use machine::{Root, Selection};
-use model::fix::{FixFinding, FixState};
+use model::fix::{FixFinding, FixState, Only};
 use model::{Error, EventClass, Machine};
 use probe::Scene;
 use serde::Deserialize;
@@ -55,6 +55,11 @@ pub struct Fix {
     pub classes: Vec<EventClass>,
     /// Mechanisms that soften or avoid it.
     pub mechanisms: Vec<String>,
+    /// Those of them that keep it off or make it rare where all are set.
+    #[serde(default)]
+    pub softened_by: Vec<String>,
+    /// What it concerns, where it is not every kernel or every isolation.
+    pub only: Option<Only>,
     /// The only architecture it concerns.
     pub arch: Option<String>,
     /// What the processor's name must contain for the fix to work there.
@@ -126,6 +131,8 @@ fn judge(scene: &Scene, fix: &Fix) -> FixFinding {
         interference: fix.interference.clone(),
         classes: fix.classes.clone(),
         mechanisms: fix.mechanisms.clone(),
+        softened_by: fix.softened_by.clone(),
+        only: fix.only,
     }
 }
 
@@ -133,10 +140,13 @@ fn state(scene: &Scene, fix: &Fix) -> (FixState, String, bool) {
     if fix.arch.as_ref().is_some_and(|arch| *arch != scene.machine.kernel.arch) {
         return (FixState::NotApplicable, "it concerns another architecture".to_owned(), false);
     }
+    if fix.only == Some(Only::PreemptRt) && !scene.machine.kernel.realtime {
+        return (FixState::NotApplicable, "it concerns kernels with PREEMPT_RT".to_owned(), false);
+    }
     if let (Some(wanted), Some(model)) = (&fix.cpu, &scene.machine.cpu_model)
         && !model.contains(wanted.as_str())
     {
-        return (FixState::Unfixed, format!("it works on {wanted} processors only"), true);
+        return (FixState::Unfixed, format!("its fix works on {wanted} processors only"), true);
     }
     let seen = scene.probed(&fix.probe);
     if fix.kind == Kind::Groundwork {
@@ -212,6 +222,7 @@ mod tests {
             assert!(quiet || !fix.interference.is_empty(), "{}", fix.commit);
             assert_eq!(fix.first.is_none(), fix.kind == Kind::Unmerged, "{}", fix.commit);
             assert!(fix.mechanisms.iter().all(|id| catalogue.get(id).is_some()), "{:?}", fix.mechanisms);
+            assert!(fix.softened_by.iter().all(|id| fix.mechanisms.contains(id)), "{:?}", fix.softened_by);
             assert!(fix.first.as_deref().is_none_or(|first| version(first).is_some()));
         }
     }
@@ -338,6 +349,14 @@ mod tests {
         };
         assert_eq!((thread("2-3").state, thread("2-3").seen), (FixState::Fixed, true));
         assert!(!thread("").seen);
+    }
+
+    #[test]
+    fn what_concerns_real_time_kernels_is_not_said_of_others() {
+        let of = |files: &[(&str, &str)]| judged("80d2eefcb4c8", files).state;
+        let old = ("proc/sys/kernel/osrelease", "6.1.0-50-amd64");
+        assert_eq!(of(&[old]), FixState::NotApplicable);
+        assert_eq!(of(&[old, ("sys/kernel/realtime", "1")]), FixState::Unfixed);
     }
 
     #[test]

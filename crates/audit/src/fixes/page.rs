@@ -50,6 +50,7 @@ fn section(page: &mut String, fix: &Fix) {
         ("Shown by", shown_by(fix)),
         ("Works on", fix.cpu.as_ref().map_or_else(String::new, |cpu| format!("{cpu} processors"))),
         ("Only on", fix.arch.clone().unwrap_or_default()),
+        ("Concerns", fix.only.map_or_else(String::new, |only| only.words().to_owned())),
         ("Checked", fix.checked.clone()),
         ("Note", fix.note.clone().unwrap_or_default()),
     ];

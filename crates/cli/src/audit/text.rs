@@ -1,9 +1,10 @@
 //! An audit as a page of text: what fails first, the rest as counts.
 
 use super::baseline::Changes;
+use crate::folded::folded;
 use crate::isolate::boot_line;
 use audit::Answer;
-use model::fix::{FixFinding, FixState};
+use model::fix::{FixFinding, FixState, Only};
 use model::{Finding, FindingState};
 use std::fmt::Write;
 
@@ -37,7 +38,7 @@ pub(crate) fn page(audited: &Answer, all: bool, changes: Option<&Changes>) -> St
     if !line.is_empty() {
         let _ = write!(page, "\nthe next boot\n{line}");
     }
-    kernel(&mut page, &audited.fixes, all);
+    kernel(&mut page, audited, all);
     if let Some(changes) = changes {
         compared(&mut page, changes);
     }
@@ -92,17 +93,62 @@ fn either_way(page: &mut String, findings: &[Finding]) {
     }
 }
 
-/// Known interference that this kernel still has.
-fn kernel(page: &mut String, fixes: &[FixFinding], all: bool) {
-    let has = |fix: &&FixFinding| all || (fix.state == FixState::Unfixed && !fix.interference.is_empty());
-    let mut known = fixes.iter().filter(has).peekable();
-    if known.peek().is_some() {
+/// Known interference that this kernel still has: what nothing keeps off first, then what settings
+/// of this machine soften, then what concerns another way of isolation than this machine's.
+fn kernel(page: &mut String, audited: &Answer, all: bool) {
+    if all {
+        page.push_str("\nwhat is known of interference and fixes\n");
+        audited.fixes.iter().for_each(|fix| {
+            let _ = writeln!(page, "{}", known(fix));
+        });
+        return;
+    }
+    let in_force = |id: &String| {
+        audited.findings.iter().any(|finding| finding.id == *id && finding.state == FindingState::Ok)
+    };
+    let softened = |fix: &FixFinding| !fix.softened_by.is_empty() && fix.softened_by.iter().all(in_force);
+    // In order without being in a partition: the CPUs are isolated since the boot.
+    let at_boot = audited.findings.iter().any(|finding| {
+        finding.id == "cpuset-partition"
+            && finding.state == FindingState::Ok
+            && finding.have.as_deref() != Some("isolated")
+    });
+    let elsewhere = |fix: &FixFinding| fix.only == Some(Only::Partition) && at_boot;
+    let has = |fix: &&FixFinding| fix.state == FixState::Unfixed && !fix.interference.is_empty();
+    let (apart, here): (Vec<_>, Vec<_>) = audited.fixes.iter().filter(has).partition(|fix| elsewhere(fix));
+    let (softened, open): (Vec<_>, Vec<_>) = here.into_iter().partition(|fix| softened(fix));
+    if !open.is_empty() {
         page.push_str("\nknown interference of this kernel\n");
     }
-    for fix in known {
-        let _ =
-            writeln!(page, "  {}: {} ({}; {})", fix.commit, fix.interference, fix.state.name(), fix.basis);
+    let lines: Vec<String> = open.iter().map(|fix| known(fix)).collect();
+    for line in &lines {
+        let _ = writeln!(page, "{}", line.replace(EARLIER, ""));
     }
+    if lines.iter().any(|line| line.contains(EARLIER)) {
+        page.push_str("  (by version, unproven: stable kernels may have such a fix earlier)\n");
+    }
+    if !softened.is_empty() {
+        page.push_str("\nknown interference of this kernel that a setting keeps off or makes rare\n");
+    }
+    for fix in softened {
+        let _ = writeln!(page, "  {}: {} ({})", fix.commit, fix.interference, fix.softened_by.join(", "));
+    }
+    if !apart.is_empty() {
+        let names: Vec<&str> = apart.iter().map(|fix| fix.commit.as_str()).collect();
+        let _ = writeln!(
+            page,
+            "\nknown interference of {}; these CPUs are isolated at boot",
+            Only::Partition.words()
+        );
+        page.push_str(&folded(&format!("  {}", names.join(", ")), "  "));
+    }
+}
+
+/// What is said once below the list.
+const EARLIER: &str = ", and stable kernels may have it earlier";
+
+fn known(fix: &FixFinding) -> String {
+    format!("  {}: {} ({}; {})", fix.commit, fix.interference, fix.state.name(), fix.basis)
 }
 
 fn compared(page: &mut String, changes: &Changes) {
@@ -123,7 +169,16 @@ fn compared(page: &mut String, changes: &Changes) {
 }
 
 fn tail(audited: &Answer) -> String {
-    let counts: Vec<_> = audited.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    let of = |state: FindingState, optional: bool| {
+        let found = audited.findings.iter().filter(|one| (one.state, one.optional) == (state, optional));
+        found.count()
+    };
+    let states = SECTIONS.iter().filter(|(_, unproven, _)| !unproven).map(|(state, ..)| *state);
+    let counted = |optional: bool| {
+        let counts = states.clone().map(|state| (of(state, optional), state.name()));
+        let counts = counts.filter(|(count, _)| *count > 0);
+        counts.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+    };
     let choices = audited.findings.iter().filter(|finding| finding.optional).count();
     let unproven = audited.findings.iter().filter(|finding| finding.unproven).count();
     let of_unknown = if unproven == 0 {
@@ -131,15 +186,31 @@ fn tail(audited: &Answer) -> String {
     } else {
         format!("; {unproven} of the unknown are asked for and cannot be proven here")
     };
-    let failed = audited.findings.iter().filter(|finding| finding.failed()).count();
-    let next = if failed == 0 {
+    format!(
+        "\n{}\n{} are wanted: {}{of_unknown}\n{choices} are choices, which fail nothing: {}\n{}\n",
+        audited.mechanisms,
+        audited.findings.len() - choices,
+        counted(false),
+        counted(true),
+        next(audited)
+    )
+}
+
+/// What to do: what can be changed without a risk first.
+fn next(audited: &Answer) -> String {
+    let failed: Vec<_> = audited.findings.iter().filter(|finding| finding.failed()).collect();
+    let now = |risky: bool| {
+        failed.iter().filter(move |one| (one.state, one.risky) == (FindingState::Fixable, risky))
+    };
+    let risks: Vec<&str> = now(true).map(|one| one.id.as_str()).collect();
+    let cpus = &audited.cpus;
+    if now(false).next().is_some() {
+        format!("next: stillcore isolate plan --cpus {cpus}")
+    } else if !risks.is_empty() {
+        format!("next, a risk: stillcore isolate plan --cpus {cpus} --with {}", risks.join(","))
+    } else if failed.is_empty() {
         "nothing to change; stillcore assess measures what it comes to".to_owned()
     } else {
-        format!("next: stillcore isolate plan --cpus {}", audited.cpus)
-    };
-    format!(
-        "\n{}\nof them {}{of_unknown}; {choices} of them are choices; {failed} fail\n{next}\n",
-        audited.mechanisms,
-        counts.join(", ")
-    )
+        "nothing more to change now; stillcore assess measures what it comes to".to_owned()
+    }
 }

@@ -58,10 +58,13 @@ const HEAD: &str =
 fn opening(judged: &[Judged]) -> String {
     let failed = judged.iter().any(|one| one.holds == Some(true));
     let open = judged.iter().any(|one| one.holds.is_none());
+    let undecided = judged.iter().any(|one| one.undecided);
     let head = match (judged.is_empty(), failed, open) {
         (true, ..) => "comparison",
         (false, true, _) => "failed",
         (false, false, true) => "cannot be judged",
+        // What is not shown is not shown to be absent either.
+        (false, false, false) if undecided => "passed, though the runs cannot tell",
         (false, false, false) => "passed",
     };
     let mut text = format!("## stillcore compare: {head}\n\n");

@@ -12,7 +12,7 @@ use crate::shell::in_shell;
 use crate::verbs::end_at_once;
 use analysis::groups::best::{Ranking, best};
 use analysis::groups::chi2::{Chi2, chi2};
-use analysis::groups::condition::{Condition, Judged};
+use analysis::groups::condition::{self, Condition, Judged};
 use analysis::groups::figures::Figure;
 use analysis::groups::measured::MeasuredRun;
 use analysis::groups::{GroupComparison, Question, admitted, compare};
@@ -81,7 +81,8 @@ pub(crate) struct CompareArgs {
     /// Exit with status 2 if this holds, 1 if it cannot be judged for want of runs or samples, else
     /// 0: "p99 > +5us", "max > 100us", "any worse", "p50 not equivalent". Repeatable: one that
     /// holds is enough. What these runs cannot tell does not hold, and passes; with maybe in front
-    /// it holds: "maybe p99 worse", "maybe any worse", "maybe p99 > +10%".
+    /// it holds: "maybe p99 worse", "maybe any worse", "maybe p99 > +10%". A verdict on a named
+    /// figure allows for the named ones only, so it needs fewer runs than any.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
     /// Write a Markdown summary to this file.
@@ -157,12 +158,12 @@ pub(crate) fn run(args: &CompareArgs, signals: &EndSignals) -> anyhow::Result<u8
 
 fn question(args: &CompareArgs) -> Question {
     let over = args.over.iter().map(|time| Figure::Exceed(time.as_nanos().min(i64::MAX as u128) as i64));
-    let asked = args.fail_if.iter().filter_map(|condition| condition.figure);
     Question {
         probe: args.probe,
         phase: args.phase.clone(),
         figures: args.figures.clone(),
-        more_figures: over.chain(asked).collect(),
+        more_figures: over.chain(condition::named(&args.fail_if)).collect(),
+        asked: condition::asked(&args.fail_if),
         margin: args.margin.unwrap_or_default(),
         whole: args.figures.is_empty(),
         anyway: args.anyway,

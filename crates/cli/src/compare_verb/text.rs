@@ -3,6 +3,7 @@
 use crate::measure::table::table;
 use analysis::groups::best::{Ranked, Ranking};
 use analysis::groups::condition::Judged;
+use analysis::groups::figures::Figure;
 use analysis::groups::{Distance, FigureComparison, GroupComparison, Shift, WindowComparison};
 use model::sample::ProbeKind;
 use report::format;
@@ -22,12 +23,25 @@ pub(super) fn comparison(comparison: &GroupComparison) -> String {
     if comparison.family > 1 {
         text.push_str(&folded(&format!(
             "Differences are other less base; lower is better. Intervals hold 95 % each; verdicts allow for all {} figures together \
-             (Holm).",
-            comparison.family
+             (Holm){}.",
+            comparison.family,
+            asked(&comparison.asked)
         )));
     }
     comparison.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
     text
+}
+
+/// What the conditions name is held against nothing else.
+fn asked(figures: &[Figure]) -> String {
+    match figures {
+        [] => String::new(),
+        [one] => format!("; that of {}, which the condition names, stands by itself", one.name()),
+        several => {
+            let names: Vec<String> = several.iter().map(|figure| figure.name()).collect();
+            format!("; those of {}, which the conditions name, allow for one another only", names.join(", "))
+        }
+    }
 }
 
 fn side(runs: &[String], kernel: Option<&str>) -> String {
@@ -138,7 +152,11 @@ fn beside(figure: &FigureComparison) -> Option<String> {
         Verdict::CannotTell => Some(match figure.more_runs {
             Some(more) => {
                 let more = format::plural(more as u64, "more run");
-                format!("{name}: about {more} a side would probably decide{}.", rough(figure))
+                format!(
+                    "{name}: {}about {more} a side would probably decide{}.",
+                    alone(figure),
+                    rough(figure)
+                )
             }
             None => format!(
                 "{name}: more runs than a thousand would be needed; the difference is too small beside what runs differ by."
@@ -149,6 +167,13 @@ fn beside(figure: &FigureComparison) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Why the interval of a statistic may lie on one side, and its verdict be open.
+fn alone(figure: &FigureComparison) -> String {
+    figure.alone().map_or_else(String::new, |verdict| {
+        format!("{} by itself, which is not shown beside the other figures; ", verdict.words())
+    })
 }
 
 /// Runs a side from which on their number needed is more than an order of magnitude.

@@ -178,12 +178,12 @@ pub(crate) fn line(change: &Change) -> String {
 /// The end of the text answer.
 pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     let mut text = format!(
-        "{} changes made, {} were already so, {} cannot be moved, {} refused; tasks were looked for {} times, {} could not be moved\n",
+        "{} changes made, {} were already so, {} cannot be moved, {} refused; tasks were looked for {}, {} could not be moved\n",
         applied.applied.len(),
         applied.already.len(),
         applied.immovable.len(),
         applied.refused.len(),
-        applied.rounds,
+        if applied.rounds == 1 { "once".to_owned() } else { format!("{} times", applied.rounds) },
         applied.stray.len()
     );
     for refused in &applied.fallback {
@@ -209,7 +209,11 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
         let _ =
             writeln!(text, "needs another boot: {}; isolate plan shows what they replace", boot.join(" "));
     }
-    text.push_str("check with stillcore isolate verify; end with stillcore isolate undo\n");
+    let cpus = &plan.isolated;
+    let _ = writeln!(
+        text,
+        "check with stillcore isolate verify; see what may still come with stillcore resources --cpus {cpus}; end with stillcore isolate undo"
+    );
     text
 }
 

@@ -67,7 +67,12 @@ fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
             "{what}; not given back, and still in {journal}: {failures}; undo --forget gives that up"
         );
     }
-    print_result(args, &reverted, &what)
+    let read_back = match reverted.as_before {
+        0 => String::new(),
+        1 => "\nread back: 1 value is what it was before".to_owned(),
+        values => format!("\nread back: {values} values are what they were before"),
+    };
+    print_result(args, &reverted, &(what + &read_back))
 }
 
 /// What was given back beside the changes: values that the kernel had computed anew.
@@ -89,6 +94,9 @@ fn print_result(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Res
         for left in &reverted.left {
             println!("left alone: {left}");
         }
+        for differs in &reverted.differ {
+            println!("not as before: {differs}");
+        }
         for abandoned in &reverted.abandoned {
             println!("given up: {abandoned}");
         }
@@ -96,5 +104,6 @@ fn print_result(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Res
             println!("its journal is kept as {}", kept.display());
         }
     }
-    Ok(if reverted.left.is_empty() && reverted.abandoned.is_empty() { 0 } else { 2 })
+    let whole = reverted.left.is_empty() && reverted.differ.is_empty() && reverted.abandoned.is_empty();
+    Ok(if whole { 0 } else { 2 })
 }

@@ -150,9 +150,18 @@ impl<'a> DriftReport<'a> {
         }
         if self.looks == 1 {
             let Verified { holding, gone, right, .. } = verified;
-            println!(
-                "{holding} changes hold, {gone} are gone with their target; {right} mechanisms are right as they were"
-            );
+            let gone = match gone {
+                0 => String::new(),
+                1 => {
+                    "; the target of 1 is gone: a task that ended, or an interrupt that was freed".to_owned()
+                }
+                several => {
+                    format!(
+                        "; the targets of {several} are gone: tasks that ended, or interrupts that were freed"
+                    )
+                }
+            };
+            println!("{holding} changes hold{gone}; {right} mechanisms are right as they were");
         }
         let now = sentences(verified);
         let vanished: BTreeSet<_> = verified.vanished.iter().cloned().collect();

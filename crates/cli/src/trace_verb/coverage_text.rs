@@ -2,7 +2,7 @@
 //! class.
 
 use attribution::attribute::Confidence;
-use attribution::attribute::path_section::PathSection;
+use attribution::attribute::path_section::{PathSection, SamplePath};
 use attribution::attribute::section::{AttributedRow, BlockingCoverage, Coverage};
 use model::EventClass;
 use std::fmt::Write;
@@ -48,6 +48,18 @@ pub(crate) fn answer<'t>(
     classes.sort();
     classes.dedup();
     Answer { classes, steps }
+}
+
+/// What single samples name.
+pub(crate) fn answer_of<'t>(samples: impl Iterator<Item = &'t SamplePath>) -> Answer {
+    let mut answer = Answer::default();
+    for sample in samples {
+        answer.steps = true;
+        answer.classes.extend(sample.parts.iter().filter_map(|part| part.class));
+    }
+    answer.classes.sort();
+    answer.classes.dedup();
+    answer
 }
 
 impl Answer {

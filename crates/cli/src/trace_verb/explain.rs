@@ -1,7 +1,8 @@
 //! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each
 //! wake-up went, in words.
 
-use crate::trace_verb::coverage_text::{NOT_RECORDED, Shows, answer};
+use crate::folded::folded;
+use crate::trace_verb::coverage_text::{NOT_RECORDED, Shows, answer, answer_of};
 use crate::trace_verb::explain_text::{
     after_start, boxes, due, latest_first, proposed, rows, story, thread, worst,
 };
@@ -11,12 +12,13 @@ use attribution::attribute::path_section::{PathSection, SamplePath};
 use attribution::attribute::paths::Keep;
 use attribution::attribute::section::Attribution;
 use model::events::EventCatalogue;
+use model::machine::Snapshot;
 use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
 use model::{Finding, store};
 use report::advice::{Proposal, proposals};
-use report::format;
 use report::trace_answer::{self, Caused, Thread, Wakeup};
+use report::{Facts, Place, format, of_sample};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -69,7 +71,10 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         println!("{answer}");
     } else {
         let run = model::run::stored::read_run(&args.run)?;
-        print!("{}", text(&analysis, &run, &proposals, args));
+        let machine: Snapshot = store::read_json(&args.run.join(store::MACHINE_BEFORE))?;
+        let facts =
+            Facts { run: &run, machine: &machine.machine, findings: &findings, blocking: &analysis.blocking };
+        print!("{}", text(&analysis, &facts, &proposals, args));
     }
     Ok(0)
 }
@@ -113,7 +118,7 @@ fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
     analysis.paths.iter().map(chosen).collect()
 }
 
-fn text(analysis: &Analysis, run: &Run, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
+fn text(analysis: &Analysis, facts: &Facts, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
     let mut text = String::new();
     let paths = chosen(analysis, args);
     if args.sample.is_none() {
@@ -126,11 +131,11 @@ fn text(analysis: &Analysis, run: &Run, proposals: &[Proposal], args: &TraceExpl
             text.push_str("There is no trace in this run, so nobody can be named.\n");
         }
     }
-    text.push_str(&stories(&paths, run, args));
+    text.push_str(&stories(&paths, facts, args));
     if args.sample.is_none() {
         paths.iter().for_each(|path| text.push_str(&boxes(path, args.stacks)));
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
-            text.push_str(&sources(window, args.stacks));
+            text.push_str(&sources(window, &kept(facts.run), args.stacks));
         }
         text.push_str(&proposed(proposals));
     }
@@ -142,12 +147,12 @@ fn text(analysis: &Analysis, run: &Run, proposals: &[Proposal], args: &TraceExpl
 }
 
 /// The latest wake-ups, then the longest gaps, each taken apart.
-fn stories(paths: &[PathSection], run: &Run, args: &TraceExplainArgs) -> String {
+fn stories(paths: &[PathSection], facts: &Facts, args: &TraceExplainArgs) -> String {
     let of_kind = |gaps: bool| {
         let paths: Vec<&PathSection> =
             paths.iter().filter(|path| (path.probe == ProbeKind::Noise) == gaps).collect();
         let stories = paths.iter().flat_map(|path| {
-            path.worst.iter().map(|sample| (sample.value_ns, sample_story(sample, path, run, args.stacks)))
+            path.worst.iter().map(|sample| (sample.value_ns, sample_story(sample, path, facts, args)))
         });
         latest_first(stories.collect(), args.in_all(paths.len()))
     };
@@ -155,9 +160,9 @@ fn stories(paths: &[PathSection], run: &Run, args: &TraceExplainArgs) -> String 
 }
 
 /// One sample of a probe as sentences.
-fn sample_story(sample: &SamplePath, path: &PathSection, run: &Run, stacks: bool) -> String {
+fn sample_story(sample: &SamplePath, path: &PathSection, facts: &Facts, args: &TraceExplainArgs) -> String {
     // As a measurement counts that says when it stopped: from the first release on.
-    let probes = run.probes.iter().filter(|one| (&one.phase, one.probe()) == (&path.phase, path.probe));
+    let probes = facts.run.probes.iter().filter(|one| (&one.phase, one.probe()) == (&path.phase, path.probe));
     let start_ns = probes.map(|probe| probe.t0_ns).min();
     let after = start_ns.map(|t0_ns| after_start("measurement", sample.t_ns, t0_ns));
     let after = after.map(|after| format!(", {after}")).unwrap_or_default();
@@ -169,29 +174,55 @@ fn sample_story(sample: &SamplePath, path: &PathSection, run: &Run, stacks: bool
         }
         _ => due(sample, &place),
     };
-    story(head, sample, path, stacks)
+    let place = Place { probe: path.probe, phase: &path.phase, cpu: path.cpu };
+    let verdict = of_sample(facts, place, sample);
+    let mut text = story(head, sample, path, args.stacks);
+    // A line of its own where the steps end; the blank line moves behind it.
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text.push_str(&folded(&format!("  largest part: {}", verdict.sure_words()), "    "));
+    if args.sample.is_some() {
+        for line in verdict.against_words() {
+            // Not folded: most are commands, to be pasted.
+            let _ = writeln!(text, "  against it: {line}");
+        }
+    }
+    text.push('\n');
+    text
 }
 
 /// How a run comes to show more.
-const RECORD: &str = "To record more: measure again with --trace --stacks (stacks of who asked) or --kprobes (senders of IPIs before 6.4); for\n\
-                      all events that this kernel has, `stillcore trace explain RUN/trace.dat --sources` prints a command\n";
+const RECORD: &str = "To record more: measure again with --trace --stacks (stacks of who asked) or --kprobes (senders of IPIs before 6.4)\n";
 
 /// What the kernel of the run shows of sources.
 fn shown(analysis: &Analysis, args: &TraceExplainArgs) -> String {
     let (classes, waits) = (&analysis.coverage[..], &analysis.blocking[..]);
     let shows = Shows { of: "this kernel", absent: NOT_RECORDED, classes, waits };
-    let answer = answer(analysis.attribution.iter().flat_map(|window| &window.rows), analysis.paths.iter());
-    match (args.sources || answer.is_empty(), args.sample) {
-        (true, _) => shows.all() + RECORD,
-        (false, None) => shows.limits(&answer, ", and what records more"),
-        (false, Some(_)) => String::new(),
+    let answer = match args.sample {
+        None => answer(analysis.attribution.iter().flat_map(|window| &window.rows), analysis.paths.iter()),
+        Some(_) => answer_of(chosen(analysis, args).iter().flat_map(|path| &path.worst)),
+    };
+    if args.sources || answer.is_empty() {
+        return shows.all() + RECORD;
     }
+    shows.limits(&answer, ", and what records more")
 }
 
-fn sources(window: &Attribution, stacks: bool) -> String {
+/// Of a trace that is kept around late samples: that the rows below are of all that was kept, so
+/// that nobody takes them for what held up one of them.
+fn kept(run: &Run) -> String {
+    let Some(record) = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref()) else {
+        return String::new();
+    };
+    let spans = record.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns));
+    let ns = spans.fold(0, u64::saturating_add);
+    format!(", in the {} of trace kept", format::ns(i64::try_from(ns).unwrap_or(i64::MAX)))
+}
+
+fn sources(window: &Attribution, kept: &str, stacks: bool) -> String {
     let all = window.exact + window.by_order + window.unknown;
     let mut text = format!(
-        "CPU {}{}, {} window of phase {}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
+        "CPU {}{}, {} window of phase {}{kept}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
         window.cpu,
         thread(window.thread),
         window.probe.name(),

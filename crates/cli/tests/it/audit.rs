@@ -48,6 +48,33 @@ fn the_page_says_what_to_do_and_ends_with_the_next_command() {
     assert!(text(&audit("isolated-6.1", "2-3", &["--all"]).stdout).contains("as isolation wants"));
 }
 
+/// What settings soften, and what concerns another way of isolation, is not told as what disturbs.
+#[test]
+fn known_interference_is_that_of_this_isolation() {
+    let page = |name: &str| text(&audit(name, "2-3", &[]).stdout).to_owned();
+    let isolated = page("isolated-6.1");
+    let part = |from: &str, to: &str| {
+        let rest = isolated.split_once(from).unwrap_or_else(|| panic!("{from}: {isolated}")).1;
+        rest.split_once(to).unwrap_or_else(|| panic!("{to}: {isolated}")).0.to_owned()
+    };
+    let open = part("\nknown interference of this kernel\n", "\n\n");
+    assert!(open.contains("be5e015d107d: ") && !open.contains("cpuset-hk-series"), "{open}");
+    assert!(!open.contains("real-time kernels") && !open.contains("4d13f4304fa4"), "{open}");
+    assert_eq!(isolated.matches("may have such a fix earlier").count(), 1, "{isolated}");
+    let softened = part("that a setting keeps off or makes rare\n", "\n\n");
+    assert!(
+        softened.contains("4d13f4304fa4: ") && softened.ends_with("(kswapd-affinity, kcompactd-affinity)")
+    );
+    let elsewhere = part("known interference of isolated cpuset partitions; ", "\n\n");
+    assert!(elsewhere.contains("cpuset-hk-series"), "{elsewhere}");
+    // Where nothing is isolated at boot, a partition is what would be made.
+    let bare = page("isolcpus-dropped-6.1");
+    let open = bare.split_once("\nknown interference of this kernel\n").unwrap().1;
+    assert!(open.contains("cpuset-hk-series") && !bare.contains("isolated at boot\n"), "{bare}");
+    // Nothing that can be changed now is left there: no plan is proposed.
+    assert!(isolated.ends_with("nothing more to change now; stillcore assess measures what it comes to\n"));
+}
+
 #[test]
 fn a_baseline_fails_only_for_what_got_worse() {
     let place = Place::new();

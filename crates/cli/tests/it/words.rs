@@ -27,10 +27,18 @@ fn runs_of_this_directory_are_suggested() {
         fs::create_dir(place.path(name)).unwrap();
         fs::write(place.path(name).join("run.json"), "{}").unwrap();
     }
+    fs::create_dir_all(place.path("group/1")).unwrap();
+    fs::write(place.path("group/1/run.json"), "{}").unwrap();
     let output = stillcore(&["report", "third"]).current_dir(place.path("")).output().unwrap();
     assert_refused(
         &output,
-        &["no run directory 'third': it does not exist", "hint: runs here: ", "first", "second"],
+        &[
+            "no run directory 'third': it does not exist",
+            "hint: runs here: ",
+            "first",
+            "second",
+            "group (several)",
+        ],
     );
 }
 

@@ -276,6 +276,9 @@ proptest! {
         expected[whose] = "somebody".to_owned();
         prop_assert_eq!(place.values(), expected);
         prop_assert_eq!(reverted.left.len(), usize::from(old[whose] != new[whose]));
+        let changed = old.iter().zip(&new).filter(|(old, new)| old != new).count();
+        prop_assert_eq!(reverted.as_before, changed - reverted.left.len());
+        prop_assert!(reverted.differ.is_empty(), "{:?}", reverted.differ);
     }
 }
 
@@ -338,6 +341,24 @@ fn values_that_the_kernel_recomputes_are_restored_unless_somebody_else_set_them(
     fs::write(&place.files[1], "90000").unwrap();
     place.undo(&mut live());
     assert_eq!(place.values(), ["always", "90000"]);
+}
+
+/// Undone first, then computed anew while the other is undone: no success is claimed.
+#[test]
+fn what_is_computed_anew_while_undoing_is_found_by_reading_back() {
+    let place = Place::new(&["always".to_owned(), "67584".to_owned()]);
+    let plan = place.plan(&["never".to_owned(), "5".to_owned()]);
+    place.apply(&plan, &mut live()).unwrap();
+    let mut kernel = Recomputing {
+        settings: Killed::at(u64::MAX),
+        disturbing: place.files[0].display().to_string(),
+        disturbed: place.files[1].clone(),
+        times: 0,
+    };
+    let reverted = place.undo(&mut kernel);
+    assert_eq!((reverted.as_before, reverted.undone.len()), (1, 2), "{reverted:?}");
+    assert_eq!(reverted.differ.len(), 1);
+    assert!(reverted.differ[0].ends_with(" is computed 1; it was 67584"), "{:?}", reverted.differ);
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub fn comparison_page(
         front => Value::from_safe_string(front),
         windows => comparison.windows.iter().enumerate().map(window).collect::<Vec<_>>(),
         family => comparison.family,
+        asked => comparison.asked.iter().map(|figure| figure.name()).collect::<Vec<_>>().join(", "),
         base => side(&comparison.base, &comparison.kernels[0]),
         other => side(&comparison.other, &comparison.kernels[1]),
     };
@@ -288,6 +289,7 @@ mod tests {
                 distance: None,
             }],
             family: 1,
+            asked: Vec::new(),
         }
     }
 
@@ -313,6 +315,7 @@ mod tests {
         let judged = Judged {
             condition: "p99 > +1us".into(),
             holds: Some(true),
+            undecided: false,
             sentence: "p99 is higher by 2.100 us".into(),
         };
         let next = PageNext { command: "stillcore report b<1>".into(), why: "what was <worse>".into() };

@@ -146,7 +146,29 @@ fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
     );
     // What is exact is the step; what ran there is not known.
     let words = verdict.sure_words();
-    assert!(words.ends_with(" (exact); the trace does not show what ran there"), "{words}");
+    let why = " (exact); the trace does not show what ran there: only measured CPUs are recorded";
+    assert!(words.ends_with(why), "{words}");
+    let mut document = with(vec![PathBox {
+        confidence: Some(Confidence::Exact),
+        ..fixture::part(Step::TimerLate, elsewhere, 90, false)
+    }]);
+    document.run.measured_cpus = document.run.measured_cpus.or(&model::Cpus::one(elsewhere));
+    assert!(of(&document).sure_words().ends_with("the trace does not show what ran there"));
+}
+
+/// Where one sample is looked at, the same is said of it as where it is the worst of a run.
+#[test]
+fn any_sample_has_the_cause_that_it_would_have_as_the_worst() {
+    let document = with(vec![
+        fixture::part(Step::TimerLate, cpu(), 12_000_000, false),
+        fixture::part(Step::Return, cpu(), 1_000, false),
+    ]);
+    let worst = of(&document);
+    let path = document.analysis.paths.iter().find(|one| one.cpu == worst.cpu && one.phase == worst.phase);
+    let place = Place { probe: worst.probe, phase: &worst.phase, cpu: worst.cpu };
+    let found = of_sample(&Facts::of(&document), place, &path.unwrap().worst[0]);
+    assert_eq!(found.cause_words(), worst.cause_words());
+    assert_eq!(found.against_words(), worst.against_words());
 }
 
 /// Several mechanisms that one command sets are one line.

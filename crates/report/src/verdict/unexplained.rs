@@ -2,13 +2,14 @@
 //! held it up unseen, and what the machine's counters show. Never the task that happened to be
 //! current.
 
-use super::Known;
+use super::{Facts, Known, Place};
 use analysis::distribution::Distribution;
 use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::PathBox;
 use attribution::attribute::step::Step;
 use model::idle::IdleExits;
+use model::run::Run;
 use model::sample::ProbeKind;
 
 use crate::{Document, format};
@@ -16,17 +17,20 @@ use crate::{Document, format};
 /// Unit of steal time in `/proc/stat`, ns: the counter may have grown by one more than it shows.
 pub(crate) const STEAL_STEP_NS: u64 = 10_000_000;
 
+/// Why a sample has no cause, of one whose trace lacks it.
+pub(super) const NO_WAY: &str = "not known: the trace does not hold its way";
+
 /// Why a sample has no cause: it was not taken apart.
 pub(super) fn not_recorded(document: &Document, window: &Distribution) -> String {
     if document.run.trace.is_none() {
-        let steal = steal(document, window, None);
+        let steal = steal(&Facts::of(document), Place::of(window), None);
         return format!("not known: no trace was recorded{steal}");
     }
     if let Some(limit_ns) = limit_above(document, window) {
         let limit = format::ns(limit_ns);
         return format!("not known: it stayed below the limit of {limit}, so no trace of it was kept");
     }
-    "not known: the trace does not hold its way".to_owned()
+    NO_WAY.to_owned()
 }
 
 /// The limit of a trace that is kept around large samples only, where no sample of this window
@@ -97,7 +101,7 @@ fn again(command: &[String], limit: Option<&str>) -> Option<String> {
 }
 
 /// A step that waited for another CPU: the marks at its ends show the wait, but not its reason.
-pub(super) fn of_step_elsewhere(part: &PathBox) -> (String, Known) {
+pub(super) fn of_step_elsewhere(run: &Run, part: &PathBox) -> (String, Known) {
     let step = match part.step {
         Step::TimerLate => "the timer expired late",
         Step::TimerHandler => "the timer's handler asked late for the wake-up",
@@ -107,12 +111,13 @@ pub(super) fn of_step_elsewhere(part: &PathBox) -> (String, Known) {
         Some(Confidence::Order) => Known::ByOrder,
         _ => Known::Exact,
     };
-    let text = format!("{step} on CPU {}; the trace does not show what ran there", part.cpu);
+    let why = if run.measured_cpus.contains(part.cpu) { "" } else { ": only measured CPUs are recorded" };
+    let text = format!("{step} on CPU {}; the trace does not show what ran there{why}", part.cpu);
     (text, confidence)
 }
 
 /// `ns` that stayed with a step of the measured CPU.
-pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns: u64) -> String {
+pub(super) fn of_step(facts: &Facts, place: Place, step: Step, ns: u64) -> String {
     let waited = match step {
         Step::TimerLate => "the timer expired late",
         Step::IpiInFlight => "the IPI came late",
@@ -120,11 +125,11 @@ pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns
         Step::Switch => "the scheduler switched late",
         Step::Return => "the task had the CPU and read its clock late",
         Step::SwitchUnseen => "the task ran late; when it got the CPU is not in the trace",
-        Step::NeverSlept if window.probe == ProbeKind::Noise => "the loop had the CPU",
+        Step::NeverSlept if place.probe == ProbeKind::Noise => "the loop had the CPU",
         Step::NeverSlept => "the task was late already and did not sleep",
     };
-    let steal = steal(document, window, Some(ns));
-    let suspects = suspects(document, step);
+    let steal = steal(facts, place, Some(ns));
+    let suspects = suspects(facts, step);
     format!("{waited}, and no recorded event held it up: {suspects}; not recorded which{steal}")
 }
 
@@ -135,15 +140,15 @@ const CODE_UNSEEN: &str = "kernel code that could not be preempted (record it wi
 
 /// What may have held a step up without an event. The list never ends with a suspect: it may have
 /// been something else that this kernel does not record.
-fn suspects(document: &Document, step: Step) -> String {
-    let seen = |blocking| document.analysis.blocking.iter().any(|one| one.blocking == blocking && one.seen);
+fn suspects(facts: &Facts, step: Step) -> String {
+    let seen = |blocking| facts.blocking.iter().any(|one| one.blocking == blocking && one.seen);
     let mut all = Vec::new();
     match step {
         Step::TimerLate | Step::IpiInFlight => {
             if !seen(Blocking::InterruptsOff) {
                 all.push("interrupts off");
             }
-            if IdleExits::of(&document.run) != IdleExits::HeldOff {
+            if IdleExits::of(facts.run) != IdleExits::HeldOff {
                 all.push("an exit from idle");
             }
         }
@@ -155,7 +160,7 @@ fn suspects(document: &Document, step: Step) -> String {
         _ => {}
     }
     all.push("firmware");
-    if document.machine.machine.hypervisor.is_some() {
+    if facts.machine.hypervisor.is_some() {
         all.push("the hypervisor");
     }
     format!("{} or something without an event", all.join(", "))
@@ -163,13 +168,13 @@ fn suspects(document: &Document, step: Step) -> String {
 
 /// The steal time of the window, and how much of `ns` it can be at most. It counts the time in
 /// which the hypervisor ran another guest or task; no counter has its work for this guest.
-pub(super) fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
-    if document.machine.machine.hypervisor.is_none() {
+pub(super) fn steal(facts: &Facts, place: Place, ns: Option<u64>) -> String {
+    if facts.machine.hypervisor.is_none() {
         return String::new();
     }
-    let mut windows = document.run.windows.iter();
-    let ours = windows.find(|one| (&one.phase, one.probe) == (&window.phase, window.probe));
-    match ours.and_then(|one| one.steal_ns.get(&window.cpu)) {
+    let mut windows = facts.run.windows.iter();
+    let ours = windows.find(|one| (one.phase.as_str(), one.probe) == (place.phase, place.probe));
+    match ours.and_then(|one| one.steal_ns.get(&place.cpu)) {
         None => String::new(),
         // A counter that stands still may be one that the hypervisor does not fill.
         Some(0) => {
