@@ -103,6 +103,10 @@ fn targets(catalogue: &EventCatalogue) -> Vec<Target> {
 }
 
 fn main() {
+    if let Some(word) = unknown(std::env::args().skip(1)) {
+        eprintln!("{word}: no such option, or no value behind it; there are {}", OPTIONS.join(", "));
+        std::process::exit(2);
+    }
     let catalogue = EventCatalogue::embedded().unwrap();
     let threads: usize = option("--threads", 2);
     let number = option("--campaign", 1);
@@ -142,6 +146,27 @@ fn main() {
     rows.push(all.budget(Of::Value, Limit::AtMost(0.0))).unwrap();
     print!("{}", rows.table());
     std::process::exit(i32::from(failures > 0));
+}
+
+/// Each takes a value.
+const OPTIONS: [&str; 9] = [
+    "--executions",
+    "--still",
+    "--threads",
+    "--campaign",
+    "--only",
+    "--found",
+    "--rows",
+    "--work",
+    "--before",
+];
+
+/// The first word that is no option, where one should be: hours would be spent on what was not
+/// meant.
+fn unknown(mut words: impl Iterator<Item = String>) -> Option<String> {
+    std::iter::from_fn(|| words.next().map(|name| (name, words.next())))
+        .find(|(name, value)| !OPTIONS.contains(&name.as_str()) || value.is_none())
+        .map(|(name, _)| name)
 }
 
 /// The value after `name` on the command line; the default where it is absent or invalid.
