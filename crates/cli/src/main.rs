@@ -42,6 +42,7 @@ mod resources_verb;
 mod run;
 mod sched_verb;
 mod shell;
+mod slow;
 mod snapshot_verb;
 mod study_verb;
 mod summary_verb;

@@ -22,6 +22,7 @@ mod view;
 use crate::conclude;
 use crate::run::output;
 use crate::run::place::{Asked, Place, default_out};
+use crate::slow;
 use crate::terminal::columns as columns_of_stdout;
 use clap::Args;
 use counters::Counters;
@@ -126,7 +127,12 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let stacks = Stacks { own: args.stacks, users: false };
     let out = (args.disk > 0).then(|| args.out.clone().unwrap_or_else(default_out));
     let kept = out.map(|dir| Kept { dir, bytes: args.disk });
-    let mut recorded = Recorded::begin(&place, kept.as_ref(), stacks, &args.comm)?;
+    // Each event makes the kernel patch its own code, on every CPU: an emulated machine takes
+    // minutes where one of its CPUs is busy.
+    let mut recorded =
+        slow::told("preparing: the kernel patches its code for each event, on every CPU", || {
+            Recorded::begin(&place, kept.as_ref(), stacks, &args.comm)
+        })?;
     let seen = look(&mut recorded);
     // Whatever went wrong: what was put on the machine is taken away.
     let kept = recorded.end(&place, &format!("CPUs {}", place.measured))?;

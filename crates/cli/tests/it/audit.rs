@@ -51,7 +51,7 @@ fn the_page_says_what_to_do_and_ends_with_the_next_command() {
 /// What settings soften, and what concerns another way of isolation, is not told as what disturbs.
 #[test]
 fn known_interference_is_that_of_this_isolation() {
-    let page = |name: &str| text(&audit(name, "2-3", &[]).stdout).to_owned();
+    let page = |name: &str| text(&audit(name, "2-3", &[]).stdout);
     let isolated = page("isolated-6.1");
     let part = |from: &str, to: &str| {
         let rest = isolated.split_once(from).unwrap_or_else(|| panic!("{from}: {isolated}")).1;
