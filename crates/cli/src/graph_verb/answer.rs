@@ -7,8 +7,8 @@ use graph::results::latency::{LatencyRow, Section};
 use graph::results::target::{Target, Verdict, judge};
 use graph::results::tracker::{Bounds, Total, Tracker};
 use graph::results::{Generation, events, latency, resources};
-use graph::run::Plan;
 use graph::run::carry_out::{EdgeRun, Measured};
+use graph::run::{Plan, PublisherReport};
 use graph::topology::edges::EdgeKind;
 use graph::topology::file;
 use model::store;
@@ -66,7 +66,8 @@ pub(super) fn write(
     let Conditions { bounds, target, generation, seconds, .. } = *conditions;
     let graph = &plan.graph;
     store::write_whole(&dir.join(TOPOLOGY), file::write(graph)?.as_bytes())?;
-    let rows = rows(plan, measured, seconds);
+    let mut rows = rows(plan, measured, seconds);
+    rows.extend(publishers(plan, measured, seconds));
     let tracked = plan.edges.iter().zip(&measured.edges).filter(|(edge, _)| edge.kind != EdgeKind::Request);
     let total = Total::of(tracked.map(|(_, edge)| &edge.tracker));
     let log = dir.join(format!("{}_log", graph.name));
@@ -155,6 +156,7 @@ fn answer(dir: &Path, plan: &Plan, measured: &Measured, conditions: &Conditions<
         "account": ran.account,
         "total": ran.total,
         "timers": measured.timers,
+        "publishers": measured.publishers,
         "processes": measured.processes,
         "outputs_compared": measured.outputs[0],
         "outputs_wrong": measured.outputs[1],
@@ -197,6 +199,22 @@ fn rows(plan: &Plan, measured: &Measured, seconds: f64) -> Vec<LatencyRow> {
         }
     }
     rows.into_iter().map(|(_, (row, _))| row).collect()
+}
+
+/// Rows of publishers: what their calls took. None is among the received there.
+fn publishers(plan: &Plan, measured: &Measured, seconds: f64) -> Vec<LatencyRow> {
+    let nodes = &plan.graph.nodes;
+    let row = |report: &PublisherReport| {
+        let from = nodes.iter().position(|node| node.full_name() == report.node)?;
+        let mut edges = plan.edges.iter().zip(&plan.periods_ns);
+        let (edge, period_ns) = edges.find(|(edge, _)| {
+            edge.kind == EdgeKind::Topic && (edge.from.node, edge.from.port) == (from, report.port)
+        })?;
+        let freq_hz = period_ns.map_or(0.0, |ns| 1e9 / ns as f64);
+        let names = (report.node.as_str(), edge.topic.as_str());
+        Some(LatencyRow::of(Section::Publishers, names, edge.bytes, freq_hz, &report.took, seconds))
+    };
+    measured.publishers.iter().filter_map(row).collect()
 }
 
 fn metadata(plan: &Plan, bounds: Bounds, seconds: f64) -> String {

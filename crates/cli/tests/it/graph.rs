@@ -49,6 +49,19 @@ fn every_message_of_a_json_topology_is_accounted_for() {
     let log = run.join("every-key+listener_log");
     let all = fs::read_to_string(log.join("latency_all.txt")).unwrap();
     assert!(all.contains("Subscriptions stats:") && all.contains("Clients stats:"), "{all}");
+    // What publishing took: each publisher that is heard, with as many calls as its edges carried.
+    let publishers = answer["publishers"].as_array().unwrap();
+    let heard: std::collections::BTreeSet<String> = answer["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|edge| edge["kind"] == "topic")
+        .map(|edge| format!("{} {}", edge["from"], edge["topic"]))
+        .collect();
+    assert_eq!(publishers.len(), heard.len(), "{publishers:?}");
+    assert!(publishers.iter().all(|one| count(&one["took"], "counted") > 0), "{publishers:?}");
+    let rows = all.split_once("Publishers stats:").unwrap().1.lines().filter(|line| !line.is_empty());
+    assert_eq!(rows.count(), 1 + heard.len(), "{all}");
     let target = place.path("target.json");
     fs::write(&target, r#"{"latency_total": {"lost[%]": 100, "late[%]": 100}, "resources": {"rss[KB]": 1}}"#)
         .unwrap();

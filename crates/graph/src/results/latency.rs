@@ -99,7 +99,8 @@ impl LatencyRow {
         tracker: &Tracker,
         seconds: f64,
     ) -> Self {
-        let bytes = tracker.received as f64 * size_bytes as f64;
+        // What is published is counted without being received.
+        let bytes = tracker.received.max(tracker.counted) as f64 * size_bytes as f64;
         Self {
             section,
             node: names.0.to_owned(),

@@ -129,6 +129,11 @@ impl Tracker {
         (judged, lost)
     }
 
+    /// Counts what one publication took: there it is in the statistics and not among the received.
+    pub fn published(&mut self, took_ns: i64) {
+        self.add((took_ns / 1_000).max(0) as u64);
+    }
+
     /// B. P. Welford, "Note on a method for calculating corrected sums of squares and products",
     /// Technometrics 4, 1962.
     fn add(&mut self, latency_us: u64) {

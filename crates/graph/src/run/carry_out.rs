@@ -5,7 +5,7 @@
 //! loses no message uncounted.
 
 use super::children::{Process, Taken, said, start};
-use super::order::TimerReport;
+use super::order::{PublisherReport, TimerReport};
 use super::records::{COLUMNS, Drain};
 use super::tally::EdgeTally;
 use super::usage::{ProcessUse, Watch};
@@ -77,6 +77,8 @@ pub struct Measured {
     pub edges: Vec<EdgeRun>,
     /// What the timers did.
     pub timers: Vec<TimerReport>,
+    /// How long publishing took.
+    pub publishers: Vec<PublisherReport>,
     /// What the processes used.
     pub processes: Vec<ProcessUse>,
     /// All of them together over time.

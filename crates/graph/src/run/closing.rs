@@ -30,7 +30,7 @@ impl Running<'_> {
             limits.push(format!("{} more events than events.txt holds", self.events.beyond));
         }
         let mut probes = Vec::new();
-        let mut timers = Vec::new();
+        let (mut timers, mut publishers) = (Vec::new(), Vec::new());
         let mut outputs = [0; 2];
         let stores = std::mem::take(&mut self.stores);
         for (at, store) in stores.into_iter().enumerate() {
@@ -49,6 +49,7 @@ impl Running<'_> {
                 notes.extend(said.map(|why| format!("executor {name}: {why}")));
                 nothing_taken += executor.nothing_taken;
                 timers.extend(executor.timers.iter().cloned());
+                publishers.extend(executor.publishers.iter().cloned());
                 outputs[0] += executor.outputs_compared;
                 outputs[1] += executor.outputs_wrong;
             }
@@ -65,6 +66,7 @@ impl Running<'_> {
             probes,
             edges,
             timers,
+            publishers,
             processes: self.usage.processes.clone(),
             resources: std::mem::take(&mut self.usage.rows),
             events: std::mem::take(&mut self.events.kept),

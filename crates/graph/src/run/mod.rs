@@ -20,7 +20,7 @@ pub mod request;
 mod tally;
 mod usage;
 
-pub use order::{ExecutorReport, ProcessReport, TimerReport};
+pub use order::{ExecutorReport, ProcessReport, PublisherReport, TimerReport};
 pub use plan::{Options, Plan};
 pub use records::COLUMNS;
 pub use usage::ProcessUse;

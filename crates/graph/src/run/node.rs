@@ -1,8 +1,9 @@
 //! A node at work: its timers, its receiving ends, its actions. Only one thread is in a node at a
 //! time.
 
-use super::order::{ActionOrder, NodeOrder, TimerReport};
+use super::order::{ActionOrder, NodeOrder, PublisherReport, TimerReport};
 use crate::results::honest::Arrival;
+use crate::results::tracker::Tracker;
 use crate::transport::{Receiver, Sender, Take};
 use measure::job::files::Pair;
 use measure::job::{INPUT_BYTES, Job, OUTPUT_BYTES, bytes_of, words_of};
@@ -17,6 +18,8 @@ pub(super) struct Node {
     pub(super) ports: Vec<Port>,
     actions: Vec<Action>,
     outs: Vec<Out>,
+    /// How many of the outs are publishers: the first ones.
+    publishers: usize,
     files: Files,
     /// What came of its actions.
     pub(super) tally: Tally,
@@ -51,6 +54,8 @@ struct Action {
 struct Out {
     senders: Vec<Sender>,
     payload: Vec<u8>,
+    /// How long publishing took.
+    took: Tracker,
 }
 
 #[derive(Default)]
@@ -112,7 +117,11 @@ impl Node {
         let mut outs = Vec::new();
         for one in &order.outs {
             let senders = one.edges.iter().map(|edge| sender(*edge).ok_or_else(missing));
-            outs.push(Out { senders: senders.collect::<Result<_, _>>()?, payload: vec![1; one.bytes] });
+            outs.push(Out {
+                senders: senders.collect::<Result<_, _>>()?,
+                payload: vec![1; one.bytes],
+                took: Tracker::default(),
+            });
         }
         let action = |one: &ActionOrder| Action { order: one.clone(), job: one.computes.map(Job::new) };
         let wanted = |wants: fn(&ActionOrder) -> bool| order.actions.iter().any(wants);
@@ -125,6 +134,7 @@ impl Node {
             ports,
             actions: order.actions.iter().map(action).collect(),
             outs,
+            publishers: order.publishers,
             files: Files {
                 inputs: open(|action| action.reads, |pair| &pair.inputs)?,
                 expected: open(|action| action.compares, |pair| &pair.expected)?,
@@ -252,13 +262,24 @@ impl Node {
             bytes_of(&output, &mut given[..OUTPUT_BYTES]);
         }
         for &out in &order.sends {
-            let Out { senders, payload } = &mut outs[out];
+            let Out { senders, payload, took } = &mut outs[out];
             let length = given.len().min(payload.len());
             payload[..length].copy_from_slice(&given[..length]);
-            for sender in senders {
+            for sender in &mut *senders {
                 tally.note(sender.send(release_ns, payload));
             }
+            // The stamp of the first is read anyway: nothing is added in front of it.
+            if let Some(first) = senders.first() {
+                took.published(clock::now_ns() - first.stamped_ns());
+            }
         }
+    }
+
+    /// How long its publishers took; of those without a subscriber nothing is known.
+    pub(super) fn publisher_reports(&self) -> impl Iterator<Item = PublisherReport> + '_ {
+        let heard =
+            self.outs.iter().take(self.publishers).enumerate().filter(|(_, out)| !out.senders.is_empty());
+        heard.map(|(port, out)| PublisherReport { node: self.name.clone(), port, took: out.took })
     }
 
     /// What its timers did.

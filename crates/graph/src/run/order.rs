@@ -1,5 +1,6 @@
 //! The order for a process of a graph, and its report afterwards.
 
+use crate::results::tracker::Tracker;
 use crate::transport::{BellOrder, EndOrder};
 use measure::job::Work;
 use measure::job::files::Pair;
@@ -75,6 +76,8 @@ pub(super) struct NodeOrder {
     pub(super) actions: Vec<ActionOrder>,
     /// What can be published.
     pub(super) outs: Vec<OutOrder>,
+    /// How many of these are topics' publishers, in their order: the first ones.
+    pub(super) publishers: usize,
 }
 
 /// A timer.
@@ -159,6 +162,9 @@ pub struct ExecutorReport {
     pub cpu_time_ns: u64,
     /// Its timers.
     pub timers: Vec<TimerReport>,
+    /// Its publishers.
+    #[serde(default)]
+    pub publishers: Vec<PublisherReport>,
     /// Outputs compared with the expected ones.
     pub outputs_compared: u64,
     /// Those that were not as expected.
@@ -167,6 +173,17 @@ pub struct ExecutorReport {
     pub nothing_taken: u64,
     /// What went wrong while it ran; it continued with the next message.
     pub failed: Option<String>,
+}
+
+/// How long its calls took a publisher.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublisherReport {
+    /// The node, by its full name.
+    pub node: String,
+    /// Place among the node's publishers.
+    pub port: usize,
+    /// From the stamp of a message to the end of the call, over all of its subscribers.
+    pub took: Tracker,
 }
 
 /// What a timer did.

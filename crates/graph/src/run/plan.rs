@@ -204,6 +204,7 @@ impl Ordering<'_> {
         let node = &self.plan.graph.nodes[self.node];
         self.order.name = node.full_name();
         // Outs of publishers stand where publishers stand.
+        self.order.publishers = node.publishers.len();
         for port in 0..node.publishers.len() {
             let edges = self.edges_from(EdgeKind::Topic, port);
             self.order.outs.push(OutOrder { bytes: node.publishers[port].bytes as usize, edges });

@@ -140,6 +140,7 @@ fn report(order: &ExecutorOrder, threads: Vec<Thread>, executor: Executor) -> Ex
         used: threads.iter().fold(Usage::default(), |sum, thread| sum + thread.used),
         cpu_time_ns: sum(|thread| thread.cpu_time_ns),
         timers: Vec::new(),
+        publishers: Vec::new(),
         outputs_compared: 0,
         outputs_wrong: 0,
         nothing_taken: 0,
@@ -154,6 +155,7 @@ fn report(order: &ExecutorOrder, threads: Vec<Thread>, executor: Executor) -> Ex
             }
         }
         report.timers.extend(node.timer_reports());
+        report.publishers.extend(node.publisher_reports());
         report.outputs_compared += node.tally.compared;
         report.outputs_wrong += node.tally.wrong;
         report.nothing_taken += node.tally.nothing_taken;

@@ -57,9 +57,16 @@ pub struct Sender {
     pub(super) account: Account,
     pub(super) carrier: Carrier,
     pub(super) bell: Bell,
+    /// When its last message was stamped, CLOCK_MONOTONIC ns.
+    pub(super) stamped_ns: i64,
 }
 
 impl Sender {
+    /// When its last message was stamped as sent, CLOCK_MONOTONIC ns; 0 before the first.
+    pub fn stamped_ns(&self) -> i64 {
+        self.stamped_ns
+    }
+
     /// Sends a message with the intended release `release_ns` (CLOCK_MONOTONIC). Errors are those
     /// of the machine or of the caller; a full link is not an error.
     #[inline]
@@ -69,6 +76,7 @@ impl Sender {
         }
         let (sequence, carried) = self.account.sending();
         let sent_ns = clock::now_ns();
+        self.stamped_ns = sent_ns;
         let header = Header { sequence, carried, release_ns, sent_ns, bytes: payload.len() as u64 };
         let handed = if Carrier::uncounted(self.spec.kind)
             && carried.saturating_sub(self.account.reached()) >= self.facts.depth as u64

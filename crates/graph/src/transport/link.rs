@@ -207,7 +207,7 @@ impl EndOrder {
 
     fn sender(&self, memory: &Arc<Mapping>, carrier: Carrier, bell: Bell) -> Sender {
         let (spec, facts) = (self.spec.clone(), self.facts.clone());
-        Sender { spec, facts, account: Account::new(Arc::clone(memory)), carrier, bell }
+        Sender { spec, facts, account: Account::new(Arc::clone(memory)), carrier, bell, stamped_ns: 0 }
     }
 
     fn receiver(
