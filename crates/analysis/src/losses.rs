@@ -91,13 +91,17 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
         let warm_up = probe.detail.releases().and_then(|releases| releases.warm_up).unwrap_or(0);
         let most = probe.missed().saturating_sub(warm_up) > probe.released().saturating_sub(warm_up) / 2;
         format!(
-            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge those \
+            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late{}; the corrected quantiles charge those \
              behind the warm-up{}",
             probe.cpu,
             thread(run, probe),
             probe.phase,
             probe.missed(),
             probe.released(),
+            match warm_up.min(probe.missed()) {
+                0 => String::new(),
+                of_it => format!(", at most {of_it} of them in the warm-up"),
+            },
             if most { "; most were missed: the period is too short for this machine or load" } else { "" }
         )
     }));
@@ -119,7 +123,8 @@ fn snapshots(run: &Run) -> Vec<String> {
         ms(record.recorded_ns),
         record.over_ns as f64 / 1e3
     )];
-    if record.paused_ns > 0 {
+    // The last stretch is written when the measurement has stopped, and nothing is missing then.
+    if record.paused_ns > 0 && run.stopped_at.is_none() {
         statements.push(format!(
             "nothing was recorded for {:.1} ms, while the trace around samples was written ({} times): that time counts as not known",
             ms(record.paused_ns),

@@ -9,6 +9,7 @@ use model::EventClass;
 pub(crate) const KNOWN: Known = Known {
     sleeper: None,
     unnamed: 99,
+    remote_wake: 94,
     unseen: 98,
     out_of_budget: 97,
     system_call: 96,

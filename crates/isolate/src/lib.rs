@@ -13,6 +13,7 @@ pub mod resume;
 pub mod revert;
 pub mod setting;
 pub mod standing;
+pub mod undone;
 mod unit;
 mod unknown;
 pub mod verify;

@@ -6,6 +6,7 @@
 use super::heirs;
 use super::setting::Setting;
 use super::standing::{End, Standing};
+use super::undone::Undone;
 use journal::affinities::{self, Affinities};
 use journal::settings::{Settings, value};
 use journal::{Change, Entry, Phase, Present, Refused};
@@ -31,6 +32,9 @@ pub struct Reverted {
     /// changed again while the rest was undone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differ: Vec<String>,
+    /// What was compared.
+    #[serde(skip)]
+    given_back: Option<Undone>,
     /// Values that somebody else has set meanwhile, with what they are.
     pub left: Vec<String>,
     /// Values that could not be restored, with the reason.
@@ -62,7 +66,12 @@ pub fn revert_since(
     let reverted = take_back(&mut standing, settings, first)?;
     let earlier = !reverted.other_boot && standing.changes().any(|entry| entry.seq < first);
     if reverted.failed.is_empty() && !earlier {
+        let state = standing.path().parent().map(Path::to_owned);
         standing.end()?;
+        if let (Some(undone), Some(state)) = (&reverted.given_back, state) {
+            // What is undone is undone, whether or not that can be written down.
+            let _ = undone.keep(&state);
+        }
     }
     Ok(reverted)
 }
@@ -129,8 +138,14 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
     }
     reverted.left.extend(without_offline(&lacking));
     if reverted.failed.is_empty() {
-        let unlike = others.keys().chain(&lacking).map(String::as_str).collect();
-        read_back(&settings_made, settings, &unlike, &mut reverted);
+        // Undoing one value may have made the kernel compute another anew.
+        let in_use = settings_made.iter().filter(|one| settings.user(one.kind, &one.target).is_some());
+        let in_use: Vec<&str> = in_use.map(|one| one.target.as_str()).collect();
+        let unlike = others.keys().chain(&lacking).map(String::as_str).chain(in_use).collect();
+        let undone = Undone::of(&settings_made, &unlike)?;
+        let compared = undone.compare(settings);
+        (reverted.as_before, reverted.differ) = (compared.as_before, compared.differ);
+        reverted.given_back = Some(undone);
     }
     reverted.heirs = heirs::give_back(&settings_made, &found.head, settings);
     reverted.failed.extend(untrusted(standing.path(), standing.refused()));
@@ -234,37 +249,6 @@ fn one(
             },
         },
         Err(error) => reverted.failed.push(failure(&named, &error)),
-    }
-}
-
-/// Reads every value once more, since undoing one may have made the kernel compute another anew.
-/// `unlike`: targets that are known to be otherwise and reported, as what somebody else has set.
-fn read_back(
-    made: &[Setting],
-    settings: &mut dyn Settings,
-    unlike: &BTreeSet<&str>,
-    reverted: &mut Reverted,
-) {
-    let mut seen = BTreeSet::new();
-    for setting in made {
-        // The first change of a target knows what it was before all.
-        let Some(old) = setting.old.as_ref().filter(|_| seen.insert(&setting.target)) else {
-            continue;
-        };
-        // A group that a process was in may have gone with the last of its tasks.
-        let loose = setting.kind == StepKind::Member;
-        if loose
-            || unlike.contains(setting.target.as_str())
-            || settings.user(setting.kind, &setting.target).is_some()
-        {
-            continue;
-        }
-        match settings.read(setting.kind, &setting.target) {
-            Ok(Some(now)) if setting.is_back(&now, old) => reverted.as_before += 1,
-            Ok(Some(now)) => reverted.differ.push(format!("{} is {now}; it was {old}", setting.describe())),
-            // What has ended, and what cannot be read now, is neither.
-            Ok(None) | Err(_) => {}
-        }
     }
 }
 

@@ -43,9 +43,9 @@ impl Setting {
 
     /// Whether a value is as it was. Which priority below zero a swap area has, the kernel says, by
     /// what else is switched on.
-    pub(crate) fn is_back(&self, now: &str, old: &str) -> bool {
+    pub(crate) fn is_back(kind: StepKind, now: &str, old: &str) -> bool {
         let kernels_own = |text: &str| text.starts_with("on -");
-        let swap = self.kind == StepKind::Swap && kernels_own(now) && kernels_own(old);
+        let swap = kind == StepKind::Swap && kernels_own(now) && kernels_own(old);
         value::same(now, old) || swap
     }
 
@@ -94,7 +94,7 @@ impl Change for Setting {
         let Some(now) = settings.read(self.kind, &self.target)? else { return Ok(Present::Gone) };
         let Some(old) = &self.old else { return Ok(Present::Before) };
         Ok(match self.kind {
-            _ if self.is_back(&now, old) => Present::Before,
+            _ if Self::is_back(self.kind, &now, old) => Present::Before,
             // Whatever the kernel has computed since, unless what it had come to is known.
             StepKind::Kept if self.read_back.is_none() => Present::Made,
             StepKind::Kept if !self.read_back.as_deref().is_some_and(|text| value::same(&now, text)) => {
@@ -112,7 +112,7 @@ impl Change for Setting {
         // A group may be gone, with the last of its tasks.
         let loose = matches!(self.kind, StepKind::Task | StepKind::Member);
         match settings.read(self.kind, &self.target).ok().flatten() {
-            Some(now) if !loose && !self.is_back(&now, old) => {
+            Some(now) if !loose && !Self::is_back(self.kind, &now, old) => {
                 Err(Error::failed(self.describe(), format!("{old} was written and {now} reads back")))
             }
             _ => Ok(()),

@@ -9,6 +9,7 @@ use super::notes::{Immovable, Keeping};
 use super::setting::Setting;
 use crate::head::Head;
 use crate::placed;
+use crate::undone;
 use crate::watched::Watched;
 use audit::keep::Keep;
 use audit::placement;
@@ -199,6 +200,7 @@ impl Standing {
 
     /// Writes down what was asked, first of all.
     pub fn begin(&mut self, head: &Head) -> Result<(), Error> {
+        self.path.parent().inspect(|state| undone::forget(state));
         self.add(Arc::new(head.clone())).map(drop)
     }
 

@@ -22,8 +22,9 @@ pub(crate) fn largest(section: &SnapshotSection) -> Vec<&ExplainedSample> {
     samples
 }
 
-/// What became of every sample that reached the limit, and of every moment of the window.
-pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection) -> Vec<String> {
+/// What became of every sample that reached the limit, and of every moment of the window. `stopped`:
+/// the measurement ended with the first of them, whose stretch was written after that.
+pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection, stopped: bool) -> Vec<String> {
     let limit = format::ns(record.over_ns);
     let kept: u64 = record.kept.iter().map(|kept| kept.samples_over).fold(0, u64::saturating_add);
     let mut lines = vec![format!(
@@ -41,16 +42,19 @@ pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection) -> Ve
             format::plural(section.over, "sample")
         ));
     }
-    lines.push(format!(
-        "the trace holds {} of {} recorded; for {} nothing was recorded, while {} written",
+    let holds = format!(
+        "the trace holds {} of {} recorded",
         format::span(section.kept_ns),
-        format::span(record.recorded_ns),
-        format::ns(record.paused_ns as i64),
-        match record.taken {
-            1 => "one snapshot was".to_owned(),
-            n => format!("{n} snapshots were"),
-        }
-    ));
+        format::span(record.recorded_ns)
+    );
+    lines.push(match record.taken {
+        _ if stopped => holds,
+        taken => format!(
+            "{holds}; for {} nothing was recorded, while {} written",
+            format::ns(record.paused_ns as i64),
+            if taken == 1 { "one snapshot was".to_owned() } else { format!("{taken} snapshots were") }
+        ),
+    });
     lines
 }
 

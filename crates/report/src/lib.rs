@@ -84,5 +84,5 @@ pub use outcome::{Outcome, Status};
 pub use text::fit;
 pub use text::{Page, TextOptions, measured, screen, summary, verdict_text};
 pub use thieves::{Thieves, thieves};
-pub use verdict::{Facts, Known, Place, Verdict, of_sample, verdicts};
+pub use verdict::{Facts, Known, Place, Verdict, of_sample, replaced, verdicts};
 pub use words::class_title;

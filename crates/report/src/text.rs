@@ -234,7 +234,7 @@ mod tests {
         for one in document.analysis.snapshots.iter_mut().flat_map(|section| &mut section.samples) {
             let parts = vec![fixture::part(step, one.sample.cpu, 30_000_000, false)];
             let (t_ns, value_ns) = (one.sample.t_ns, one.sample.value_ns);
-            one.path = Some(SamplePath { t_ns, value_ns, parts, pieces: Vec::new() });
+            one.path = Some(SamplePath { t_ns, value_ns, parts, pieces: Vec::new(), replaced: None });
         }
         let text = summary(&document, options);
         assert!(text.contains("30.00 ms  until the IPI arrived"), "{text}");

@@ -10,12 +10,14 @@
 mod unexplained;
 
 pub(crate) use unexplained::STEAL_STEP_NS;
+pub use unexplained::replaced;
 
 use analysis::distribution::Distribution;
 use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, SamplePath};
 use attribution::attribute::section::BlockingCoverage;
+use attribution::attribute::step::Step;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState, Machine, Run};
@@ -217,8 +219,22 @@ fn caused(facts: &Facts, place: Place, sample: &SamplePath, empty: Verdict) -> V
     let speaks = |finding: &Finding| outcome::speaks(finding, part.class, !here && part.is_step());
     let against = |ids: &[String]| commands(facts.findings, ids, speaks);
     if part.is_step() && here {
-        let cause = unexplained::of_step(facts, place, part.step, ns);
-        return Verdict { cause, share, ..empty };
+        let mut cause = unexplained::of_step(facts, place, part.step, ns);
+        if let Some(task) = sample.replaced.as_ref().filter(|_| part.step == Step::Switch) {
+            cause = format!("{cause}; {}", unexplained::replaced(task, place.cpu));
+        }
+        // An IPI that the task's own timer would not have needed.
+        let timer = |one: &&PathBox| matches!(one.step, Step::TimerLate | Step::TimerHandler);
+        let from = sample.parts.iter().filter(timer).find(|one| one.cpu != place.cpu);
+        let Some(from) = from.filter(|_| part.step == Step::IpiInFlight) else {
+            return Verdict { cause, share, ..empty };
+        };
+        cause = format!("{cause}; it was needed because the timer expired on CPU {}", from.cpu);
+        let steps = catalogue.as_ref().and_then(|catalogue| catalogue.steps.get(&name_in_files(part.step)));
+        let speaks = |finding: &Finding| outcome::speaks(finding, None, true);
+        let (against, in_place) =
+            steps.map_or_else(Default::default, |ids| commands(facts.findings, ids, speaks));
+        return Verdict { cause, share, against, in_place, ..empty };
     }
     if part.is_step() {
         let (cause, confidence) = unexplained::of_step_elsewhere(facts.run, part);

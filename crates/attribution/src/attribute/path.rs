@@ -100,6 +100,8 @@ pub struct Path {
     pub parts: Vec<Part>,
     /// The same in order of time. Each begins where the one before ended.
     pub pieces: Vec<Piece>,
+    /// Whom the scheduler took the CPU from for it; not known where no switch to it was seen.
+    pub replaced: Option<Task>,
 }
 
 /// A stretch of time in which one part of a path went on.
@@ -379,12 +381,12 @@ impl PathBuilder {
             self.without_budget.push_back(without);
         }
         if next.pid == self.tid {
-            self.own_switch(ts_ns, next.prio, preempted);
+            self.own_switch(ts_ns, prev, next.prio, preempted);
         }
     }
 
     #[inline(never)]
-    fn own_switch(&mut self, ts_ns: i64, prio: Prio, preempted: bool) {
+    fn own_switch(&mut self, ts_ns: i64, prev: Task, prio: Prio, preempted: bool) {
         (self.prio, self.marked_ns) = (prio, ts_ns);
         let (own, ipi) = (self.cpu, self.last_ipi_ns);
         // A preempted task was not asleep: its switch ends no wake-up.
@@ -392,7 +394,7 @@ impl PathBuilder {
         else {
             return;
         };
-        marks.switch = Some(ts_ns);
+        (marks.switch, marks.replaced) = (Some(ts_ns), Some(prev));
         let sent = marks.waking.filter(|waking| waking.cpu != own).map(|waking| waking.at_ns);
         marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
     }

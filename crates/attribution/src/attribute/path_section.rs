@@ -136,6 +136,10 @@ pub struct SamplePath {
     /// in order of time.
     #[serde(default)]
     pub pieces: Vec<SamplePiece>,
+    /// Whom the scheduler took the CPU from for it: who was there, not who held it up. Absent where
+    /// no switch to it was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<TaskText>,
 }
 
 /// A stretch of time in which one part went on; in JSON `[from_ns, ns, part]`.

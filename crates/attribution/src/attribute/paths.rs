@@ -190,6 +190,7 @@ impl PathSums {
             value_ns: path.value_ns,
             parts: path.parts.iter().map(part).collect(),
             pieces: pieces(path),
+            replaced: path.replaced.map(|task| task_text(task, labels)),
         });
         Some(PathSection {
             phase: phase.to_owned(),

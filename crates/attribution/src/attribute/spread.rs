@@ -55,6 +55,11 @@ impl Spread {
             + self.carried.values().map(|full| full << u8::BITS).sum::<u64>()
     }
 
+    /// The largest value, to the nanosecond.
+    pub(crate) fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
     /// The same as a histogram.
     pub(crate) fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(2).expect("two significant digits are allowed");
@@ -94,6 +99,7 @@ mod tests {
             }
             let ours = spread.histogram();
             prop_assert_eq!((spread.len(), ours.len(), ours.max()), (histogram.len(), histogram.len(), histogram.max()));
+            prop_assert_eq!(histogram.highest_equivalent(spread.max_ns()), histogram.max());
             for q in [0.0, 0.01, 0.5, 0.9, 0.99, 1.0] {
                 prop_assert_eq!(ours.value_at_quantile(q), histogram.value_at_quantile(q));
             }

@@ -255,7 +255,7 @@ impl Table {
                 net_ns: row.ns,
                 p50_ns: lengths.value_at_quantile(0.5),
                 p99_ns: lengths.value_at_quantile(0.99),
-                max_ns: lengths.max(),
+                max_ns: row.lengths.max_ns(),
             }
         });
         shown.collect()

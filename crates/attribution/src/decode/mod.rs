@@ -102,6 +102,7 @@ impl Decoder {
         let known = Known {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
             unnamed: labels.id("(running when recording began)"),
+            remote_wake: labels.id("sched_ttwu_pending"),
             unseen: labels.id("(came without a recorded switch)"),
             system_call: labels.id("system call"),
             outside: labels.id("firmware or hypervisor"),

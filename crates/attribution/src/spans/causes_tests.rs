@@ -54,6 +54,15 @@ impl Trace {
     }
 
     fn causes(&self, class: EventClass) -> Vec<Vec<Cause>> {
+        let of_class = self.spans().into_iter().filter(|span| span.class == class);
+        of_class.map(|span| span.causes.iter().collect()).collect()
+    }
+
+    fn labels(&self, class: EventClass) -> Vec<LabelId> {
+        self.spans().into_iter().filter(|span| span.class == class).map(|span| span.label).collect()
+    }
+
+    fn spans(&self) -> Vec<Span> {
         let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
         let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
         let mut spans = Vec::new();
@@ -61,8 +70,7 @@ impl Trace {
             builder.event(event, &self.sets, &mut |span| spans.push(*span));
         }
         builder.finish(&mut |span| spans.push(*span));
-        let of_class = spans.iter().filter(|span| span.class == class);
-        of_class.map(|span| span.causes.iter().collect()).collect()
+        spans
     }
 }
 
@@ -199,6 +207,10 @@ fn a_wake_up_completed_in_an_ipi_names_who_asked_for_it() {
         .on(2, PROBE, 60, 52, What::Switch { prev: who(PROBE), runnable: false, next: who(30) });
     let waker = task(1, 6, None);
     assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::exact(waker)]]);
+    // Its vector does not say what it brought; the wake-up that it completed does.
+    assert_eq!(trace.labels(EventClass::IpiCall), [KNOWN.remote_wake]);
+    let nobody_woken = Trace::default().enter(2, 20, CALL, EventClass::IpiCall, 0).exit(2, 30, CALL, 0);
+    assert_eq!(nobody_woken.labels(EventClass::IpiCall), [TIMER]);
     // The second time it was not woken.
     assert_eq!(trace.causes(EventClass::Switch), [vec![Cause::exact(waker)], vec![]]);
 }

@@ -88,6 +88,9 @@ pub struct Known {
     pub sleeper: Option<LabelId>,
     /// For a task that was running when recording began.
     pub unnamed: LabelId,
+    /// What a function-call IPI runs that completes a wake-up which another CPU requested, by its
+    /// name in kernel/sched/core.c: on kernels without an event for the function, too.
+    pub remote_wake: LabelId,
     /// For a task of which no switch was recorded.
     pub unseen: LabelId,
     /// For time in which the scheduler passed over a ready task.
@@ -218,7 +221,8 @@ impl SpanBuilder {
     #[inline(never)]
     fn woken_from_afar(&mut self, place: usize, cpu: u32, pid: i32) {
         let cause = self.joins.links.of_remote_wake(cpu, pid);
-        cause.into_iter().for_each(|cause| self.cpus[place].woken_from_afar(cause));
+        let label = self.known.remote_wake;
+        cause.into_iter().for_each(|cause| self.cpus[place].woken_from_afar(label, cause));
     }
 
     #[inline(never)]

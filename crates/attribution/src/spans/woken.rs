@@ -6,6 +6,7 @@ use super::frame::{Frame, Kind};
 use crate::attribute::{Cause, Causes};
 use crate::labels::LabelId;
 use crate::view::Context;
+use model::EventClass;
 
 /// The most tasks kept that were woken between two switches.
 const MOST_WOKEN: usize = 16;
@@ -65,9 +66,12 @@ impl Cpu {
         }
     }
 
-    /// An IPI completes a wake-up that another CPU requested.
-    pub(super) fn woken_from_afar(&mut self, cause: Cause) {
+    /// An IPI completes a wake-up that another CPU requested; `label`: the function that does so.
+    pub(super) fn woken_from_afar(&mut self, label: LabelId, cause: Cause) {
         if let Some(ipi) = self.ipi() {
+            if ipi.class == EventClass::IpiCall && !ipi.named {
+                (ipi.label, ipi.named) = (label, true);
+            }
             ipi.causes.add(cause);
         }
     }

@@ -161,13 +161,26 @@ fn good(mechanism: &Mechanism, have: &str) -> String {
     }
 }
 
+/// The first version with a fair server (557a6bfc662c).
+const FAIR_SERVER: (u32, u32) = (6, 12);
+
+fn is_older_than(scene: &Scene, version: (u32, u32)) -> bool {
+    let release = &scene.machine.kernel.release;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
+        _ => false,
+    }
+}
+
 /// Throttling that is off still leaves the fair server, which takes the same share on kernels from
 /// 6.12 on.
 fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     if mechanism.effective != Some(Effective::FairServer {}) {
         return Outcome::ok(reason);
     }
-    if let Some(why) = unread_server(scene) {
+    // Nothing is read where nothing can be: kernels before have none.
+    if let Some(why) = unread_server(scene).filter(|_| !is_older_than(scene, FAIR_SERVER)) {
         return Outcome::unknown(format!(
             "throttling is off, but whether a fair server (6.12) takes time instead could not be read: {why}"
         ));
@@ -287,6 +300,16 @@ mod tests {
         assert!(remedy.contains("workqueue.unbound_cpus=0,1"), "{remedy}");
         let numa = ("proc/sys/kernel/numa_balancing", "1");
         assert_eq!(judged("numa_balancing", &with_cpus(&[numa, fixed])).0, "immovable");
+    }
+
+    /// Without debugfs nothing is known of a fair server, unless the kernel is older than it.
+    #[test]
+    fn an_older_kernel_has_no_fair_server_to_look_for() {
+        let state = |release| {
+            judged("sched_rt_runtime", &with_cpus(&[PERIOD, ("proc/sys/kernel/osrelease", release)])).0
+        };
+        assert_eq!(["6.1.0-50-amd64", "5.10.0", "6.11.4"].map(state), ["ok"; 3]);
+        assert_eq!(["6.12.1", "7.0.0", "next"].map(state), ["unknown"; 3]);
     }
 
     /// Values past the one that everybody writes.

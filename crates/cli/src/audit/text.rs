@@ -211,6 +211,6 @@ fn next(audited: &Answer) -> String {
     } else if failed.is_empty() {
         "nothing to change; stillcore assess measures what it comes to".to_owned()
     } else {
-        "nothing more to change now; stillcore assess measures what it comes to".to_owned()
+        "nothing more that is wanted can be changed now (audit --all has the choices); stillcore assess measures what it comes to".to_owned()
     }
 }

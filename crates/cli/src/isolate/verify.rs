@@ -5,6 +5,7 @@ use super::State;
 use audit::Catalogue;
 use clap::Args;
 use isolate::standing::Found;
+use isolate::undone::{self, Undone};
 use isolate::verify::{Verified, verify};
 use journal::settings::Live;
 use machine::Root;
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 use sys::signals::EndSignals;
 
 const SCHEMA: &str = "stillcore.isolate-verify/1";
+/// The same of what was undone.
+const UNDONE_SCHEMA: &str = "stillcore.isolate-undone/1";
 
 /// Arguments of `isolate verify`.
 #[derive(Debug, Args)]
@@ -36,10 +39,31 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
+/// What was undone beside what it was before; 2 where anything is otherwise.
+fn given_back(args: &VerifyArgs, undone: &Undone) -> anyhow::Result<u8> {
+    let compared = undone.compare(&mut Live::new(&std::env::current_exe()?));
+    if args.json {
+        let mut value = serde_json::to_value(&compared)?;
+        value["schema"] = UNDONE_SCHEMA.into();
+        println!("{value}");
+    } else {
+        let gone = match compared.gone {
+            0 => String::new(),
+            gone => format!(", {gone} are of tasks or interrupts that are gone"),
+        };
+        println!("{}: compared with what was before the last isolation of this boot", args.state.nothing());
+        println!("{} values are what they were{gone}", compared.as_before);
+        compared.differ.iter().for_each(|differs| println!("not as before: {differs}"));
+    }
+    Ok(if compared.differ.is_empty() { 0 } else { 2 })
+}
+
 /// Verifies; 2 when anything drifted.
 pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let Some((journal, found)) = args.state.standing()? else {
-        anyhow::bail!("{}: nothing to verify", args.state.nothing());
+        let undone = undone::find(&args.state.places())?.filter(|_| !args.watch);
+        let Some(undone) = undone else { anyhow::bail!("{}: nothing to verify", args.state.nothing()) };
+        return given_back(args, &undone);
     };
     if !found.this_boot {
         anyhow::bail!("what was isolated went with an earlier boot: apply it again");

@@ -3,10 +3,11 @@
 use super::raw;
 use crate::trace_verb::options::CountsArgs;
 use ftrace::{Counts, TraceFile};
+use model::store;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Counts a trace.
 pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
@@ -46,8 +47,14 @@ pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// The trace of a run, where the path is a run's.
+pub(super) fn trace_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(store::TRACE) } else { path.to_owned() }
+}
+
 /// The counts, and where the file is damaged or cut off.
 fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<(Counts, Vec<String>)> {
+    let path = &trace_of(path);
     if buffer.is_none()
         && let Some(text) = text(path)?
     {

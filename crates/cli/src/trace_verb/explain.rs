@@ -18,7 +18,7 @@ use model::sample::ProbeKind;
 use model::{Finding, store};
 use report::advice::{Proposal, proposals};
 use report::trace_answer::{self, Caused, Thread, Wakeup};
-use report::{Facts, Place, format, of_sample};
+use report::{Facts, Place, format, of_sample, replaced};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -181,6 +181,12 @@ fn sample_story(sample: &SamplePath, path: &PathSection, facts: &Facts, args: &T
     text.truncate(text.trim_end().len());
     text.push('\n');
     text.push_str(&folded(&format!("  largest part: {}", verdict.sure_words()), "    "));
+    // Where the largest part is the wait for the switch, its sentence has this.
+    if let Some(task) =
+        sample.replaced.as_ref().filter(|task| !verdict.cause.contains(&replaced(task, path.cpu)))
+    {
+        text.push_str(&folded(&format!("  meanwhile: {}", replaced(task, path.cpu)), "    "));
+    }
     if args.sample.is_some() {
         for line in verdict.against_words() {
             // Not folded: most are commands, to be pasted.
@@ -216,7 +222,7 @@ fn kept(run: &Run) -> String {
     };
     let spans = record.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns));
     let ns = spans.fold(0, u64::saturating_add);
-    format!(", in the {} of trace kept", format::ns(i64::try_from(ns).unwrap_or(i64::MAX)))
+    format!(", in the {} of trace kept, warm-up included", format::ns(i64::try_from(ns).unwrap_or(i64::MAX)))
 }
 
 fn sources(window: &Attribution, kept: &str, stacks: bool) -> String {

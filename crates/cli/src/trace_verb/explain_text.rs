@@ -74,7 +74,7 @@ fn source_line(group: &SourceGroup) -> String {
     };
     let beside = match group.pieces {
         0 => String::new(),
-        _ => format!(" and {} in {pieces} after interruptions", format::ns(group.pieces_ns as i64)),
+        _ => format!(", and {} more in {pieces} after interruptions", format::ns(group.pieces_ns as i64)),
     };
     let ns = format::ns(group.net_ns as i64);
     format!("  {:>6} x {what} {ns:>9}{resumed}{beside}{range}; {by}\n", group.count)

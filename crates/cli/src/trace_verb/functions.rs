@@ -1,6 +1,6 @@
 //! `stillcore trace functions`: what the function tracer recorded, and what grep makes of its text.
 
-use super::counts::buffers;
+use super::counts::{buffers, trace_of};
 use crate::folded::folded;
 use crate::trace_verb::options::FunctionsArgs;
 use analysis::functions::{
@@ -17,7 +17,7 @@ const OTHERS: usize = 12;
 
 /// Counts a trace.
 pub(super) fn run(args: &FunctionsArgs) -> anyhow::Result<u8> {
-    let file = TraceFile::open(&args.file)?;
+    let file = TraceFile::open(&trace_of(&args.file))?;
     let catalogue = FunctionCatalogue::embedded()?;
     let buffers = buffers(&file, args.buffer.as_deref())?;
     let counts =

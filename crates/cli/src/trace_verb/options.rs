@@ -149,7 +149,8 @@ pub(crate) enum CompressionName {
 /// Arguments of `trace counts`.
 #[derive(Debug, Args)]
 pub(crate) struct CountsArgs {
-    /// A trace.dat of stillcore or trace-cmd, or the text of tracefs' `trace` or `trace_pipe`.
+    /// A run directory, a trace.dat of stillcore or trace-cmd, or the text of tracefs' `trace` or
+    /// `trace_pipe`.
     #[arg(required_unless_present = "raw")]
     pub(crate) file: Option<PathBuf>,
     /// Count raw pages instead, in a directory with cpuN.raw or cpuN/trace_pipe_raw.
@@ -169,7 +170,7 @@ pub(crate) struct CountsArgs {
 /// Arguments of `trace functions`.
 #[derive(Debug, Args)]
 pub(crate) struct FunctionsArgs {
-    /// A trace.dat with entries of the function or function_graph tracer.
+    /// A run directory, or a trace.dat, with entries of the function or function_graph tracer.
     pub(crate) file: PathBuf,
     /// Only these CPUs [default: all].
     #[arg(long, value_name = "LIST")]

@@ -45,7 +45,7 @@ pub(crate) fn record(record: &Record) -> String {
     }
     let mut text = String::new();
     if !missing.is_empty() {
-        text.push_str("None of these events are in it; the command below records all that show sources:\n");
+        text.push_str("None of these events are in it, because they did not happen or were not recorded; the command below records all that show sources:\n");
         text.push_str(&wrapped(missing.iter().map(|name| format!(" {name}")), ""));
         let words = have.iter().chain(missing).map(|name| format!(" -e {name}"));
         text.push_str(&wrapped(std::iter::once(" trace-cmd record -C mono".to_owned()).chain(words), " \\"));

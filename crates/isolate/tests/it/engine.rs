@@ -103,13 +103,13 @@ fn steps_come_in_their_order_and_none_twice() {
 }
 
 /// Files that stand for settings, and a state directory.
-struct Place {
+pub(crate) struct Place {
     dir: tempfile::TempDir,
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Place {
-    fn new(values: &[String]) -> Self {
+    pub(crate) fn new(values: &[String]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let files: Vec<_> = (0..values.len()).map(|n| dir.path().join(format!("setting{n}"))).collect();
         for (file, value) in files.iter().zip(values) {
@@ -118,7 +118,7 @@ impl Place {
         Self { dir, files }
     }
 
-    fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.dir.path().join("state")
     }
 
@@ -127,7 +127,7 @@ impl Place {
     }
 
     /// A plan that isolates nothing, so that no task of this machine is looked for.
-    fn plan(&self, new: &[String]) -> Plan {
+    pub(crate) fn plan(&self, new: &[String]) -> Plan {
         let one = |(file, new): (&PathBuf, &String)| {
             let file = file.display().to_string();
             step(&format!("m{}", file.len() % 2), StepKind::File, &file, new)
@@ -135,13 +135,13 @@ impl Place {
         plan_of(self.files.iter().zip(new).map(one).collect())
     }
 
-    fn apply(&self, plan: &Plan, settings: &mut dyn Settings) -> Result<Applied, Error> {
+    pub(crate) fn apply(&self, plan: &Plan, settings: &mut dyn Settings) -> Result<Applied, Error> {
         let mut standing = Standing::open(&self.state())?;
         let mut observer = Observer { stop: &mut || None, on_change: &mut |_| {} };
         apply(plan, &Head::of(plan, None), &mut standing, settings, &mut observer)
     }
 
-    fn undo(&self, settings: &mut dyn Settings) -> Reverted {
+    pub(crate) fn undo(&self, settings: &mut dyn Settings) -> Reverted {
         revert(Standing::open(&self.state()).unwrap(), settings).unwrap()
     }
 }
@@ -188,7 +188,7 @@ impl Settings for Killed {
     }
 }
 
-fn live() -> Live {
+pub(crate) fn live() -> Live {
     Live::below(Path::new("/none"), &std::env::temp_dir())
 }
 

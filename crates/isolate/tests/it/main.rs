@@ -6,4 +6,5 @@ mod engine;
 mod journals;
 mod others;
 mod support;
+mod undone;
 mod verify;

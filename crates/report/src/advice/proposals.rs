@@ -179,10 +179,16 @@ fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     sums.into_iter().filter_map(cost).collect()
 }
 
-/// The steps of a window that were another CPU's: which, whose, how often, how long.
+/// The steps of a window that were another CPU's: which, whose, how often, how long. So is the way
+/// of the IPI where a timer that expired on another CPU needed it.
 fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> {
-    let steps = path.boxes.iter().filter(|one| one.class.is_none() && one.cpu != path.cpu);
-    steps.map(|one| (one.step, one.cpu, one.count, one.ns))
+    let timer = |one: &&PathBox| matches!(one.step, Step::TimerLate | Step::TimerHandler);
+    let from = path.boxes.iter().filter(timer).map(|one| one.cpu).find(|cpu| *cpu != path.cpu);
+    let steps = path.boxes.iter().filter(|one| one.class.is_none() && one.blocking.is_none());
+    steps.filter_map(move |one| match one.step {
+        Step::IpiInFlight => Some((one.step, from?, one.count, one.ns)),
+        step => (one.cpu != path.cpu).then_some((step, one.cpu, one.count, one.ns)),
+    })
 }
 
 /// The name of a step or of a blocking in files, by which the catalogue knows it.
@@ -194,6 +200,7 @@ fn describe(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) ->
     let waited = match step {
         Step::TimerLate => "the timer expired",
         Step::TimerHandler => "the timer's handler had asked for the wake-up",
+        Step::IpiInFlight => "its IPI had arrived",
         _ => "the wake-up was on its way",
     };
     format!(
@@ -309,6 +316,23 @@ mod tests {
         assert_eq!(found[0].remedy.as_deref(), Some("echo 0 > /proc/sys/kernel/timer_migration"));
         assert!(found[0].apply.as_deref().unwrap().ends_with("--with timer_migration"), "{found:?}");
         assert!((found[0].against[0].share - 0.9).abs() < 1e-9, "{found:?}");
+    }
+
+    /// The IPI would not have been needed, so its way counts, too; that of another wake-up does not.
+    #[test]
+    fn the_way_of_an_ipi_counts_where_the_timer_expired_elsewhere() {
+        let steps = |timer| {
+            vec![
+                part(Step::TimerLate, timer, 100),
+                part(Step::IpiInFlight, 2, 700),
+                part(Step::Switch, 2, 200),
+            ]
+        };
+        let found = of(&late(steps(0)), &[migration()]);
+        let shares: Vec<f64> = found[0].against.iter().map(|seen| (seen.share * 10.0).round()).collect();
+        assert_eq!(shares, [7.0, 1.0], "{found:?}");
+        assert!(found[0].against[0].what.contains("until its IPI had arrived"), "{found:?}");
+        assert_eq!(of(&late(steps(2)), &[migration()]), []);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn figures(document: &Document) -> Value {
         keep => record.keep,
         before_ns => record.before_ns,
         after_ns => record.after_ns,
-        account => account(record, section),
+        account => account(record, section, document.run.stopped_at.is_some()),
         samples => samples.into_iter().take(SHOWN).map(|one| shown(document, one)).collect::<Vec<_>>(),
         left_out => left_out,
     }

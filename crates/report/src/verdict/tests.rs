@@ -16,7 +16,8 @@ fn with(parts: Vec<PathBox>) -> Document {
         analysis.distributions.iter().find(|one| one.probe == found.probe && ours(&one.phase, one.cpu));
     let t_ns = window.unwrap().observed_max_at_ns.unwrap();
     let path = analysis.paths.iter_mut().find(|one| ours(&one.phase, one.cpu)).unwrap();
-    path.worst = vec![SamplePath { t_ns, value_ns: found.value_ns, parts, pieces: Vec::new() }];
+    path.worst =
+        vec![SamplePath { t_ns, value_ns: found.value_ns, parts, pieces: Vec::new(), replaced: None }];
     document
 }
 
@@ -146,14 +147,58 @@ fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
     );
     // What is exact is the step; what ran there is not known.
     let words = verdict.sure_words();
-    let why = " (exact); the trace does not show what ran there: only measured CPUs are recorded";
-    assert!(words.ends_with(why), "{words}");
+    let why = " (exact); the trace does not show what ran there: only measured CPUs are recorded (--cpus ";
+    assert!(words.contains(why) && words.ends_with(" would)"), "{words}");
     let mut document = with(vec![PathBox {
         confidence: Some(Confidence::Exact),
         ..fixture::part(Step::TimerLate, elsewhere, 90, false)
     }]);
     document.run.measured_cpus = document.run.measured_cpus.or(&model::Cpus::one(elsewhere));
     assert!(of(&document).sure_words().ends_with("the trace does not show what ran there"));
+}
+
+/// Who had the CPU is said, and that it shows nothing more.
+#[test]
+fn who_had_the_cpu_is_no_culprit() {
+    let with_task = |pid: i32, comm: &str| {
+        let mut document = with(vec![fixture::part(Step::Switch, cpu(), 90, false)]);
+        let task = TaskText { pid, comm: comm.to_owned(), prio: None, group: None };
+        let samples = document.analysis.paths.iter_mut().flat_map(|path| &mut path.worst);
+        samples.for_each(|sample| sample.replaced = Some(task.clone()));
+        of(&document)
+    };
+    let found = with_task(7, "web");
+    let said = format!("; web[7] had CPU {} until the switch, which does not show that it held it up", cpu());
+    assert!(found.cause.ends_with(&said), "{}", found.cause);
+    assert_eq!((found.confidence, found.against.len()), (Known::Unknown, 0));
+    assert!(with_task(0, "swapper/2").cause.ends_with(&format!("; CPU {} was idle until the switch", cpu())));
+}
+
+/// An IPI that came late is not explained; that it was needed at all is.
+#[test]
+fn an_ipi_that_a_timer_elsewhere_needed_has_what_is_against_that() {
+    let late = |timer| {
+        let parts = [
+            fixture::part(Step::TimerLate, timer, 10, false),
+            fixture::part(Step::IpiInFlight, cpu(), 90, false),
+        ];
+        let mut document = with(parts.to_vec());
+        let open = Finding {
+            id: "timer_migration".into(),
+            state: FindingState::Ok,
+            otherwise: Some("echo 0 > /proc/sys/kernel/timer_migration".into()),
+            ..document.findings[0].clone()
+        };
+        document.findings.push(open);
+        of(&document)
+    };
+    let found = late(cpu() + 1);
+    let said = format!("it was needed because the timer expired on CPU {}", cpu() + 1);
+    assert!(
+        found.cause.starts_with("the IPI came late, and no recorded event") && found.cause.ends_with(&said)
+    );
+    assert!(found.against_words()[0].contains("--with timer_migration"), "{:?}", found.against_words());
+    assert_eq!(late(cpu()).against.len(), 0);
 }
 
 /// Where one sample is looked at, the same is said of it as where it is the worst of a run.

@@ -6,13 +6,25 @@ use super::{Facts, Known, Place};
 use analysis::distribution::Distribution;
 use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
-use attribution::attribute::path_section::PathBox;
+use attribution::attribute::path_section::{PathBox, TaskText};
 use attribution::attribute::step::Step;
+use model::Cpus;
 use model::idle::IdleExits;
 use model::run::Run;
 use model::sample::ProbeKind;
 
 use crate::{Document, format};
+
+/// Who had the CPU until the switch to the task: who was there, not who held it up.
+pub fn replaced(task: &TaskText, cpu: u32) -> String {
+    match task.pid {
+        0 => format!("CPU {cpu} was idle until the switch"),
+        pid => format!(
+            "{}[{pid}] had CPU {cpu} until the switch, which does not show that it held it up",
+            task.comm
+        ),
+    }
+}
 
 /// Unit of steal time in `/proc/stat`, ns: the counter may have grown by one more than it shows.
 pub(crate) const STEAL_STEP_NS: u64 = 10_000_000;
@@ -111,7 +123,12 @@ pub(super) fn of_step_elsewhere(run: &Run, part: &PathBox) -> (String, Known) {
         Some(Confidence::Order) => Known::ByOrder,
         _ => Known::Exact,
     };
-    let why = if run.measured_cpus.contains(part.cpu) { "" } else { ": only measured CPUs are recorded" };
+    let both = run.measured_cpus.or(&Cpus::one(part.cpu));
+    let why = if run.measured_cpus.contains(part.cpu) {
+        String::new()
+    } else {
+        format!(": only measured CPUs are recorded (--cpus {both} would)")
+    };
     let text = format!("{step} on CPU {}; the trace does not show what ran there{why}", part.cpu);
     (text, confidence)
 }
@@ -152,12 +169,16 @@ fn suspects(facts: &Facts, step: Step) -> String {
                 all.push("an exit from idle");
             }
         }
-        Step::Switch | Step::SwitchUnseen if !seen(Blocking::PreemptionOff) => {
-            let stacks = seen(Blocking::KernelCode);
-            all.push(if stacks { CODE } else { CODE_UNSEEN });
+        Step::Switch | Step::SwitchUnseen => {
+            // Its own handler is no event of somebody else, and is not cut out of the step.
+            all.push("the rest of the interrupt that woke it");
+            if !seen(Blocking::PreemptionOff) {
+                let stacks = seen(Blocking::KernelCode);
+                all.push(if stacks { CODE } else { CODE_UNSEEN });
+            }
         }
         Step::TimerHandler | Step::WakeUp | Step::Return => all.push("its own code"),
-        _ => {}
+        Step::NeverSlept => {}
     }
     all.push("firmware");
     if facts.machine.hypervisor.is_some() {

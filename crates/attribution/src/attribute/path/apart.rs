@@ -41,7 +41,8 @@ impl Local<'_> {
         let thread = Waits::Thread { pid: self.tid, prio: self.prio };
         let stages = marks.stages(self.cpu, thread, self.known.rt);
         let (parts, pieces) = (Vec::with_capacity(stages.len()), Vec::with_capacity(stages.len()));
-        let mut path = Path { t_ns: marks.release_ns, value_ns, parts, pieces };
+        let replaced = marks.replaced.filter(|task| task.pid != self.tid);
+        let mut path = Path { t_ns: marks.release_ns, value_ns, parts, pieces, replaced };
         let mut from_ns = marks.release_ns;
         let stopped = stopped::stretch(marks, self.cpu, self.prio, self.known);
         for stage in stages {

@@ -39,6 +39,8 @@ pub(super) struct Marks {
     pub(super) woken: Option<Mark>,
     pub(super) ipi: Option<i64>,
     pub(super) switch: Option<i64>,
+    /// Who had the CPU until that switch.
+    pub(super) replaced: Option<Task>,
     /// If the wake-up's interrupt found user space: when the CPU was last at work, and when that
     /// interrupt came, ns.
     pub(super) found_user_space: Option<[i64; 2]>,
@@ -64,6 +66,7 @@ impl Marks {
             woken: None,
             ipi: None,
             switch: None,
+            replaced: None,
             found_user_space: None,
         }
     }

@@ -111,6 +111,7 @@ fn a_timer_that_expires_on_another_cpu_counts_on_that_cpu() {
         (Step::Return, 2, None, 300),
     ];
     assert_eq!(boxes(&paths[0]), expected);
+    assert_eq!(paths[0].replaced, Some(idle()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ const ROWS: usize = 4;
 pub(super) fn section(page: &mut Page, document: &Document) {
     let Some((record, section)) = snapshots(document) else { return };
     page.heading("WHAT RAN DURING THE LARGEST SAMPLES");
-    account(record, section).iter().for_each(|line| page.item("", line));
+    account(record, section, document.run.stopped_at.is_some()).iter().for_each(|line| page.item("", line));
     for one in largest(section).into_iter().take(SHOWN) {
         let sample = &one.sample;
         let cut = if sample.whole { "" } else { ", its beginning not recorded" };
