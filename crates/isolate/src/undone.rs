@@ -1,5 +1,6 @@
-//! What the last undo of this boot gave back, so that it can be compared with the machine once more,
-//! there and later: `isolation.undone.json` in the state directory. The next isolation removes it.
+//! What the last undo of this boot gave back, so that it can be compared with the machine once
+//! more, there and later: `isolation.undone.json` in the state directory. The next isolation
+//! removes it.
 
 use super::setting::Setting;
 use journal::settings::Settings;

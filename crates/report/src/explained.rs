@@ -22,8 +22,8 @@ pub(crate) fn largest(section: &SnapshotSection) -> Vec<&ExplainedSample> {
     samples
 }
 
-/// What became of every sample that reached the limit, and of every moment of the window. `stopped`:
-/// the measurement ended with the first of them, whose stretch was written after that.
+/// What became of every sample that reached the limit, and of every moment of the window.
+/// `stopped`: the measurement ended with the first of them, whose stretch was written after that.
 pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection, stopped: bool) -> Vec<String> {
     let limit = format::ns(record.over_ns);
     let kept: u64 = record.kept.iter().map(|kept| kept.samples_over).fold(0, u64::saturating_add);

@@ -203,7 +203,15 @@ impl Condition {
                 Verdict::OneRun => unknown(one_run),
                 Verdict::CannotTell => {
                     let is = if holds == Holds::OrCannotTell { "may be" } else { "is not shown to be" };
-                    let sentence = format!("{name} {is} {} (cannot tell)", verdict.words());
+                    // How large a difference the runs leave open: a gate may be blind to it.
+                    let signed = |value: f64| {
+                        let sign = if value < 0.0 { "-" } else { "+" };
+                        format!("{sign}{}", crate::words::figure(value.abs(), figure.unit))
+                    };
+                    let open = figure.interval.map_or_else(String::new, |[low, high]| {
+                        format!(": {} to {} with 95 %", signed(low), signed(high))
+                    });
+                    let sentence = format!("{name} {is} {} (cannot tell{open})", verdict.words());
                     let undecided = holds == Holds::Only;
                     Judged { undecided, ..self.judged(Some(!undecided), sentence) }
                 }

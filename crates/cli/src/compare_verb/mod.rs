@@ -78,11 +78,12 @@ pub(crate) struct CompareArgs {
     /// Also compare what was measured differently; report the differences.
     #[arg(long)]
     anyway: bool,
-    /// Exit with status 2 if this holds, 1 if it cannot be judged for want of runs or samples, else
-    /// 0: "p99 > +5us", "max > 100us", "any worse", "p50 not equivalent". Repeatable: one that
-    /// holds is enough. What these runs cannot tell does not hold, and passes; with maybe in front
-    /// it holds: "maybe p99 worse", "maybe any worse", "maybe p99 > +10%". A verdict on a named
-    /// figure allows for the named ones only, so it needs fewer runs than any.
+    /// Exit with status 2 if this holds, 1 if it cannot be judged for want of runs or samples or
+    /// because the runs were measured differently, else 0: "p99 > +5us", "max > 100us", "any
+    /// worse", "p50 not equivalent". Repeatable: one that holds is enough. What these runs cannot
+    /// tell does not hold, and passes; with maybe in front it holds: "maybe p99 worse", "maybe any
+    /// worse", "maybe p99 > +10%". A verdict on a named figure allows for the named ones only, so
+    /// it needs fewer runs than any.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
     fail_if: Vec<Condition>,
     /// Write a Markdown summary to this file.

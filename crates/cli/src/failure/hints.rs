@@ -84,7 +84,7 @@ fn missing_run(error: &Error) -> Option<&Path> {
 
 /// The newest runs of the current directory, and how to start one.
 fn runs_here() -> String {
-    let start = "start one with stillcore assess";
+    let start = "start one with stillcore assess, several with stillcore measure wakeup --runs 5";
     let Ok(entries) = std::fs::read_dir(".") else { return start.to_owned() };
     let mut runs: Vec<_> = entries
         .take(MOST_ENTRIES)

@@ -318,7 +318,8 @@ mod tests {
         assert!((found[0].against[0].share - 0.9).abs() < 1e-9, "{found:?}");
     }
 
-    /// The IPI would not have been needed, so its way counts, too; that of another wake-up does not.
+    /// The IPI would not have been needed, so its way counts, too; that of another wake-up does
+    /// not.
     #[test]
     fn the_way_of_an_ipi_counts_where_the_timer_expired_elsewhere() {
         let steps = |timer| {
