@@ -142,7 +142,7 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
         let in_use = settings_made.iter().filter(|one| settings.user(one.kind, &one.target).is_some());
         let in_use: Vec<&str> = in_use.map(|one| one.target.as_str()).collect();
         let unlike = others.keys().chain(&lacking).map(String::as_str).chain(in_use).collect();
-        let undone = Undone::of(&settings_made, &unlike)?;
+        let undone = Undone::of(&entries, &unlike)?;
         let compared = undone.compare(settings);
         (reverted.as_before, reverted.differ) = (compared.as_before, compared.differ);
         reverted.given_back = Some(undone);

@@ -3,12 +3,13 @@
 //! removes it.
 
 use super::setting::Setting;
+use journal::affinities::{self, Affinities};
 use journal::settings::Settings;
-use journal::trust;
+use journal::{Entry, trust};
 use model::plan::StepKind;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use sys::Error;
@@ -50,18 +51,29 @@ pub struct Compared {
 }
 
 impl Undone {
-    /// Of settings, oldest first: the first change of a target knows what it was before all.
-    /// `unlike`: targets that are known to be otherwise.
-    pub(crate) fn of(settings: &[Setting], unlike: &BTreeSet<&str>) -> Result<Self, Error> {
-        let mut seen = BTreeSet::new();
-        let value = |setting: &Setting| {
-            // A group that a process was in may have gone with the last of its tasks.
-            let kept = setting.kind != StepKind::Member && !unlike.contains(setting.target.as_str());
-            let was = setting.old.clone().filter(|_| seen.insert(setting.target.clone()) && kept)?;
-            let Setting { mechanism, kind, target, .. } = setting;
+    /// Of what stood, oldest first: the first entry that has a target knows what it was before all.
+    /// Affinities that were written down before a partition was made are such entries: making it
+    /// has changed some of them before their own setting was. `unlike`: targets that are known to
+    /// be otherwise.
+    pub(crate) fn of(entries: &[Entry], unlike: &BTreeSet<&str>) -> Result<Self, Error> {
+        let mut before = BTreeMap::<String, String>::new();
+        for entry in entries {
+            if let Some(kept) = entry.change.of::<Affinities>() {
+                for (target, was) in affinities::texts(&kept.before) {
+                    before.entry(target).or_insert(was);
+                }
+            } else if let Some(Setting { target, old: Some(old), .. }) = entry.change.of::<Setting>() {
+                before.entry(target.clone()).or_insert_with(|| old.clone());
+            }
+        }
+        let settings = entries.iter().filter_map(|entry| entry.change.of::<Setting>());
+        // A group that a process was in may have gone with the last of its tasks.
+        let kept = |one: &&Setting| one.kind != StepKind::Member && !unlike.contains(one.target.as_str());
+        let value = |Setting { mechanism, kind, target, .. }: &Setting| {
+            let was = before.remove(target)?;
             Some(Value { mechanism: mechanism.clone(), kind: *kind, target: target.clone(), was })
         };
-        let values = settings.iter().filter_map(value).collect();
+        let values = settings.filter(kept).filter_map(value).collect();
         Ok(Self { schema: SCHEMA.to_owned(), boot_id: journal::boot_id()?, values })
     }
 

@@ -47,6 +47,11 @@ impl Affinity {
     }
 }
 
+/// What they were, as [`Settings`] takes targets and values.
+pub fn texts(affinities: &[Affinity]) -> impl Iterator<Item = (String, String)> + '_ {
+    affinities.iter().map(|one| (one.setting().1, one.text()))
+}
+
 /// All affinities of now.
 pub fn affinities() -> Vec<Affinity> {
     let root = Root::live();

@@ -95,7 +95,13 @@ pub fn named(conditions: &[Condition]) -> Vec<Figure> {
 pub fn asked(conditions: &[Condition]) -> Vec<Figure> {
     let verdicts = conditions.iter().filter(|condition| matches!(condition.asked, Asked::Verdict { .. }));
     let figures: Option<Vec<Figure>> = verdicts.map(|condition| condition.figure).collect();
-    figures.unwrap_or_default()
+    let mut once = Vec::new();
+    for figure in figures.unwrap_or_default() {
+        if !once.contains(&figure) {
+            once.push(figure);
+        }
+    }
+    once
 }
 
 impl Condition {

@@ -134,6 +134,8 @@ fn a_figure_that_a_condition_names_stands_by_itself() {
     };
     let (plain, any, named) = (of(&[]), of(&["any worse", "p99 worse"]), of(&["p99 worse", "max > 1ms"]));
     assert_eq!(plain, any);
+    let twice = ["p99 worse", "p99 not equivalent"].map(|one| Condition::parse(one).unwrap());
+    assert_eq!(condition::asked(&twice), [Figure::Quantile(99_000)]);
     let itself = |one: Probability| Probability { adjusted: one.alone, ..one };
     assert_eq!(named[2], itself(named[2]));
     assert_eq!(named[..2], plain[..2]);

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &TopArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     // Each event makes the kernel patch its own code, on every CPU: an emulated machine takes
     // minutes where one of its CPUs is busy.
     let mut recorded =
-        slow::told("preparing: the kernel patches its code for each event, on every CPU", || {
+        slow::with_notice("preparing: the kernel patches its code for each event, on every CPU", || {
             Recorded::begin(&place, kept.as_ref(), stacks, &args.comm)
         })?;
     let seen = look(&mut recorded);
