@@ -113,7 +113,7 @@ fn counters_in_a_terminal_resized_and_left_by_ctrl_c() {
     let wait = format!("until test -e {}; do sleep 0.1; done", go.display());
     let resize = format!("tty=$(tty); ({wait}; stty rows 20 cols 60 <$tty) &");
     let Some(mut top) = Shown::start(&place, &resize, "--counters") else { return };
-    let first = top.until_says("counter ");
+    let first = top.until_says("– counter");
     assert!(first.starts_with("stillcore top  "), "{first}");
     assert!(first.lines().nth(1).unwrap().starts_with("counters only, no sources"), "{first}");
     assert!(top.screen.screen().alternate_screen());
@@ -145,7 +145,7 @@ fn without_root_it_shows_counters_in_a_terminal() {
     let call =
         format!("HOME={} {nobody}{} top --state {}", home.display(), program.display(), state.display());
     let Some(mut top) = Shown::start_call(&call) else { return };
-    let first = top.until_says("counter ");
+    let first = top.until_says("– counter");
     let why = if is_root() { "no root: " } else { "" };
     let second = first.lines().nth(1).unwrap();
     assert!(second.contains(&format!("{why}counters only, no sources")), "{first}");
