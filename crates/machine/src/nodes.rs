@@ -11,6 +11,10 @@ const PLACES: [&str; 3] = ["device/numa_node", "device/../numa_node", "device/de
 /// Classes of devices. A disk of several NVMe controllers is below none of them.
 const CLASSES: [&str; 3] = ["sys/class/net", "sys/class/nvme", "sys/block"];
 
+/// The highest number of a node that a kernel can be built for (`NODES_SHIFT` is at most 10 in
+/// `arch/*/Kconfig`). A larger one in a captured tree is damage.
+const MAX_NODE: u32 = 1023;
+
 /// A network or block device, or a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceNode {
@@ -23,7 +27,8 @@ pub struct DeviceNode {
 /// The node of a CPU.
 pub(super) fn of_cpu(root: &Root, cpu: u32) -> Option<u32> {
     let names = root.names(&format!("sys/devices/system/cpu/cpu{cpu}"));
-    names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
+    let mut nodes = names.iter().filter_map(|name| name.strip_prefix("node")?.parse().ok());
+    nodes.find(|node| *node <= MAX_NODE)
 }
 
 /// The devices whose place the kernel shows.
@@ -32,7 +37,7 @@ pub fn device_nodes(root: &Root) -> Vec<DeviceNode> {
         let device = |name: String| {
             let mut files = PLACES.iter().map(|place| format!("{class}/{name}/{place}"));
             let node = files.find_map(|file| root.number::<i64>(&file))?;
-            Some(DeviceNode { name, node: u32::try_from(node).ok() })
+            Some(DeviceNode { name, node: u32::try_from(node).ok().filter(|node| *node <= MAX_NODE) })
         };
         root.names(class).into_iter().filter_map(device).collect::<Vec<_>>()
     };

@@ -139,8 +139,8 @@ impl fmt::Display for Cpus {
         let mut separator = "";
         while let Some(first) = cpus.next() {
             let mut last = first;
-            while cpus.peek() == Some(&(last + 1)) {
-                last = cpus.next().unwrap_or(last);
+            while let Some(next) = cpus.next_if(|next| last.checked_add(1) == Some(*next)) {
+                last = next;
             }
             match last - first {
                 0 => write!(f, "{separator}{first}")?,
