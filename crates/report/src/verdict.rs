@@ -267,8 +267,12 @@ fn caused(facts: &Facts, place: Place, sample: &SamplePath, empty: Verdict) -> V
 fn ran(part: &PathBox, own: u32) -> String {
     let place = if part.cpu == own { String::new() } else { format!(" on CPU {}", part.cpu) };
     let what = part.what().unwrap_or_default();
-    // Who keeps a CPU from being preempted does so itself.
-    let by = if part.blocking.is_some() { "by" } else { "asked for by" };
+    // Who keeps a CPU from being preempted does so itself; whoever woke a task did not run.
+    let by = match (part.blocking, part.class) {
+        (Some(_), _) => "by",
+        (None, Some(EventClass::Switch)) => "woken by",
+        _ => "asked for by",
+    };
     let by = part.source.as_ref().map(|source| format!(", {by} {}{}", source_words(source), inside(part)));
     format!("{what}{place}{}", by.unwrap_or_default())
 }

@@ -103,7 +103,7 @@ pub(super) fn missed(window: &WindowComparison) -> Option<String> {
         ),
     };
     Some(format!(
-        "Missed releases are among these, with the lateness they had; the table that `measure` prints of one run leaves them out of n, p50 and p99, that of `--runs` has them.{elsewhere}"
+        "Missed releases are among these, with the lateness they had; the table that `measure` prints of one run leaves them out of n, p50 and p99, that of `--runs` out of n alone.{elsewhere}"
     ))
 }
 

@@ -58,12 +58,14 @@ fn elsewhere(word: &str) -> Option<&'static str> {
         "check" | "lint" | "advise" | "advice" => "audit",
         "doctor" => "assess",
         "tune" | "tuned" | "setup" => "isolate plan",
-        "cyclictest" => "measure wakeup",
+        "cyclictest" | "latency" | "timerlat" => "measure wakeup",
         "oslat" | "hwnoise" | "osnoise" | "sysjitter" => "measure spin",
         "stress" | "stress-ng" | "load" => "disturb",
         "record" | "perf" | "attach" => "trace watch",
         "live" | "monitor" => "top",
         "diff" | "gate" => "compare",
+        "apply" => "isolate apply",
+        "restore" | "undo" | "revert" => "isolate undo",
         _ => return None,
     })
 }

@@ -8,14 +8,14 @@ use crate::trace_verb::explain_text::{
 };
 use crate::trace_verb::options::TraceExplainArgs;
 use analysis::{Analysis, Asked};
-use attribution::attribute::path_section::{PathSection, SamplePath};
+use attribution::attribute::path_section::{PathSection, SamplePath, TaskText};
 use attribution::attribute::paths::Keep;
 use attribution::attribute::section::Attribution;
 use model::events::EventCatalogue;
 use model::machine::Snapshot;
 use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
-use model::{Finding, store};
+use model::{EventClass, Finding, store};
 use report::advice::{Proposal, proposals};
 use report::trace_answer::{self, Caused, Thread, Wakeup};
 use report::{Facts, Place, format, of_sample, replaced};
@@ -181,10 +181,15 @@ fn sample_story(sample: &SamplePath, path: &PathSection, facts: &Facts, args: &T
     text.truncate(text.trim_end().len());
     text.push('\n');
     text.push_str(&folded(&format!("  largest part: {}", verdict.sure_words()), "    "));
-    // Where the largest part is the wait for the switch, its sentence has this.
-    if let Some(task) =
-        sample.replaced.as_ref().filter(|task| !verdict.cause.contains(&replaced(task, path.cpu)))
-    {
+    // Not where it is told already: in the sentence above, or as a part of its own.
+    let is_told = |task: &&TaskText| {
+        verdict.cause.contains(&replaced(task, path.cpu))
+            || sample
+                .parts
+                .iter()
+                .any(|part| part.class == Some(EventClass::Switch) && part.label.as_ref() == Some(&task.comm))
+    };
+    if let Some(task) = sample.replaced.as_ref().filter(|task| !is_told(task)) {
         text.push_str(&folded(&format!("  meanwhile: {}", replaced(task, path.cpu)), "    "));
     }
     if args.sample.is_some() {

@@ -8,7 +8,6 @@ use attribution::attribute::Confidence;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, TaskText};
 use attribution::attribute::step::Step;
-use model::Cpus;
 use model::idle::IdleExits;
 use model::run::Run;
 use model::sample::ProbeKind;
@@ -123,12 +122,7 @@ pub(super) fn of_step_elsewhere(run: &Run, part: &PathBox) -> (String, Known) {
         Some(Confidence::Order) => Known::ByOrder,
         _ => Known::Exact,
     };
-    let both = run.measured_cpus.or(&Cpus::one(part.cpu));
-    let why = if run.measured_cpus.contains(part.cpu) {
-        String::new()
-    } else {
-        format!(": only measured CPUs are recorded (--cpus {both} would)")
-    };
+    let why = if run.measured_cpus.contains(part.cpu) { "" } else { ": only measured CPUs are recorded" };
     let text = format!("{step} on CPU {}; the trace does not show what ran there{why}", part.cpu);
     (text, confidence)
 }
