@@ -124,7 +124,8 @@ fn snapshots(run: &Run) -> Vec<String> {
         record.over_ns as f64 / 1e3
     )];
     // The last stretch is written when the measurement has stopped, and nothing is missing then.
-    if record.paused_ns > 0 && run.stopped_at.is_none() {
+    let only_the_last = run.stopped_at.is_some() && record.taken <= 1;
+    if record.paused_ns > 0 && !only_the_last {
         statements.push(format!(
             "nothing was recorded for {:.1} ms, while the trace around samples was written ({} times): that time counts as not known",
             ms(record.paused_ns),

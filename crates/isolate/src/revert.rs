@@ -32,6 +32,9 @@ pub struct Reverted {
     /// changed again while the rest was undone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differ: Vec<String>,
+    /// Those that could not be read again, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// What was compared.
     #[serde(skip)]
     given_back: Option<Undone>,
@@ -145,6 +148,7 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
         let undone = Undone::of(&entries, &unlike)?;
         let compared = undone.compare(settings);
         (reverted.as_before, reverted.differ) = (compared.as_before, compared.differ);
+        reverted.unread = compared.unread;
         reverted.given_back = Some(undone);
     }
     reverted.heirs = heirs::give_back(&settings_made, &found.head, settings);

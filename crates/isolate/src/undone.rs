@@ -48,6 +48,8 @@ pub struct Compared {
     pub gone: usize,
     /// Values that are otherwise, a sentence each.
     pub differ: Vec<String>,
+    /// Values that could not be read, with the reason: whether they are as before is not known.
+    pub unread: Vec<String>,
 }
 
 impl Undone {
@@ -77,7 +79,7 @@ impl Undone {
         Ok(Self { schema: SCHEMA.to_owned(), boot_id: journal::boot_id()?, values })
     }
 
-    /// Reads every value. One that cannot be read is neither as before nor otherwise.
+    /// Reads every value.
     pub fn compare(&self, settings: &mut dyn Settings) -> Compared {
         let mut compared = Compared::default();
         for Value { mechanism, kind, target, was } in &self.values {
@@ -87,7 +89,7 @@ impl Undone {
                     compared.differ.push(format!("{mechanism} {target} is {now}; it was {was}"));
                 }
                 Ok(None) => compared.gone += 1,
-                Err(_) => {}
+                Err(error) => compared.unread.push(format!("{mechanism} {target} is not known: {error}")),
             }
         }
         compared

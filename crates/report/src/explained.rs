@@ -48,7 +48,7 @@ pub(crate) fn account(record: &SnapshotsRecord, section: &SnapshotSection, stopp
         format::span(record.recorded_ns)
     );
     lines.push(match record.taken {
-        _ if stopped => holds,
+        0 | 1 if stopped => holds,
         taken => format!(
             "{holds}; for {} nothing was recorded, while {} written",
             format::ns(record.paused_ns as i64),

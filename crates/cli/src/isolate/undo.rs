@@ -97,6 +97,9 @@ fn print_result(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Res
         for differs in &reverted.differ {
             println!("not as before: {differs}");
         }
+        for unread in &reverted.unread {
+            println!("not read back: {unread}");
+        }
         for abandoned in &reverted.abandoned {
             println!("given up: {abandoned}");
         }

@@ -54,6 +54,7 @@ fn given_back(args: &VerifyArgs, undone: &Undone) -> anyhow::Result<u8> {
         println!("{}: compared with what was before the last isolation of this boot", args.state.nothing());
         println!("{} values are what they were{gone}", compared.as_before);
         compared.differ.iter().for_each(|differs| println!("not as before: {differs}"));
+        compared.unread.iter().for_each(|unread| println!("not read: {unread}"));
     }
     Ok(if compared.differ.is_empty() { 0 } else { 2 })
 }

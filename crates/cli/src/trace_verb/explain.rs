@@ -15,7 +15,7 @@ use model::events::EventCatalogue;
 use model::machine::Snapshot;
 use model::run::{ProbeRecord, Run};
 use model::sample::ProbeKind;
-use model::{EventClass, Finding, store};
+use model::{EventClass, Finding, Machine, store};
 use report::advice::{Proposal, proposals};
 use report::trace_answer::{self, Caused, Thread, Wakeup};
 use report::{Facts, Place, format, of_sample, replaced};
@@ -71,9 +71,14 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         println!("{answer}");
     } else {
         let run = model::run::stored::read_run(&args.run)?;
-        let machine: Snapshot = store::read_json(&args.run.join(store::MACHINE_BEFORE))?;
-        let facts =
-            Facts { run: &run, machine: &machine.machine, findings: &findings, blocking: &analysis.blocking };
+        // Without it no hypervisor is suspected; the list of suspects never claims to be whole.
+        let machine = args.run.join(store::MACHINE_BEFORE);
+        let machine = if machine.exists() {
+            store::read_json::<Snapshot>(&machine)?.machine
+        } else {
+            Machine::default()
+        };
+        let facts = Facts { run: &run, machine: &machine, findings: &findings, blocking: &analysis.blocking };
         print!("{}", text(&analysis, &facts, &proposals, args));
     }
     Ok(0)
@@ -181,15 +186,15 @@ fn sample_story(sample: &SamplePath, path: &PathSection, facts: &Facts, args: &T
     text.truncate(text.trim_end().len());
     text.push('\n');
     text.push_str(&folded(&format!("  largest part: {}", verdict.sure_words()), "    "));
-    // Not where it is told already: in the sentence above, or as a part of its own.
-    let is_told = |task: &&TaskText| {
+    // Not where it is said already: in the sentence above, or as a part of its own.
+    let is_said = |task: &&TaskText| {
         verdict.cause.contains(&replaced(task, path.cpu))
             || sample
                 .parts
                 .iter()
                 .any(|part| part.class == Some(EventClass::Switch) && part.label.as_ref() == Some(&task.comm))
     };
-    if let Some(task) = sample.replaced.as_ref().filter(|task| !is_told(task)) {
+    if let Some(task) = sample.replaced.as_ref().filter(|task| !is_said(task)) {
         text.push_str(&folded(&format!("  meanwhile: {}", replaced(task, path.cpu)), "    "));
     }
     if args.sample.is_some() {

@@ -21,6 +21,11 @@ fn what_was_undone_can_be_compared_later() {
     let found = compared().unwrap();
     assert_eq!((found.as_before, found.gone), (0, 1));
     assert!(found.differ[0].ends_with(" is 9; it was 1"), "{:?}", found.differ);
+    // A directory in its place cannot be read by anybody: that is no value as before.
+    fs::create_dir(&place.files[0]).unwrap();
+    let found = compared().unwrap();
+    assert_eq!((found.as_before, found.gone, found.unread.len()), (0, 0, 1), "{found:?}");
+    fs::remove_dir(&place.files[0]).unwrap();
     // Of another boot nothing is said, nor by a file that is not whole.
     let file = place.state().join("isolation.undone.json");
     let text = fs::read_to_string(&file).unwrap();

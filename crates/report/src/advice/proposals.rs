@@ -180,10 +180,12 @@ fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
 }
 
 /// The steps of a window that were another CPU's: which, whose, how often, how long. So is the way
-/// of the IPI where a timer that expired on another CPU needed it.
+/// of the IPI where a timer that expired on another CPU needed it; in a graph messages need IPIs,
+/// too, and the sum of a window does not keep them apart.
 fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> {
     let timer = |one: &&PathBox| matches!(one.step, Step::TimerLate | Step::TimerHandler);
     let from = path.boxes.iter().filter(timer).map(|one| one.cpu).find(|cpu| *cpu != path.cpu);
+    let from = from.filter(|_| path.probe != ProbeKind::Graph);
     let steps = path.boxes.iter().filter(|one| one.class.is_none() && one.blocking.is_none());
     steps.filter_map(move |one| match one.step {
         Step::IpiInFlight => Some((one.step, from?, one.count, one.ns)),
@@ -334,6 +336,9 @@ mod tests {
         assert_eq!(shares, [7.0, 1.0], "{found:?}");
         assert!(found[0].against[0].what.contains("until its IPI had arrived"), "{found:?}");
         assert_eq!(of(&late(steps(2)), &[migration()]), []);
+        let mut graph = late(steps(0));
+        graph.paths.iter_mut().for_each(|path| path.probe = ProbeKind::Graph);
+        assert_eq!(of(&graph, &[migration()])[0].against.len(), 1);
     }
 
     #[test]
