@@ -102,7 +102,7 @@ pub struct EventSpec {
     /// A probe that makes the event where a kernel has none like it: a function and what to record,
     /// as `kprobe_events` takes it.
     pub kprobe: Option<String>,
-    /// The event that makes the probe needless.
+    /// The event that makes the probe needless; the probe is defined in any case where there is none.
     pub unless: Option<String>,
     /// On which sides the kernel's stack is recorded behind it, and on which condition on its
     /// fields; an empty one: whenever it is recorded itself.
@@ -291,8 +291,8 @@ impl EventCatalogue {
                     "the name of an event with role exit, recorded on the same CPUs",
                 );
             }
-            if event.kprobe.is_some() != event.unless.is_some() {
-                return bad("kprobe without unless, or the other way round".into(), "both or none");
+            if event.unless.is_some() && event.kprobe.is_none() {
+                return bad("unless without kprobe".into(), "a kprobe, which the other event makes needless");
             }
             if let Some(side) = event.stack.keys().find(|side| !event.on.contains(side)) {
                 return bad(format!("a stack on the side {side:?}"), "sides on which it is recorded");

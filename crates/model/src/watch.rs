@@ -21,6 +21,9 @@ pub struct WatchRecord {
     pub tasks: Vec<WatchedTask>,
     /// What descriptors stood for, as last seen.
     pub descriptors: Vec<Descriptor>,
+    /// Processes that use the GNU C library, whose locks have a known layout.
+    #[serde(default)]
+    pub glibc: Vec<i32>,
     /// The program that was started for it.
     pub command: Option<CommandRecord>,
 }

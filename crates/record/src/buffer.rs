@@ -176,7 +176,8 @@ fn define(
 ) -> (Vec<Ticket>, Vec<String>) {
     let has = |name: &str| tracefs.join("events").join(name.replace(':', "/")).is_dir();
     let wanted = |event: &&EventSpec| {
-        event.on.contains(&order.side) && event.unless.as_deref().is_some_and(|unless| !has(unless))
+        let is_needless = || event.unless.as_deref().is_some_and(has);
+        event.on.contains(&order.side) && event.kprobe.is_some() && !is_needless()
     };
     let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
     let (mut probes, mut refused) = (Vec::new(), Vec::new());

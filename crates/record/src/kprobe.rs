@@ -23,12 +23,22 @@ pub fn of_target(target: &str) -> Option<(&Path, &str)> {
     target.rsplit_once(SEPARATOR).map(|(path, event)| (Path::new(path), event))
 }
 
+/// How the functions of system calls are called, and where their first arguments are in the
+/// registers that these get (`struct pt_regs`: arch/x86/include/asm/ptrace.h,
+/// arch/arm64/include/asm/ptrace.h).
+const SYSCALL: [(&str, &str); 3] = if cfg!(target_arch = "x86_64") {
+    [("{syscall}", "__x64_sys_"), ("{argument0}", "+112($arg1)"), ("{argument1}", "+104($arg1)")]
+} else {
+    [("{syscall}", "__arm64_sys_"), ("{argument0}", "+0($arg1)"), ("{argument1}", "+8($arg1)")]
+};
+
 /// Defines the event. `highest`: the last CPU that a mask may hold.
 pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Error> {
     let probe = spec.kprobe.as_deref().unwrap_or_default();
     let return_address = if cfg!(target_arch = "x86_64") { "$stack0" } else { "%x30" };
     let words = highest / 64 + 1;
     let probe = probe.replace("{return}", return_address).replace("{words}", &words.to_string());
+    let probe = SYSCALL.iter().fold(probe, |probe, (name, text)| probe.replace(name, text));
     let line = format!("p:{} {probe}\n", spec.name.replace(':', "/"));
     // Opening the file to truncate it would remove everybody's probes; this does not.
     tracefs::write(&tracefs.join("kprobe_events"), &line)

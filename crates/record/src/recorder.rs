@@ -116,7 +116,8 @@ impl Recorder {
         if !place.tids.is_empty() {
             let name = format!("{name}-watched");
             let cpus: Cpus = measured.iter().chain(place.others.iter()).collect();
-            let (side, kprobes, tids) = (Side::Watched, false, place.tids);
+            // A program is watched as it is: what its locks hold has no event, so it is probed unasked.
+            let (side, kprobes, tids) = (Side::Watched, true, place.tids);
             let order =
                 Order { name: &name, side, cpus: &cpus, measured, buffer_kib: SENDER_KIB, kprobes, tids };
             watched =

@@ -21,6 +21,8 @@ pub struct Tasks {
     descriptors: BTreeMap<(i32, u64), Descriptor>,
     /// Processes all of whose threads belong to the program.
     whole: BTreeSet<i32>,
+    /// Processes that use the GNU C library.
+    glibc: BTreeSet<i32>,
     /// Whether recording has begun: who is new from then on was not there before.
     pub recording: bool,
 }
@@ -29,6 +31,11 @@ impl Tasks {
     /// What descriptors stood for when they were last seen, by process and number.
     pub fn descriptors(&self) -> impl Iterator<Item = &Descriptor> {
         self.descriptors.values()
+    }
+
+    /// Processes that were seen to use the GNU C library.
+    pub fn glibc(&self) -> impl Iterator<Item = i32> {
+        self.glibc.iter().copied()
     }
 
     /// The threads of a process and of its children.
@@ -83,6 +90,10 @@ impl Tasks {
         }
         let processes: BTreeSet<i32> = self.tasks.values().map(|task| task.tgid).collect();
         for tgid in processes {
+            // One that has just begun has not loaded it yet.
+            if !self.glibc.contains(&tgid) && uses_glibc(tgid) {
+                self.glibc.insert(tgid);
+            }
             let dir = format!("/proc/{tgid}/fd");
             for fd in numbers(Path::new(&dir)).into_iter().take(MOST_DESCRIPTORS) {
                 if let (Ok(target), Ok(fd)) = (fs::read_link(format!("{dir}/{fd}")), u64::try_from(fd)) {
@@ -117,6 +128,15 @@ impl Tasks {
 fn children(pid: i32, tid: i32) -> Vec<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Whether a process has the GNU C library mapped: `libc.so.6`, or `libc-2.31.so` and others before
+/// 2.34.
+fn uses_glibc(tgid: i32) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{tgid}/maps")).unwrap_or_default();
+    let file = |line: &str| line.rsplit('/').next().map(str::to_owned).unwrap_or_default();
+    let mut files = maps.lines().filter(|line| line.contains('/')).map(file);
+    files.any(|name| name == "libc.so.6" || name.starts_with("libc-2."))
 }
 
 /// Where a thread may run, from `/proc/PID/task/TID/status`.

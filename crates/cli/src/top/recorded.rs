@@ -113,6 +113,7 @@ impl Recorded {
             arch: std::env::consts::ARCH.to_owned(),
             tasks: tasks.map(|tasks| tasks.tasks.values().cloned().collect()).unwrap_or_default(),
             descriptors: Vec::new(),
+            glibc: Vec::new(),
             command: None,
         };
         store::write_json(&output.dir.join(FILE), &facts)?;

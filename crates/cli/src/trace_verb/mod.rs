@@ -10,6 +10,7 @@ mod export;
 mod functions;
 mod kernel_results;
 mod list;
+mod lock_text;
 mod options;
 mod raw;
 mod same_name;

@@ -36,7 +36,7 @@ const PHASE: &str = "watched";
 /// Poll interval of the command and of signals.
 const POLL_NS: i64 = 20_000_000;
 /// Poll interval of threads and descriptors.
-const LOOK_NS: i64 = 500_000_000;
+const LOOK_NS: i64 = 100_000_000;
 /// How long a command may take to end after it was asked to.
 const PATIENCE_NS: i64 = 5 * clock::SECOND_NS;
 
@@ -213,7 +213,7 @@ fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
     let mut catalogue = EventCatalogue::watch()?.with(stacks);
     let filter = syscalls::filter(std::env::consts::ARCH).filter(|_| !args.no_syscalls);
     catalogue.events.retain_mut(|event| {
-        if event.on == [Side::Watched] {
+        if event.on == [Side::Watched] && event.kprobe.is_none() {
             event.filter.clone_from(&filter);
         }
         event.on != [Side::Watched] || filter.is_some()
@@ -260,6 +260,7 @@ fn watch(
         arch: std::env::consts::ARCH.to_owned(),
         tasks: target.tasks.tasks.values().cloned().collect(),
         descriptors: target.tasks.descriptors().cloned().collect(),
+        glibc: target.tasks.glibc().collect(),
         command,
     };
     store::write_json(&output.dir.join(FILE), &facts)?;

@@ -1,18 +1,21 @@
 //! A watched program: where each thread's time went, how long it waited for a CPU after its
 //! wake-ups, what released it, and who took the CPU from it.
 
+use attribution::attribute::locks::shape::LockSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use minijinja::{Value, context};
 
 use super::plot::plot;
 use super::value;
 use crate::svg::{Spread, spread};
-use crate::{Document, format};
+use crate::{Document, format, locks};
 
 /// Threads in the tables and the plot: those that waited longest for a CPU.
 const THREADS: usize = 24;
 /// Rows of releases, of preemptions and of chains.
 const ROWS: usize = 40;
+/// Waits for locks in sentences.
+const WORST: usize = 4;
 
 pub(super) fn figures(document: &Document) -> Value {
     let Some(watch) = &document.analysis.watch else { return Value::from(()) };
@@ -32,6 +35,7 @@ pub(super) fn figures(document: &Document) -> Value {
         left_out => threads.len().saturating_sub(THREADS),
         releases => releases.take(ROWS).map(|(one, other)| release(one, other)).collect::<Vec<_>>(),
         preemptions => preemptions.iter().take(ROWS).map(|(one, other)| preemption(one, other)).collect::<Vec<_>>(),
+        locks => watch.locks.as_ref().map(lock_figures),
         chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),
         statements => watch.statements.clone(),
     }
@@ -103,6 +107,26 @@ fn preemption(thread: &ThreadSection, one: &Preemption) -> Value {
     }
 }
 
+/// Waits for locks: the worst in sentences, all of them by lock.
+fn lock_figures(section: &LockSection) -> Value {
+    context! {
+        account => locks::account(section),
+        worst => section.worst.iter().take(WORST).map(|wait| context! {
+            sentence => locks::sentence(wait), advice => locks::advice(wait),
+            evidence => (!wait.holders.is_empty()).then(|| locks::evidence(wait)),
+            inversion => wait.inversion_ns > 0 || !wait.circle.is_empty(),
+        }).collect::<Vec<_>>(),
+        rows => section.locks.iter().take(ROWS).map(|lock| context! {
+            word => format!("{:#x}", lock.word), kind => lock.kind.words(), n => lock.n,
+            waited => lock.waited.as_ref().map(numbers),
+            waiters => locks::names(lock.waiters.iter().map(|waiter| &waiter.thread)),
+            holders => locks::names(lock.holders.iter().map(|holder| &holder.thread)),
+            inversions => lock.waiters.iter().map(|waiter| waiter.inversions).sum::<u64>(),
+        }).collect::<Vec<_>>(),
+        unknown => locks::unknown(section),
+    }
+}
+
 fn chain(one: &Chain) -> Value {
     context! { comms => one.comms.join(" \u{2192} "), n => one.n, latency => one.latency.as_ref().map(numbers) }
 }
@@ -110,6 +134,9 @@ fn chain(one: &Chain) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use attribution::attribute::locks::shape::{
+        Activity, Evidence, Holder, Lock, LockHolder, LockKind, LockWait, Part, ThreadName, WaitEnd, Waiter,
+    };
     use attribution::attribute::watch::WatchSection;
     use attribution::attribute::watch::shape::{ReleaseKind, Times};
 
@@ -160,6 +187,7 @@ mod tests {
             command: None,
             threads: vec![thread(11, 40_000), thread(12, 250_000)],
             paths: Vec::new(),
+            locks: Some(contended()),
             attribution: Vec::new(),
             chains: Vec::new(),
             chains_dropped: 0,
@@ -168,9 +196,72 @@ mod tests {
         document
     }
 
+    /// One wait, with inversion.
+    fn contended() -> LockSection {
+        let thread = |tid, comm: &str, prio| ThreadName { tid, comm: comm.to_owned(), prio: Some(prio) };
+        let [control, logger, ui] =
+            [thread(11, "control", 19), thread(13, "log<b>", 79), thread(14, "ui", 74)];
+        let holder = Holder {
+            thread: logger.clone(),
+            t0_ns: 0,
+            t1_ns: 3_100_000,
+            evidence: vec![Evidence::Memory, Evidence::Order],
+        };
+        let part = Part {
+            holder: logger.clone(),
+            through: Vec::new(),
+            doing: Activity::Preempted { by: Some(ui) },
+            ns: 2_800_000,
+            inversion: true,
+        };
+        let wait = LockWait {
+            waiter: control.clone(),
+            word: 0x7f00,
+            kind: LockKind::GlibcMutex,
+            t0_ns: 0,
+            t1_ns: 3_100_000,
+            end: WaitEnd::Released,
+            holders: vec![holder],
+            unknown: None,
+            parts: vec![part],
+            inherited: false,
+            inversion_ns: 2_800_000,
+            circle: Vec::new(),
+        };
+        let lock = Lock {
+            word: 0x7f00,
+            tgid: Some(11),
+            kind: LockKind::GlibcMutex,
+            waited: None,
+            known: 1,
+            n: 1,
+            waiters: vec![Waiter { thread: control, waited: None, lasting: 0, inversions: 1 }],
+            holders: vec![LockHolder { thread: logger, waits: 1 }],
+        };
+        LockSection {
+            locks: vec![lock],
+            worst: vec![wait],
+            inversions: 1,
+            memory: true,
+            ..LockSection::default()
+        }
+    }
+
+    #[test]
+    fn priority_inversion_is_what_the_page_says_first() {
+        let page = crate::html::page(&watched()).unwrap();
+        let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
+        let sentence = "control[11] (priority 80) waited 3.100 ms for mutex 0x7f00, held by log&lt;b&gt;[13] (priority 20), which was kept \
+                        off its CPU for 2.800 ms by ui[14] (priority 25): priority inversion, not inherited.";
+        assert_eq!(flat.replace('µ', "u").matches(sentence).count(), 2, "{flat}");
+        assert!(flat.contains("give 0x7f00 the protocol PTHREAD_PRIO_INHERIT"), "{flat}");
+        assert!(flat.contains("the lock&#x27;s own memory and by the order of wake-ups"), "{flat}");
+    }
+
     #[test]
     fn the_thread_that_waited_longest_is_named_first_and_every_table_is_there() {
-        let document = watched();
+        let mut document = watched();
+        document.analysis.watch.as_mut().unwrap().locks = None;
         let page = crate::html::page(&document).unwrap();
         crate::html::tests::assert_balanced(&page);
         let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");

@@ -1,9 +1,10 @@
 //! The opening of a program that was watched: its latest start, and where its time went.
 
+use attribution::attribute::locks::shape::{LockSection, LockWait};
 use attribution::attribute::watch::shape::{ThreadSection, Times};
 
 use super::{Card, Opening};
-use crate::{Document, format};
+use crate::{Document, format, locks};
 
 pub(super) fn opening(document: &Document) -> Option<Opening> {
     let watch = document.analysis.watch.as_ref()?;
@@ -18,6 +19,8 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
         ),
         None => format!("{threads} watched; no wake-up was seen."),
     };
+    let inverted = watch.locks.as_ref().and_then(worst_inversion);
+    let sentence = inverted.map_or(sentence, |wait| format!("{}.", locks::sentence(wait)));
     let mut cards = Vec::new();
     if let Some((most_ns, one)) = worst {
         let n = one.run_latency.map_or(0, |figures| figures.n);
@@ -40,4 +43,9 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     cards.push(time("Woken and waiting for a CPU", sum(|times| times.waiting_ns)));
     cards.push(time("Preempted", sum(|times| times.preempted_ns)));
     Some(Opening { sentence, cause: None, cards })
+}
+
+/// The wait that says more than any latency: for ever, or with priority inversion.
+fn worst_inversion(section: &LockSection) -> Option<&LockWait> {
+    section.worst.iter().find(|wait| wait.inversion_ns > 0 || !wait.circle.is_empty())
 }

@@ -1,7 +1,7 @@
 //! Chains of wake-ups: a woken thread wakes the next before it sleeps again. Kept as a tree of
 //! wakers and woken threads, so that each chain is stored once however often it occurs.
 
-use super::figures::Sums;
+use crate::attribute::figures::Sums;
 use rustc_hash::FxHashMap;
 
 /// The most nodes of the tree.

@@ -48,7 +48,9 @@ enum Pick {
     Exit,
     Signal { signal: Field, pid: Field },
     CallEnter { number: Field, arguments: Field },
-    CallExit,
+    CallExit { result: Field },
+    LockWords(Box<[Field; 5]>),
+    Boost { pid: Field, prios: [Field; 2] },
 }
 
 /// The reader of one trace.
@@ -173,16 +175,25 @@ impl Decoder {
             Pick::Exit => What::Exit,
             Pick::Signal { signal, pid: task } => What::Signal { signal: pid(signal)?, pid: pid(task)? },
             Pick::CallEnter { number, arguments } => {
-                let first = arguments.bytes(data, endian)?.get(..8)?;
-                let mut word = [0u8; 8];
-                word.copy_from_slice(first);
-                let argument = match endian {
-                    ftrace::Endian::Little => u64::from_le_bytes(word),
-                    ftrace::Endian::Big => u64::from_be_bytes(word),
-                };
-                What::CallEnter { number: number.uint(data, endian)?, argument }
+                let (words, _) = arguments.bytes(data, endian)?.as_chunks::<8>();
+                let [first, second, third, ..] = words else { return None };
+                let arguments = [first, second, third].map(|word| match endian {
+                    ftrace::Endian::Little => u64::from_le_bytes(*word),
+                    ftrace::Endian::Big => u64::from_be_bytes(*word),
+                });
+                What::CallEnter { number: number.uint(data, endian)?, arguments }
             }
-            Pick::CallExit => What::CallExit,
+            Pick::CallExit { result } => What::CallExit { result: int(result)? },
+            Pick::LockWords(fields) => {
+                let mut words = [0; 5];
+                for (word, field) in words.iter_mut().zip(&**fields) {
+                    *word = field.uint(data, endian)? as u32;
+                }
+                What::LockWords(words)
+            }
+            Pick::Boost { pid: task, prios: [before, after] } => {
+                What::Boost { pid: pid(task)?, raised: int(after)? < int(before)? }
+            }
         })
     }
 }
@@ -256,7 +267,14 @@ fn pick(format: &EventFormat) -> Option<Pick> {
         | "irq:softirq_exit" => Pick::Exit,
         "signal:signal_generate" => Pick::Signal { signal: field("sig")?, pid: field("pid")? },
         "raw_syscalls:sys_enter" => Pick::CallEnter { number: field("id")?, arguments: field("args")? },
-        "raw_syscalls:sys_exit" => Pick::CallExit,
+        "raw_syscalls:sys_exit" => Pick::CallExit { result: field("ret")? },
+        "stillcore:lock_words" => {
+            let word = |at: usize| field(&format!("word{at}"));
+            Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
+        }
+        "sched:sched_pi_setprio" => {
+            Pick::Boost { pid: field("pid")?, prios: [field("oldprio")?, field("newprio")?] }
+        }
         _ => return None,
     })
 }

@@ -102,11 +102,24 @@ pub enum What {
     CallEnter {
         /// Its number.
         number: u64,
-        /// Its first argument.
-        argument: u64,
+        /// Its first arguments.
+        arguments: [u64; 3],
     },
     /// It ends it.
-    CallExit,
+    CallExit {
+        /// What it returns: below zero an error.
+        result: i64,
+    },
+    /// The words at the address of the futex call that the thread has begun, that of the futex
+    /// first.
+    LockWords([u32; 5]),
+    /// The priority of a task changes because of a lock that it holds.
+    Boost {
+        /// Which.
+        pid: i32,
+        /// Whether it goes before more tasks than until now.
+        raised: bool,
+    },
     /// Nothing that matters here.
     Other,
 }

@@ -3,7 +3,7 @@
 //!
 //! [`event`] is a kernel event, [`decode`] reads it from a trace, [`waker`] finds the waker,
 //! [`thread`] follows one thread, [`program`] all of them, [`chain`] the wake-ups between them,
-//! [`figures`] sums up; [`read`] builds a run's section; [`shape`] is the answer.
+//! [`read`] builds a run's section; [`shape`] is the answer.
 //!
 //! Sources: Linux kernel/sched/core.c (`try_to_wake_up`, `__schedule`), kernel/time/hrtimer.c,
 //! Documentation/trace/events.rst.
@@ -11,7 +11,6 @@
 pub(crate) mod chain;
 pub(crate) mod decode;
 pub mod event;
-pub(crate) mod figures;
 mod pass;
 pub mod program;
 pub mod read;

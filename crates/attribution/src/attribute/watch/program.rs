@@ -252,8 +252,8 @@ impl Watch {
                     thread.signal(by, signal);
                 }
             }
-            What::CallEnter { number, argument } => self.call(event.pid, number, argument),
-            What::CallExit => {
+            What::CallEnter { number, arguments } => self.call(event.pid, number, arguments[0]),
+            What::CallExit { .. } => {
                 if let Some(thread) = self.thread(event.pid) {
                     thread.call = None;
                 }

@@ -8,6 +8,7 @@ use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, Watch
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
 use super::waker::By;
 use crate::Error;
+use crate::attribute::locks::waits::Locks;
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
 use crate::decode;
@@ -49,6 +50,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks).following(Follow::Made);
     watch.expect(later.into_iter().map(|task| task.tid));
     watch.recorded_on(&run.measured_cpus);
+    let threads = record.tasks.iter().map(|task| (task.tid, task.tgid));
+    let mut locks = Locks::new(&record.arch, threads, record.glibc.iter().copied());
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
     let names: Vec<&str> = std::iter::once("").chain(beside).collect();
     let mut stream = file.stream_buffers(&names)?;
@@ -57,17 +60,23 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         match item {
             Item::Event(event) => {
                 let event = decoder.decode(&event, spans.tasks_mut());
-                if matches!(event.what, What::CallEnter { .. } | What::CallExit) {
+                if matches!(event.what, What::CallEnter { .. } | What::CallExit { .. } | What::LockWords(_)) {
                     *calls.entry(event.cpu).or_default() += 1;
                 }
                 watch.event(&event, spans.tasks());
+                locks.event(&event);
             }
-            Item::Lost { cpu, .. } => watch.lost(cpu),
+            Item::Lost { cpu, before_ts_ns, .. } => {
+                watch.lost(cpu);
+                locks.lost(i64::try_from(before_ts_ns).unwrap_or(i64::MAX));
+            }
         }
     }
     watch.finish(phase.t1_ns);
+    locks.finish(phase.t1_ns);
     let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
     let mut section = builder.section(phase.t0_ns, phase.t1_ns);
+    section.locks = locks.section(&|tid| builder.comm(tid));
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
     if chosen.has_threads() {
@@ -98,8 +107,15 @@ pub(crate) fn of_trace(
     [t0_ns, t1_ns]: [i64; 2],
 ) -> WatchSection {
     let (schema, arch) = (SCHEMA.to_owned(), String::new());
-    let record =
-        WatchRecord { schema, asked, arch, tasks: Vec::new(), descriptors: Vec::new(), command: None };
+    let record = WatchRecord {
+        schema,
+        asked,
+        arch,
+        tasks: Vec::new(),
+        descriptors: Vec::new(),
+        glibc: Vec::new(),
+        command: None,
+    };
     SectionBuilder { watch, tasks, record: &record }.section(t0_ns, t1_ns)
 }
 
@@ -217,6 +233,7 @@ impl SectionBuilder<'_> {
             command: self.record.command.clone(),
             threads,
             paths: Vec::new(),
+            locks: None,
             attribution: Vec::new(),
             chains,
             chains_dropped: self.watch.chains.dropped,

@@ -1,5 +1,7 @@
 //! The section `watch` of `analysis.json`: a watched program.
 
+pub use crate::attribute::figures::Figures;
+use crate::attribute::locks::shape::LockSection;
 use crate::attribute::thread_paths::{CpuSources, ThreadPaths};
 use model::Cpus;
 use model::watch::CommandRecord;
@@ -22,6 +24,9 @@ pub struct WatchSection {
     /// first.
     #[serde(default)]
     pub paths: Vec<ThreadPaths>,
+    /// Waits for locks, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks: Option<LockSection>,
     /// What ran on their CPUs beside the thread that waited longest there, with sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attribution: Vec<CpuSources>,
@@ -86,23 +91,6 @@ pub struct Times {
     pub asleep_ns: u64,
     /// Unknown: events are lost, or it was never seen.
     pub unknown_ns: u64,
-}
-
-/// A distribution, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Values.
-    pub n: u64,
-    /// Smallest.
-    pub min_ns: i64,
-    /// Mean.
-    pub mean_ns: f64,
-    /// Median, within 1 %.
-    pub median_ns: i64,
-    /// 99th percentile, within 1 %.
-    pub p99_ns: i64,
-    /// Observed maximum.
-    pub max_ns: i64,
 }
 
 /// What ended a thread's wait.

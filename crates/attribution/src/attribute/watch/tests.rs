@@ -207,14 +207,14 @@ fn a_signal_is_known_after_its_wake_up_and_a_futex_from_the_call() {
         1_000,
         &[
             switch(5, 0, 0, Leaves::Runnable, A),
-            event(6, 0, A, What::CallEnter { number: FUTEX, argument: 0xabc }),
+            event(6, 0, A, What::CallEnter { number: FUTEX, arguments: [0xabc, 0, 0] }),
             switch(7, 0, A, Leaves::Sleeps, 0),
             waking(20, 1, OTHER, A),
             switch(25, 0, 0, Leaves::Runnable, A),
             // The thread may run before its waker records the signal.
             event(26, 1, OTHER, What::Signal { signal: 10, pid: A }),
-            event(27, 0, A, What::CallExit),
-            event(28, 0, A, What::CallEnter { number: FUTEX, argument: 0xdef }),
+            event(27, 0, A, What::CallExit { result: 0 }),
+            event(28, 0, A, What::CallEnter { number: FUTEX, arguments: [0xdef, 0, 0] }),
             switch(30, 0, A, Leaves::Sleeps, 0),
             waking(40, 1, OTHER, A),
             switch(45, 0, 0, Leaves::Runnable, A),
@@ -263,7 +263,7 @@ fn a_switch_that_the_trace_leaves_out_is_missed_not_guessed() {
             switch(10, 0, A, Leaves::Sleeps, 0),
             waking(20, 0, 0, A),
             // The switch from idle to A is missing: A does something.
-            event(29, 0, A, What::CallExit),
+            event(29, 0, A, What::CallExit { result: 0 }),
             switch(40, 0, A, Leaves::Sleeps, 0),
         ],
     );
@@ -306,7 +306,7 @@ fn lost_events_make_time_unknown() {
 fn time_on_a_cpu_that_is_not_recorded_is_unknown() {
     let mut watch = Watch::new("x86_64", 0, [(A, None)]);
     watch.recorded_on(&model::Cpus::one(0));
-    let call = What::CallEnter { number: FUTEX, argument: 0 };
+    let call = What::CallEnter { number: FUTEX, arguments: [0, 0, 0] };
     let events = [
         switch(10, 0, 0, Leaves::Runnable, A),
         switch(40, 0, A, Leaves::Sleeps, 0),

@@ -3,9 +3,9 @@
 
 use super::chain::Place;
 use super::event::Leaves;
-use super::figures::Sums;
 use super::shape::Times;
 use super::waker::By;
+use crate::attribute::figures::Sums;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::Cpus;

@@ -1,8 +1,25 @@
 //! A distribution that grows value by value: exact count, mean, minimum and maximum; quantiles to
 //! within 1 %.
 
-use super::shape::Figures;
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// A distribution, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Values.
+    pub n: u64,
+    /// Smallest.
+    pub min_ns: i64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median, within 1 %.
+    pub median_ns: i64,
+    /// 99th percentile, within 1 %.
+    pub p99_ns: i64,
+    /// Observed maximum.
+    pub max_ns: i64,
+}
 
 /// Values of ns. Those below zero (an early timer) count as 0 in the quantiles only.
 #[derive(Debug, Default)]

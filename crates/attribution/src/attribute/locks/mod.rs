@@ -1,0 +1,18 @@
+//! Who waited for a lock, who held it, and what the holder did meanwhile.
+//!
+//! Only waits are recorded, never the locking of a free lock: a futex call is made only when a
+//! thread has to wait or to wake another one. [`futex`] reads a call, [`waits`] follows waits and
+//! finds the holders, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
+//! adds up, [`section`] gives names, [`shape`] is the answer.
+
+mod explain;
+mod futex;
+mod log;
+mod past;
+mod section;
+pub mod shape;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod wait;
+pub(crate) mod waits;

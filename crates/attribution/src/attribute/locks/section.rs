@@ -1,0 +1,144 @@
+//! The section of a program's locks, with names.
+
+use super::explain::{Activity as Did, Row};
+use super::shape::{
+    Activity, Holder, Lock, LockHolder, LockSection, LockWait, Part, ThreadName, WaitEnd, Waiter,
+};
+use super::sums::{Key, OfLock};
+use super::wait::{LockWait as Waited, Unknown};
+use super::waits::Locks;
+use crate::prio::Prio;
+use std::cmp::Reverse;
+
+/// The most locks that are listed.
+const LISTED: usize = 50;
+
+impl Locks {
+    /// The section; `None` where nobody waited for a lock. `comm`: the name of a task.
+    pub(crate) fn section(&self, comm: &dyn Fn(i32) -> String) -> Option<LockSection> {
+        let named = Named { locks: self, comm };
+        let mut locks: Vec<(&Key, &OfLock)> = self.sums.locks.iter().collect();
+        locks.sort_by_key(|(key, lock)| (Reverse(lock.total_ns), **key));
+        let unlisted = self.sums.unlisted + locks.iter().skip(LISTED).map(|(_, lock)| lock.n).sum::<u64>();
+        let section = LockSection {
+            locks: locks.into_iter().take(LISTED).map(|(key, lock)| named.lock(key, lock)).collect(),
+            unlisted,
+            worst: self
+                .sums
+                .worst
+                .iter()
+                .map(|(wait, explained)| named.wait(wait, &explained.rows, explained.inversion_ns))
+                .collect(),
+            inversions: self.sums.inversions,
+            withheld: self.withheld,
+            memory: self.memory,
+        };
+        (!section.locks.is_empty() || section.withheld > 0).then_some(section)
+    }
+}
+
+struct Named<'a> {
+    locks: &'a Locks,
+    comm: &'a dyn Fn(i32) -> String,
+}
+
+impl Named<'_> {
+    fn thread(&self, tid: i32, prio: Prio) -> ThreadName {
+        let prio = if prio.is_known() { prio } else { self.locks.past.log.prio_of(tid) };
+        ThreadName { tid, comm: (self.comm)(tid), prio: prio.number() }
+    }
+
+    fn lock(&self, key: &Key, lock: &OfLock) -> Lock {
+        let mut waiters: Vec<_> = lock.waiters.iter().collect();
+        waiters.sort_by_key(|(tid, waiter)| (Reverse(waiter.total_ns), **tid));
+        let mut holders: Vec<_> = lock.holders.iter().collect();
+        holders.sort_by_key(|(tid, waits)| (Reverse(**waits), **tid));
+        Lock {
+            word: key.word,
+            tgid: key.process,
+            kind: lock.kind,
+            waited: lock.waited.summary(),
+            known: lock.known,
+            n: lock.n,
+            waiters: waiters
+                .into_iter()
+                .map(|(tid, waiter)| Waiter {
+                    thread: self.thread(*tid, Prio::UNKNOWN),
+                    waited: waiter.waited.summary(),
+                    lasting: waiter.lasting,
+                    inversions: waiter.inversions,
+                })
+                .collect(),
+            holders: holders
+                .into_iter()
+                .map(|(tid, waits)| LockHolder { thread: self.thread(*tid, Prio::UNKNOWN), waits: *waits })
+                .collect(),
+        }
+    }
+
+    fn wait(&self, wait: &Waited, rows: &[(Row, u64)], inversion_ns: u64) -> LockWait {
+        LockWait {
+            waiter: self.thread(wait.tid, wait.prio),
+            word: wait.word,
+            kind: wait.kind,
+            t0_ns: wait.t0_ns,
+            t1_ns: wait.t1_ns,
+            end: wait.end,
+            holders: wait
+                .holders
+                .iter()
+                .map(|held| Holder {
+                    thread: self.thread(held.tid, Prio::UNKNOWN),
+                    t0_ns: held.t0_ns,
+                    t1_ns: held.t1_ns,
+                    evidence: held.evidence.clone(),
+                })
+                .collect(),
+            unknown: wait.unknown.map(|unknown| self.why(unknown)),
+            parts: rows.iter().map(|(row, ns)| self.part(row, *ns)).collect(),
+            inherited: wait.inherited,
+            inversion_ns,
+            circle: if wait.end == WaitEnd::Lasts { self.circle(wait) } else { Vec::new() },
+        }
+    }
+
+    fn part(&self, row: &Row, ns: u64) -> Part {
+        let doing = match row.doing {
+            Did::Ran => Activity::Ran,
+            Did::Preempted { by } => Activity::Preempted { by: by.map(|(tid, prio)| self.thread(tid, prio)) },
+            Did::Slept { call } => Activity::Slept { call: call.map(str::to_owned) },
+            Did::Unknown => Activity::Unknown,
+        };
+        let holder = self.thread(row.holder, row.prio);
+        Part { holder, through: row.through.clone(), doing, ns, inversion: row.inversion }
+    }
+
+    fn why(&self, unknown: Unknown) -> String {
+        match unknown {
+            Unknown::NotReleased => "its memory was not read, and nobody released it".to_owned(),
+            Unknown::NotByRelease => "no watched thread that was releasing it woke the waiter".to_owned(),
+            Unknown::Disagree { memory, released } => format!(
+                "its memory named {}[{memory}], but {}[{released}] released it first",
+                (self.comm)(memory),
+                (self.comm)(released)
+            ),
+        }
+    }
+
+    /// Threads that wait for one another.
+    fn circle(&self, wait: &Waited) -> Vec<ThreadName> {
+        let mut tids = vec![wait.tid];
+        let mut owner = wait.holders.last().map(|held| held.tid);
+        while let Some(tid) = owner {
+            if tid == wait.tid {
+                return tids.into_iter().map(|tid| self.thread(tid, Prio::UNKNOWN)).collect();
+            }
+            if tids.contains(&tid) {
+                break;
+            }
+            tids.push(tid);
+            owner = self.locks.past.lasting(tid).and_then(|lasting| lasting.owner);
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,279 @@
+//! The waits for locks while the trace streams by: from the call to the wake-up, and who held the
+//! lock meanwhile.
+//!
+//! Two things show a holder: the owner in the lock's memory when the wait begins, and who wakes the
+//! waiter, since whoever releases a lock held it. Where they disagree, the owner is not known.
+
+use super::explain::{Explained, explain};
+use super::futex::FutexCall;
+use super::log::{Change, Runner};
+use super::past::{InCall, Lasting, Past};
+use super::shape::{Evidence, LockKind, WaitEnd};
+use super::wait::{Held, LockWait, Unknown};
+use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::prio::Prio;
+use model::syscalls::{self, Wait};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The most releases that are remembered for waits that have not ended.
+const MOST: usize = 1 << 14;
+/// `ETIMEDOUT`; and `EINTR` with what restarts a call: include/linux/errno.h.
+const TIMED_OUT: i64 = -110;
+const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
+
+/// A wait that has not ended.
+#[derive(Debug, Clone)]
+struct Open {
+    call: FutexCall,
+    t0_ns: i64,
+    slept: bool,
+    prio: Prio,
+    /// When it was woken last, and by which thread.
+    woken: Option<(i64, Option<i32>)>,
+    /// Whose priority the kernel raised for it, the lock's owner first.
+    boosted: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    ts_ns: i64,
+    word: u64,
+    process: Option<i32>,
+    by: i32,
+}
+
+/// The locks of a program while its trace streams by.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    arch: String,
+    /// Threads that make calls, or have been seen otherwise; with their processes.
+    threads: FxHashMap<i32, Option<i32>>,
+    /// Processes that use glibc.
+    glibc: FxHashSet<i32>,
+    pub(super) past: Past,
+    open: BTreeMap<i32, Open>,
+    releases: VecDeque<Release>,
+    pub(super) sums: super::sums::LockSums,
+    /// Waits that events are missing from.
+    pub(super) withheld: u64,
+    /// Whether memory of locks was recorded.
+    pub(super) memory: bool,
+}
+
+impl Locks {
+    /// `threads`: those known, with their processes; `glibc`: the processes that use that C library.
+    pub(crate) fn new(
+        arch: &str,
+        threads: impl IntoIterator<Item = (i32, i32)>,
+        glibc: impl IntoIterator<Item = i32>,
+    ) -> Self {
+        Self {
+            arch: arch.to_owned(),
+            threads: threads.into_iter().map(|(tid, tgid)| (tid, Some(tgid))).collect(),
+            glibc: glibc.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn event(&mut self, event: &WatchEvent) {
+        match event.what {
+            What::Switch { prev, leaves, next, prios } => {
+                let [prev, next] =
+                    [(prev.0, prios[0]), (next.0, prios[1])].map(|(tid, prio)| Runner { tid, prio });
+                self.past.log.add(event.ts_ns, Change::Switch { cpu: event.cpu, prev, leaves, next });
+                if leaves == Leaves::Sleeps {
+                    self.sleeps(prev);
+                }
+            }
+            What::Waking { task: (tid, _), .. } => {
+                self.past.log.add(event.ts_ns, Change::Woken { tid });
+                self.woken(event, tid);
+            }
+            What::Boost { pid, raised } if raised && event.in_task => {
+                if let Some(open) = self.open.get_mut(&event.pid) {
+                    open.boosted.get_or_insert(pid);
+                }
+            }
+            What::CallEnter { number, arguments } => self.enter(event, number, arguments),
+            What::LockWords(words) => self.words(event.pid, words),
+            What::CallExit { result } => self.exit(event, result),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, event: &WatchEvent, number: u64, arguments: [u64; 3]) {
+        let process = *self.threads.entry(event.pid).or_insert(None);
+        // Should the end of an earlier call be missing.
+        self.open.remove(&event.pid);
+        let Some(call) = syscalls::by_number(&self.arch, number) else { return };
+        self.past.enter(event.pid, InCall { call, t0_ns: event.ts_ns, word: arguments[0] });
+        let glibc = process.is_some_and(|process| self.glibc.contains(&process));
+        let Some(call) = FutexCall::of(call, arguments, glibc) else { return };
+        let open =
+            Open { call, t0_ns: event.ts_ns, slept: false, prio: Prio::UNKNOWN, woken: None, boosted: None };
+        self.open.insert(event.pid, open);
+        self.trim(event.ts_ns);
+    }
+
+    fn words(&mut self, tid: i32, words: [u32; 5]) {
+        self.memory = true;
+        let Self { open, threads, .. } = self;
+        if let Some(open) = open.get_mut(&tid) {
+            open.call = open.call.with_words(words, |tid| threads.contains_key(&tid));
+        }
+    }
+
+    fn sleeps(&mut self, prev: Runner) {
+        let Some(open) = self.open.get_mut(&prev.tid) else { return };
+        (open.slept, open.prio, open.woken) = (true, prev.prio, None);
+        if open.call.kind.is_lock() {
+            let owner = open.call.owner.or(open.boosted);
+            self.past.sleeps(prev.tid, Lasting { word: open.call.word, t0_ns: open.t0_ns, owner });
+        }
+    }
+
+    fn woken(&mut self, event: &WatchEvent, tid: i32) {
+        let Some(call) = self.open.get(&tid).map(|open| open.call) else { return };
+        let process = self.process(tid);
+        // Whoever sends a signal, or ends the process, wakes the waiter too, and releases nothing.
+        let releases = self.past.in_call(event.pid).is_some_and(|now| {
+            now.call.wait == Wait::Futex && (now.word == call.word || self.process(event.pid) != process)
+        });
+        let by = (event.in_task && releases && call.kind.is_lock()).then_some(event.pid);
+        if let Some(open) = self.open.get_mut(&tid) {
+            open.woken = Some((event.ts_ns, by));
+        }
+        if let Some(by) = by {
+            if self.releases.len() == MOST {
+                self.releases.pop_front();
+            }
+            self.releases.push_back(Release { ts_ns: event.ts_ns, word: call.word, process, by });
+        }
+    }
+
+    fn process(&self, tid: i32) -> Option<i32> {
+        self.threads.get(&tid).copied().flatten()
+    }
+
+    fn exit(&mut self, event: &WatchEvent, result: i64) {
+        let tid = event.pid;
+        self.past.exit(tid, event.ts_ns);
+        let Some(open) = self.open.remove(&tid) else { return };
+        let end = match result {
+            TIMED_OUT => WaitEnd::TimedOut,
+            other if INTERRUPTED.contains(&other) => WaitEnd::Interrupted,
+            _ => WaitEnd::Released,
+        };
+        match open.woken {
+            _ if !open.call.kind.is_lock() => {}
+            Some((woken_ns, by)) if open.slept => self.close(tid, &open, woken_ns, end, by),
+            // It waited on a CPU that is not recorded.
+            _ if result == 0 && open.call.kind != LockKind::Inheriting => self.withheld += 1,
+            _ => {}
+        }
+        self.trim(event.ts_ns);
+    }
+
+    fn close(&mut self, tid: i32, open: &Open, t1_ns: i64, end: WaitEnd, by: Option<i32>) {
+        let Open { call: FutexCall { word, kind, owner }, t0_ns, prio, boosted, .. } = *open;
+        let process = self.process(tid);
+        let mut wait = LockWait {
+            tid,
+            process,
+            prio,
+            word,
+            kind,
+            t0_ns,
+            t1_ns,
+            end,
+            holders: Vec::new(),
+            unknown: None,
+            inherited: boosted.is_some(),
+        };
+        let mut releases: Vec<(i64, i32)> = self
+            .releases
+            .iter()
+            .filter(|one| one.word == word && one.process == process && (t0_ns..=t1_ns).contains(&one.ts_ns))
+            .map(|one| (one.ts_ns, one.by))
+            .collect();
+        if let (WaitEnd::Released, Some(by)) = (end, by) {
+            // The last one is its own, also where whoever woke it is not watched.
+            releases.retain(|(ts_ns, _)| *ts_ns < t1_ns);
+            releases.push((t1_ns, by));
+        }
+        let claims = [(owner, Evidence::Memory), (boosted, Evidence::Boost)];
+        let claims = claims.into_iter().filter_map(|(tid, evidence)| Some((tid?, evidence)));
+        (wait.holders, wait.unknown) = holders([t0_ns, t1_ns], end, &releases, &claims.collect::<Vec<_>>());
+        let explained =
+            if wait.holders.is_empty() { Explained::default() } else { explain(&self.past, &wait) };
+        self.sums.add(&wait, explained);
+        self.past.closed(wait);
+    }
+
+    /// Forgets what no wait can need any more.
+    fn trim(&mut self, now_ns: i64) {
+        let lasting = self.open.values().filter(|open| open.call.kind.is_lock() || !open.slept);
+        let from_ns = lasting.map(|open| open.t0_ns).min();
+        self.past.keep_from(from_ns, now_ns);
+        let from_ns = from_ns.unwrap_or(i64::MAX);
+        while self.releases.front().is_some_and(|one| one.ts_ns < from_ns) {
+            self.releases.pop_front();
+        }
+    }
+
+    /// Events are missing.
+    pub(crate) fn lost(&mut self, now_ns: i64) {
+        self.withheld +=
+            self.open.values().filter(|open| open.slept && open.call.kind.is_lock()).count() as u64;
+        self.open.clear();
+        self.releases.clear();
+        self.past.lost(now_ns);
+    }
+
+    /// The recording ends.
+    pub(crate) fn finish(&mut self, t1_ns: i64) {
+        let open: Vec<(i32, Open)> = self.open.iter().map(|(tid, open)| (*tid, open.clone())).collect();
+        for (tid, open) in open {
+            if open.slept && open.woken.is_none() && open.call.kind.is_lock() {
+                self.close(tid, &open, t1_ns, WaitEnd::Lasts, None);
+            }
+        }
+    }
+}
+
+/// Who held a lock from the beginning of a wait to its end. `releases`: when, and by whom, in order
+/// of time; `claims`: who held it at the beginning.
+fn holders(
+    [t0_ns, t1_ns]: [i64; 2],
+    end: WaitEnd,
+    releases: &[(i64, i32)],
+    claims: &[(i32, Evidence)],
+) -> (Vec<Held>, Option<Unknown>) {
+    let mut all: Vec<Held> = Vec::new();
+    let mut at_ns = t0_ns;
+    for (ts_ns, tid) in releases {
+        match all.last_mut() {
+            Some(last) if last.tid == *tid => last.t1_ns = *ts_ns,
+            _ => all.push(Held { tid: *tid, t0_ns: at_ns, t1_ns: *ts_ns, evidence: vec![Evidence::Order] }),
+        }
+        at_ns = *ts_ns;
+    }
+    if let Some((memory, _)) = claims.first().copied() {
+        match all.first_mut() {
+            Some(first) if first.tid != memory => {
+                return (Vec::new(), Some(Unknown::Disagree { memory, released: first.tid }));
+            }
+            Some(_) => {}
+            None => all.push(Held { tid: memory, t0_ns, t1_ns, evidence: Vec::new() }),
+        }
+        let seen = claims.iter().filter(|(tid, _)| *tid == memory).map(|(_, evidence)| *evidence);
+        all[0].evidence.splice(0..0, seen);
+    }
+    let unknown = all.is_empty().then_some(match end {
+        WaitEnd::Released => Unknown::NotByRelease,
+        _ => Unknown::NotReleased,
+    });
+    (all, unknown)
+}

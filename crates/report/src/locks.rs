@@ -1,0 +1,190 @@
+//! Waits for locks in words that text and page share: who waited, who held the lock and what that
+//! one did meanwhile, whether it was priority inversion, and what helps.
+
+use crate::format;
+use attribution::attribute::locks::shape::{
+    Activity, Evidence, Lock, LockKind, LockSection, LockWait, Part, ThreadName, WaitEnd,
+};
+use attribution::prio::Prio;
+
+/// Parts of a wait below this share are not part of the sentence.
+const SMALL: f64 = 0.05;
+
+/// A thread with its number and priority.
+pub fn thread(thread: &ThreadName) -> String {
+    let prio = thread.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
+    let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
+    format!("{}[{}]{prio}", thread.comm, thread.tid)
+}
+
+/// A lock with its address.
+pub fn lock(kind: LockKind, word: u64) -> String {
+    format!("{} {word:#x}", kind.words())
+}
+
+/// One wait in a sentence, without its full stop.
+pub fn sentence(wait: &LockWait) -> String {
+    let waited_ns = wait.t1_ns.saturating_sub(wait.t0_ns);
+    let waited = match wait.end {
+        WaitEnd::Lasts => format!("still waited when recording ended, after {}, for", format::ns(waited_ns)),
+        WaitEnd::TimedOut => format!("waited {} in vain for", format::ns(waited_ns)),
+        WaitEnd::Interrupted => format!("waited {}, until a signal came, for", format::ns(waited_ns)),
+        WaitEnd::Released => format!("waited {} for", format::ns(waited_ns)),
+    };
+    let start = format!("{} {waited} {}", thread(&wait.waiter), lock(wait.kind, wait.word));
+    if wait.circle.len() == 1 {
+        return format!("{start}, which it holds itself: deadlock");
+    }
+    if !wait.circle.is_empty() {
+        let names: Vec<String> = wait.circle.iter().map(thread).collect();
+        return format!("{start}: deadlock, {} wait for one another", names.join(", "));
+    }
+    if let Some(why) = &wait.unknown {
+        return format!("{start}; owner unknown: {why}");
+    }
+    let mut names: Vec<String> = Vec::new();
+    for holder in &wait.holders {
+        let name = thread(&holder.thread);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let turns = if names.len() > 1 { "held in turn by" } else { "held by" };
+    let did = main_part(wait).map(|part| doing(wait, part)).unwrap_or_default();
+    format!("{start}, {turns} {}{did}{}", names.join(", "), verdict(wait))
+}
+
+/// What is said of it first: inversion if there was any, else the longest.
+fn main_part(wait: &LockWait) -> Option<&Part> {
+    wait.parts.iter().find(|part| part.inversion).or_else(|| wait.parts.first())
+}
+
+fn doing(wait: &LockWait, part: &Part) -> String {
+    let all_ns = wait.t1_ns.saturating_sub(wait.t0_ns).max(1);
+    if !part.inversion && (part.ns as f64) < SMALL * all_ns as f64 {
+        return String::new();
+    }
+    let who = if part.through.is_empty() && wait.holders.len() == 1 {
+        ", which".to_owned()
+    } else if part.through.is_empty() {
+        format!("; {}", thread(&part.holder))
+    } else {
+        let way: Vec<String> = part.through.iter().map(|word| format!("{word:#x}")).collect();
+        format!(", which waited for {}, held by {}, which", way.join(", then "), thread(&part.holder))
+    };
+    format!("{who} {}", activity(part, wait.waiter.tid))
+}
+
+/// What a holder did, and for how long.
+fn activity(part: &Part, waiter: i32) -> String {
+    let time = format::ns(i64::try_from(part.ns).unwrap_or(i64::MAX));
+    match &part.doing {
+        Activity::Ran => format!("ran for {time} of it"),
+        Activity::Preempted { by: None } => format!("waited {time} for a CPU"),
+        Activity::Preempted { by: Some(by) } if by.tid == 0 => {
+            format!("waited {time} until its CPU, which idled, switched to it")
+        }
+        Activity::Preempted { by: Some(by) } if by.tid == waiter => {
+            format!("waited {time} until the waiter had left the CPU")
+        }
+        Activity::Preempted { by: Some(by) } => format!("was kept off its CPU for {time} by {}", thread(by)),
+        Activity::Slept { call: Some(call) } => format!("slept for {time} in {call}"),
+        Activity::Slept { call: None } => format!("slept for {time}"),
+        Activity::Unknown => format!("did for {time} what was not recorded"),
+    }
+}
+
+fn verdict(wait: &LockWait) -> &'static str {
+    match (wait.inversion_ns > 0, wait.inherited) {
+        (true, false) => ": priority inversion, not inherited",
+        (true, true) => ": priority inversion in spite of inheritance",
+        (false, true) => "; its priority was raised for that",
+        (false, false) => "",
+    }
+}
+
+/// What helps; `None` where nothing is known to.
+pub fn advice(wait: &LockWait) -> Option<String> {
+    if !wait.circle.is_empty() {
+        return Some("take locks in the same order everywhere".to_owned());
+    }
+    let inverted: Vec<&Part> = wait.parts.iter().filter(|part| part.inversion).collect();
+    if !inverted.is_empty() {
+        let mut locks = vec![wait.word];
+        locks.extend(inverted.iter().flat_map(|part| part.through.iter().copied()));
+        locks.dedup();
+        let names: Vec<String> = locks.iter().map(|word| format!("{word:#x}")).collect();
+        return Some(match wait.kind {
+            // Read-write locks of POSIX have no protocol.
+            LockKind::ReadWrite => {
+                "read-write locks do not inherit: use a mutex with the protocol PTHREAD_PRIO_INHERIT"
+                    .to_owned()
+            }
+            LockKind::Inheriting => {
+                format!("every lock on the way must inherit (PTHREAD_PRIO_INHERIT): {}", names.join(", "))
+            }
+            _ => format!(
+                "give {} the protocol PTHREAD_PRIO_INHERIT (pthread_mutexattr_setprotocol)",
+                names.join(" and ")
+            ),
+        });
+    }
+    let slept = wait.parts.first().filter(|part| matches!(part.doing, Activity::Slept { .. }));
+    slept.map(|part| format!("{} must not sleep while it holds the lock", part.holder.comm))
+}
+
+/// What shows the holders of a wait.
+pub fn evidence(wait: &LockWait) -> String {
+    let mut all: Vec<Evidence> =
+        wait.holders.iter().flat_map(|holder| holder.evidence.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let words: Vec<&str> = all.into_iter().map(Evidence::words).collect();
+    words.join(" and ")
+}
+
+/// Who waited for a lock and who held it, by name.
+pub fn names<'a>(threads: impl Iterator<Item = &'a ThreadName>) -> String {
+    const NAMED: usize = 3;
+    let mut names: Vec<String> = threads.map(|thread| thread.comm.clone()).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &rest
+}
+
+/// What was found, in one line.
+pub fn account(section: &LockSection) -> String {
+    let sum = |of: fn(&Lock) -> u64| section.locks.iter().map(of).sum::<u64>();
+    let (waits, known) = (sum(|lock| lock.n) + section.unlisted, sum(|lock| lock.known));
+    let inversions = match section.inversions {
+        0 => String::new(),
+        n => format!(", {} with priority inversion", format::count(n)),
+    };
+    let owners = format!("the holder is known in {}", format::count(known));
+    format!(
+        "{} for {}: {owners}{inversions}",
+        format::plural(waits, "wait"),
+        format::plural(section.locks.len() as u64, "lock")
+    )
+}
+
+/// What is not known of it, a sentence each.
+pub fn unknown(section: &LockSection) -> Vec<String> {
+    let mut all = Vec::new();
+    if section.withheld > 0 {
+        all.push(format!(
+            "{} began or ended where events are missing (lost, or on a CPU that is not recorded): nothing is concluded from them",
+            format::plural(section.withheld, "wait")
+        ));
+    }
+    if !section.memory {
+        all.push(
+            "the memory of locks was not recorded (this kernel takes no kprobe events): holders are known by the order of wake-ups alone, \
+             and of locks that nobody released not at all"
+                .to_owned(),
+        );
+    }
+    all
+}
