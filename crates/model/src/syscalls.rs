@@ -109,16 +109,72 @@ pub const SYSCALLS: &[Syscall] = &[
     call("futex_wait", 455, 455, Wait::Futex),
 ];
 
+/// What a real-time thread does in a call that it should have done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Misuse {
+    /// Its address space changes: an allocation, or one given back.
+    Memory,
+    /// A file is looked up, opened or written back.
+    File,
+    /// A thread or process is made.
+    Thread,
+    /// A scheduling policy is set: the first argument is whose, 0 for its own.
+    Policy,
+}
+
+/// A call that a real-time thread should not make in its loop, beside those in which it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LintCall {
+    /// The call.
+    pub call: Syscall,
+    /// What is wrong with it.
+    pub misuse: Misuse,
+}
+
+const fn lint(call: Syscall, misuse: Misuse) -> LintCall {
+    LintCall { call, misuse }
+}
+
+/// All of them.
+pub const LINT: &[LintCall] = &[
+    lint(call("mmap", 9, 222, Wait::Other), Misuse::Memory),
+    lint(call("mprotect", 10, 226, Wait::Other), Misuse::Memory),
+    lint(call("munmap", 11, 215, Wait::Other), Misuse::Memory),
+    lint(call("brk", 12, 214, Wait::Other), Misuse::Memory),
+    lint(call("mremap", 25, 216, Wait::Other), Misuse::Memory),
+    lint(call("madvise", 28, 233, Wait::Other), Misuse::Memory),
+    lint(old("open", 2, Wait::Other), Misuse::File),
+    lint(old("stat", 4, Wait::Other), Misuse::File),
+    lint(call("openat", 257, 56, Wait::Other), Misuse::File),
+    lint(call("newfstatat", 262, 79, Wait::Other), Misuse::File),
+    lint(call("statx", 332, 291, Wait::Other), Misuse::File),
+    lint(call("openat2", 437, 437, Wait::Other), Misuse::File),
+    lint(call("sched_setscheduler", 144, 119, Wait::Other), Misuse::Policy),
+    lint(call("sched_setattr", 314, 274, Wait::Other), Misuse::Policy),
+    lint(call("clone", 56, 220, Wait::Other), Misuse::Thread),
+    lint(old("fork", 57, Wait::Other), Misuse::Thread),
+    lint(old("vfork", 58, Wait::Other), Misuse::Thread),
+    lint(call("execve", 59, 221, Wait::Other), Misuse::Thread),
+    lint(call("clone3", 435, 435, Wait::Other), Misuse::Thread),
+];
+
+/// The call of a number on an architecture, of those that are looked at for mistakes only.
+pub fn lint_by_number(arch: &str, number: u64) -> Option<&'static LintCall> {
+    LINT.iter().find(|one| one.call.number(arch).map(u64::from) == Some(number))
+}
+
 /// The call of a number on an architecture.
 pub fn by_number(arch: &str, number: u64) -> Option<&'static Syscall> {
     SYSCALLS.iter().find(|one| one.number(arch).map(u64::from) == Some(number))
 }
 
-/// The in-kernel filter that lets these calls through; `None` for an architecture whose numbers are
+/// The in-kernel filter that lets these calls through, with those of [`LINT`] or not; `None` for an architecture whose numbers are
 /// not known.
-pub fn filter(arch: &str) -> Option<String> {
-    let terms: Vec<_> =
-        SYSCALLS.iter().filter_map(|one| Some(format!("id == {}", one.number(arch)?))).collect();
+pub fn filter(arch: &str, with_lint: bool) -> Option<String> {
+    let more = LINT.iter().map(|one| &one.call).filter(|_| with_lint);
+    let calls = SYSCALLS.iter().chain(more);
+    let terms: Vec<_> = calls.filter_map(|one| Some(format!("id == {}", one.number(arch)?))).collect();
     (!terms.is_empty()).then(|| terms.join(" || "))
 }
 
@@ -130,11 +186,15 @@ mod tests {
     #[test]
     fn numbers_and_names_are_of_one_call_each() {
         for arch in ["x86_64", "aarch64"] {
-            let numbers: Vec<_> = SYSCALLS.iter().filter_map(|one| one.number(arch)).collect();
+            let all = SYSCALLS.iter().chain(LINT.iter().map(|one| &one.call));
+            let numbers: Vec<_> = all.filter_map(|one| one.number(arch)).collect();
             assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{arch}");
             assert_eq!(by_number(arch, u64::from(numbers[0])).map(|one| one.name), Some("read"));
         }
-        assert_eq!((by_number("x86_64", 202).map(|one| one.wait), filter("vax")), (Some(Wait::Futex), None));
+        assert_eq!(
+            (by_number("x86_64", 202).map(|one| one.wait), filter("vax", true)),
+            (Some(Wait::Futex), None)
+        );
     }
 
     /// The C library of the machine that runs this test knows its own numbers.
@@ -145,7 +205,7 @@ mod tests {
             println!("skipped: the headers of the kernel are missing (package libc6-dev)");
             return;
         };
-        for one in SYSCALLS {
+        for one in SYSCALLS.iter().chain(LINT.iter().map(|one| &one.call)) {
             let line =
                 text.lines().find_map(|line| line.strip_prefix(&format!("#define __NR_{} ", one.name)));
             let Some(line) = line else { continue };

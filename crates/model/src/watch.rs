@@ -1,5 +1,6 @@
 //! `watch.json`: what `trace watch` knows of the watched program besides the trace.
 
+use crate::Cpus;
 use serde::{Deserialize, Serialize};
 
 /// Schema of `watch.json`.
@@ -24,6 +25,12 @@ pub struct WatchRecord {
     /// Processes that use the GNU C library, whose locks have a known layout.
     #[serde(default)]
     pub glibc: Vec<i32>,
+    /// What stood at the addresses of futexes that threads waited for when recording ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lock_words: Vec<LockWords>,
+    /// What is set for its threads, where that was looked at (`--lint`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lint: Option<LintFacts>,
     /// The program that was started for it.
     pub command: Option<CommandRecord>,
 }
@@ -43,6 +50,37 @@ pub struct WatchedTask {
     pub before: bool,
     /// The system call it was in before recording began.
     pub syscall: Option<InCall>,
+}
+
+/// What is set for the threads of a program, as last seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LintFacts {
+    /// CPUs that are isolated from the scheduler's balancing.
+    pub isolated: Cpus,
+    /// The threads.
+    pub tasks: Vec<TaskSettings>,
+}
+
+/// What is set for a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSettings {
+    /// Which.
+    pub tid: i32,
+    /// CPUs that it may use.
+    pub allowed: Cpus,
+    /// Whether its time without sleeping is limited (`RLIMIT_RTTIME`).
+    pub has_rttime: bool,
+}
+
+/// The memory of a futex that a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockWords {
+    /// The thread that waits.
+    pub tid: i32,
+    /// The address.
+    pub word: u64,
+    /// Five words from there on.
+    pub words: [u32; 5],
 }
 
 /// A system call that a thread is in. Stored as an array of both.

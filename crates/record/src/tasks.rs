@@ -3,9 +3,11 @@
 //! Processes come and go while they are looked at: what is gone is left out, never an error.
 
 use model::Cpus;
-use model::watch::{Descriptor, InCall, WatchedTask};
+use model::syscalls::{self, Wait};
+use model::watch::{Descriptor, InCall, LintFacts, LockWords, TaskSettings, WatchedTask};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use sys::Error;
 
@@ -23,6 +25,8 @@ pub struct Tasks {
     whole: BTreeSet<i32>,
     /// Processes that use the GNU C library.
     glibc: BTreeSet<i32>,
+    /// By thread id.
+    settings: BTreeMap<i32, TaskSettings>,
     /// Whether recording has begun: who is new from then on was not there before.
     pub recording: bool,
 }
@@ -88,6 +92,11 @@ impl Tasks {
                 left.extend(children(pid, tid).into_iter().filter(|child| self.whole.insert(*child)));
             }
         }
+        for task in self.tasks.values() {
+            if let Some(settings) = settings(task) {
+                self.settings.insert(task.tid, settings);
+            }
+        }
         let processes: BTreeSet<i32> = self.tasks.values().map(|task| task.tgid).collect();
         for tgid in processes {
             // One that has just begun has not loaded it yet.
@@ -102,6 +111,23 @@ impl Tasks {
                 }
             }
         }
+    }
+
+    /// What is set for the threads, as last seen. `isolated`: the CPUs that are.
+    pub fn settings(&self, isolated: &Cpus) -> LintFacts {
+        LintFacts { isolated: isolated.clone(), tasks: self.settings.values().cloned().collect() }
+    }
+
+    /// The memory of the futexes that threads wait for at this moment.
+    pub fn lock_words(&self) -> Vec<LockWords> {
+        let of = |task: &WatchedTask| {
+            let text = fs::read_to_string(format!("/proc/{}/task/{}/syscall", task.tgid, task.tid)).ok()?;
+            let InCall { number, argument: word } = parse_syscall(&text)?;
+            let call = syscalls::by_number(std::env::consts::ARCH, number)?;
+            let words = (call.wait == Wait::Futex).then(|| five_words(task.tgid, word))??;
+            Some(LockWords { tid: task.tid, word, words })
+        };
+        self.tasks.values().filter_map(of).collect()
     }
 
     /// The CPUs that any of the threads may run on.
@@ -128,6 +154,26 @@ impl Tasks {
 fn children(pid: i32, tid: i32) -> Vec<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// What is set for a thread that is still there.
+fn settings(task: &WatchedTask) -> Option<TaskSettings> {
+    let limits = fs::read_to_string(format!("/proc/{}/task/{}/limits", task.tgid, task.tid)).ok()?;
+    // The soft limit, which is what the kernel watches.
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    let has_rttime = limit.split_whitespace().next()? != "unlimited";
+    Some(TaskSettings { tid: task.tid, allowed: allowed(task)?, has_rttime })
+}
+
+/// Five words of a process's memory.
+fn five_words(tgid: i32, address: u64) -> Option<[u32; 5]> {
+    let memory = fs::File::open(format!("/proc/{tgid}/mem")).ok()?;
+    let mut bytes = [0; 20];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    let (words, _) = bytes.as_chunks::<4>();
+    let mut all = [0; 5];
+    all.iter_mut().zip(words).for_each(|(word, bytes)| *word = u32::from_ne_bytes(*bytes));
+    Some(all)
 }
 
 /// Whether a process has the GNU C library mapped: `libc.so.6`, or `libc-2.31.so` and others before
@@ -200,6 +246,14 @@ mod tests {
         assert_eq!(parse_syscall("202 0x7ffd0 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n"), Some(futex));
         assert_eq!((parse_syscall("running\n"), parse_syscall("-1 0x7ffe 0x7f00\n")), (None, None));
         assert_eq!(policy_text("1", "80"), "SCHED_FIFO 80");
+    }
+
+    #[test]
+    fn the_words_of_a_process_are_read() {
+        let words = [2u32, 0, 77, 1, 0];
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        assert_eq!(five_words(pid, words.as_ptr().addr() as u64), Some(words));
+        assert_eq!(five_words(pid, 8), None);
     }
 
     #[test]

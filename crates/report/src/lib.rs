@@ -12,7 +12,7 @@
 //! | `jobs`, `clocks` | sentences about periodic jobs and about clocks |
 //! | `guarantee` | response times with the observed maximum as release jitter |
 //! | `advice/` | what is wrong, in order of cost, and the next command |
-//! | `locks` | waits for locks in words |
+//! | `lint`, `locks` | mistakes of real-time programs, and waits for locks, in words |
 //! | `worst` | the largest sample, its cause, what is known against it |
 //! | `outcome` | pass or finding: the exit status |
 //! | `distribution` | quantiles and maxima, missed releases charged |
@@ -49,6 +49,7 @@ mod heading;
 mod html;
 mod jobs;
 mod json;
+pub mod lint;
 pub mod locks;
 mod matrix;
 mod opening;

@@ -15,6 +15,7 @@ pub mod delay;
 pub mod events;
 pub(crate) mod figures;
 pub(crate) mod links;
+pub mod lint;
 pub mod locks;
 pub mod path;
 pub mod path_section;

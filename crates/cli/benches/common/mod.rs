@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each bench uses its own part")]
 
 pub(crate) mod load;
+pub(crate) mod plants;
 pub(crate) mod process;
 pub(crate) mod turns;
 

@@ -114,6 +114,8 @@ impl Recorded {
             tasks: tasks.map(|tasks| tasks.tasks.values().cloned().collect()).unwrap_or_default(),
             descriptors: Vec::new(),
             glibc: Vec::new(),
+            lock_words: Vec::new(),
+            lint: None,
             command: None,
         };
         store::write_json(&output.dir.join(FILE), &facts)?;

@@ -9,6 +9,7 @@ mod explain_text;
 mod export;
 mod functions;
 mod kernel_results;
+mod lint_text;
 mod list;
 mod lock_text;
 mod options;

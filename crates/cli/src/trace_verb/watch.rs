@@ -12,6 +12,7 @@ use crate::run::progress::Reporter;
 use crate::run::recording;
 use analysis::Analysis;
 use anyhow::Context;
+use attribution::attribute::lint::suppress::Suppressions;
 use clap::Args;
 use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks};
@@ -52,7 +53,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Report an earlier run directory of trace watch again.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "stacks", "user_stacks"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "lint", "stacks", "user_stacks"])]
     pub(crate) from: Option<PathBuf>,
     /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
@@ -65,6 +66,13 @@ pub(crate) struct WatchArgs {
     /// waiting.
     #[arg(long)]
     pub(crate) no_syscalls: bool,
+    /// Check real-time threads for page faults, allocation, relative sleeps, file access and other
+    /// mistakes; exit 2 if any is found. Records more system calls.
+    #[arg(long, conflicts_with = "no_syscalls")]
+    pub(crate) lint: bool,
+    /// File of findings to suppress, one `RULE THREAD # WHY` per line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppress: Option<PathBuf>,
     /// Also record kernel stacks on the program's CPUs. Shows what delayed a real-time thread:
     /// kernel code that could not be preempted, and its system call. Delays a wake-up by at most
     /// two stacks.
@@ -90,11 +98,17 @@ pub(crate) struct WatchArgs {
 
 /// Watches and reports, or reports an earlier run.
 pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    anyhow::ensure!(
+        args.suppress.is_none() || args.lint || args.from.is_some(),
+        "--suppress takes findings of --lint, which is not there"
+    );
+    let suppressions = suppressions(args.suppress.as_deref())?;
     let (dir, interrupted) = match &args.from {
         Some(dir) => (dir.clone(), None),
         None => record(args, signals)?,
     };
-    let analysis = analysis::analyse(&dir)?;
+    let mut analysis = analysis::analyse(&dir)?;
+    let found = suppress(&mut analysis, &suppressions, &dir, args.suppress.is_some())?;
     if args.from.is_none() && analysis.complete {
         output::mark_complete(&dir)?;
     }
@@ -103,7 +117,33 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
         conclude::write(&document, &dir)?;
     }
     print(args, &dir, &document.analysis)?;
-    Ok(u8::from(interrupted.is_some()))
+    Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(found) })
+}
+
+/// Read before anything is recorded for them.
+fn suppressions(file: Option<&Path>) -> anyhow::Result<Suppressions> {
+    let Some(file) = file else { return Ok(Suppressions::default()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Suppressions::parse(&file.display().to_string(), &text)?)
+}
+
+/// Marks what is suppressed; whether anything else was found.
+fn suppress(
+    analysis: &mut Analysis,
+    suppressions: &Suppressions,
+    dir: &Path,
+    asked: bool,
+) -> anyhow::Result<bool> {
+    let lint = analysis.watch.as_mut().and_then(|watch| watch.lint.as_mut());
+    anyhow::ensure!(
+        lint.is_some() || !asked,
+        "--suppress takes findings of --lint, with which {} was not recorded",
+        dir.display()
+    );
+    Ok(lint.is_some_and(|lint| {
+        suppressions.apply(lint);
+        lint.open().next().is_some()
+    }))
 }
 
 fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()> {
@@ -211,9 +251,9 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
 fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
     let stacks = Stacks { own: args.stacks, users: args.user_stacks };
     let mut catalogue = EventCatalogue::watch()?.with(stacks);
-    let filter = syscalls::filter(std::env::consts::ARCH).filter(|_| !args.no_syscalls);
+    let filter = syscalls::filter(std::env::consts::ARCH, args.lint).filter(|_| !args.no_syscalls);
     catalogue.events.retain_mut(|event| {
-        if event.on == [Side::Watched] && event.kprobe.is_none() {
+        if event.name.starts_with("raw_syscalls:") {
             event.filter.clone_from(&filter);
         }
         event.on != [Side::Watched] || filter.is_some()
@@ -247,6 +287,8 @@ fn watch(
     let t0_ns = clock::now_ns();
     recorder.record(true)?;
     let ended = follow(args, target, &recorder, signals);
+    // Whoever waits now waits for good, as far as the recording goes.
+    let lock_words = if args.no_syscalls { Vec::new() } else { target.tasks.lock_words() };
     let t1_ns = clock::now_ns();
     recorder.record(false)?;
     let (interrupted, command) = ended?;
@@ -254,6 +296,7 @@ fn watch(
         session.forget(adopted)?;
     }
     output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
+    let isolated = machine::read(&machine::Root::live())?.topology.isolated;
     let facts = WatchRecord {
         schema: SCHEMA.to_owned(),
         asked: target.asked.clone(),
@@ -261,6 +304,8 @@ fn watch(
         tasks: target.tasks.tasks.values().cloned().collect(),
         descriptors: target.tasks.descriptors().cloned().collect(),
         glibc: target.tasks.glibc().collect(),
+        lock_words,
+        lint: args.lint.then(|| target.tasks.settings(&isolated)),
         command,
     };
     store::write_json(&output.dir.join(FILE), &facts)?;

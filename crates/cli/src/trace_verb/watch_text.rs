@@ -48,6 +48,7 @@ pub(super) fn text(
     let active =
         section.threads.iter().filter(|thread| thread.activations > 0 || !thread.preemptions.is_empty());
     active.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
+    text.push_str(&super::lint_text::text(section));
     text.push_str(&super::lock_text::text(section));
     text.push_str(&chains(section));
     text.push_str(&threads::text(&section.paths, 1, false, section.t0_ns));

@@ -29,27 +29,31 @@ fn contention(place: &Place) -> Option<PathBuf> {
     }
 }
 
-/// The section of the locks of a planted case, and the threads by their part.
-fn watched(place: &Place, program: &Path, kind: &str, case: &str) -> (Value, HashMap<String, i64>, String) {
-    let run = place.path(&format!("{kind}-{case}"));
-    let rounds = ROUNDS.to_string();
+/// The section of the locks of a planted case, the threads by their part, and the text.
+fn watched(
+    place: &Place,
+    program: &Path,
+    scene: &str,
+    more: &[&str],
+) -> (Value, HashMap<String, i64>, String) {
+    let run = place.path(&scene.replace(':', "-"));
     let output = stillcore(&["trace", "watch", "--json", "--out"])
         .arg(&run)
         .arg("--state")
         .arg(place.state())
+        .args(more)
         .arg("--")
         .arg(program)
-        .args([kind, case, &rounds, "1"])
+        .args(["1", &ROUNDS.to_string(), scene])
         .output()
         .unwrap();
     let log = text(&output.stderr);
     assert!(output.status.success(), "{log}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     // With --json the command's own output is on standard error.
-    let parts = log.lines().filter_map(|line| {
-        let (part, tid) = line.split_once(' ')?;
-        Some((part.to_owned(), tid.parse().ok()?))
-    });
+    let line = log.lines().find_map(|line| line.strip_prefix(scene)).unwrap_or_else(|| panic!("{log}"));
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let parts = words.chunks(2).filter_map(|pair| Some((pair[0].to_owned(), pair.get(1)?.parse().ok()?)));
     let printed = stillcore(&["trace", "watch", "--from"]).arg(&run).output().unwrap();
     (answer["watch"]["locks"].clone(), parts.collect(), text(&printed.stdout))
 }
@@ -75,7 +79,7 @@ fn holders_are_named_and_inversion_only_where_it_was_planted() {
         ("robust", "inverts", "holder", "middle", true),
     ];
     for (kind, case, holder, what, inversion) in cases {
-        let (locks, parts, printed) = watched(&place, &program, kind, case);
+        let (locks, parts, printed) = watched(&place, &program, &format!("{kind}:{case}"), &[]);
         let waits = waits(&locks, parts["waiter"]);
         assert_eq!(waits.len(), ROUNDS, "{kind} {case}: {locks:#}");
         let mut of_the_case = 0;
@@ -106,7 +110,7 @@ fn what_has_no_owner_is_no_lock() {
     let place = Place::new();
     let Some(program) = contention(&place) else { return };
     for kind in ["condition", "semaphore"] {
-        let (locks, parts, _) = watched(&place, &program, kind, "holds");
+        let (locks, parts, _) = watched(&place, &program, &format!("{kind}:holds"), &[]);
         assert!(waits(&locks, parts["waiter"]).is_empty(), "{kind}: {locks:#}");
     }
 }
@@ -115,11 +119,29 @@ fn what_has_no_owner_is_no_lock() {
 fn a_lock_that_nobody_releases_is_a_wait_that_the_end_cut_short() {
     let place = Place::new();
     let Some(program) = contention(&place) else { return };
-    let (locks, parts, printed) = watched(&place, &program, "plain", "dies");
+    let (locks, parts, printed) = watched(&place, &program, "plain:dies", &[]);
     let waits = waits(&locks, parts["waiter"]);
     assert_eq!((waits.len(), &waits[0]["end"]), (1, &Value::from("interrupted")), "{locks:#}");
     // Whoever ends the program wakes the waiter, and holds nothing.
     let holders = waits[0]["holders"].as_array().unwrap();
     assert!(holders.iter().all(|holder| holder["thread"]["tid"] == parts["holder"]), "{locks:#}");
     assert!(printed.contains("until a signal came"), "{printed}");
+}
+
+#[test]
+fn threads_that_wait_for_one_another_are_a_deadlock() {
+    let place = Place::new();
+    let Some(program) = contention(&place) else { return };
+    let (locks, parts, printed) = watched(&place, &program, "plain:deadlock", &["--duration", "1s"]);
+    let of = |part: &str| -> Value {
+        let waits = locks["worst"].as_array().unwrap().iter();
+        let mut lasting = waits.filter(|wait| wait["end"] == "lasts");
+        lasting.find(|wait| wait["waiter"]["tid"] == parts[part]).cloned().unwrap_or_default()
+    };
+    for (part, other) in [("waiter", "holder"), ("holder", "waiter")] {
+        let wait = of(part);
+        let circle: Vec<_> = wait["circle"].as_array().into_iter().flatten().map(|one| &one["tid"]).collect();
+        assert_eq!(circle, [parts[part], parts[other]], "{part}: {locks:#}");
+    }
+    assert!(printed.contains("deadlock") && printed.contains("in the same order"), "{printed}");
 }

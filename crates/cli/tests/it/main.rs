@@ -32,6 +32,7 @@ mod hosts_ssh;
 mod keeps;
 mod lab_matrix;
 mod lifecycle;
+mod lint;
 mod locks;
 mod measure;
 mod measure_clocks;

@@ -3,7 +3,7 @@
  * the holder from running. All on one CPU and under SCHED_FIFO, so that the order of events is the
  * program's, and each wait has one owner.
  *
- *     contention KIND CASE ROUNDS CPU
+ *     contention CPU ROUNDS KIND:CASE...
  *
  * KIND   plain, errorcheck, recursive, timed, shared, robust, inherit, rwlock, condition, semaphore
  * CASE   holds       the holder runs until it releases
@@ -12,8 +12,11 @@
  *        sleeps      the holder sleeps
  *        chain       the holder itself waits for a lock, whose holder is preempted
  *        dies        nobody releases: the program ends while one waits for ever
+ *        deadlock    two threads wait for one another's locks, for ever
  *
- * It prints one line a thread: its part and its number.
+ * The cases run one after another, each with threads and locks of its own, and each prints a line:
+ * `KIND:CASE lock ADDRESS deeper ADDRESS`, then `PART NUMBER` of each thread. The addresses are
+ * those of the futex words.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,13 +32,22 @@
 
 enum { WAITER = 80, URGENT = 90, MIDDLE = 40, HOLDER = 20, DEEPEST = 10 };
 
-static const char *kind, *what;
+enum { PARTS = 4 };
+
+struct scene {
+	char kind[32], what[32];
+	pthread_mutex_t lock, deeper;
+	pthread_rwlock_t rwlock;
+	pthread_cond_t condition;
+	sem_t semaphore, begin, may_wait, may_preempt, may_go_deeper, done, is_up;
+	int is_open;
+	const char *part[PARTS];
+	long tid[PARTS];
+	int threads;
+};
+
 static int rounds;
-static pthread_mutex_t lock, deeper;
-static pthread_rwlock_t rwlock;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-static sem_t semaphore, begin, may_wait, may_preempt, may_go_deeper, done;
-static int is_open;
+static struct scene *scene;
 
 static int is(const char *text, const char *other) { return strcmp(text, other) == 0; }
 
@@ -75,9 +87,13 @@ static void wait_for(sem_t *sem)
 
 static void says(const char *part)
 {
+	static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 	pthread_setname_np(pthread_self(), part);
-	printf("%s %ld\n", part, syscall(SYS_gettid));
-	fflush(stdout);
+	pthread_mutex_lock(&printing);
+	scene->part[scene->threads] = part;
+	scene->tid[scene->threads++] = syscall(SYS_gettid);
+	pthread_mutex_unlock(&printing);
+	sem_post(&scene->is_up);
 }
 
 static void take(void)
@@ -85,40 +101,42 @@ static void take(void)
 	struct timespec end;
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 60;
-	if (is(kind, "rwlock"))
-		must(pthread_rwlock_wrlock(&rwlock), "pthread_rwlock_wrlock");
-	else if (is(kind, "timed"))
-		must(pthread_mutex_timedlock(&lock, &end), "pthread_mutex_timedlock");
+	if (is(scene->kind, "rwlock"))
+		must(pthread_rwlock_wrlock(&scene->rwlock), "pthread_rwlock_wrlock");
+	else if (is(scene->kind, "timed"))
+		must(pthread_mutex_timedlock(&scene->lock, &end), "pthread_mutex_timedlock");
 	else
-		must(pthread_mutex_lock(&lock), "pthread_mutex_lock");
+		must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");
 }
 
 static void release(void)
 {
-	if (is(kind, "rwlock"))
-		must(pthread_rwlock_unlock(&rwlock), "pthread_rwlock_unlock");
+	if (is(scene->kind, "rwlock"))
+		must(pthread_rwlock_unlock(&scene->rwlock), "pthread_rwlock_unlock");
 	else
-		must(pthread_mutex_unlock(&lock), "pthread_mutex_unlock");
+		must(pthread_mutex_unlock(&scene->lock), "pthread_mutex_unlock");
 }
 
 static void *waiter(void *unused)
 {
 	says("waiter");
 	for (int round = 0; round < rounds; round++) {
-		wait_for(&may_wait);
-		if (is(kind, "condition")) {
-			must(pthread_mutex_lock(&lock), "pthread_mutex_lock");
-			while (!is_open)
-				must(pthread_cond_wait(&condition, &lock), "pthread_cond_wait");
-			is_open = 0;
-			must(pthread_mutex_unlock(&lock), "pthread_mutex_unlock");
-		} else if (is(kind, "semaphore")) {
-			wait_for(&semaphore);
+		wait_for(&scene->may_wait);
+		if (is(scene->kind, "condition")) {
+			must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");
+			while (!scene->is_open)
+				must(pthread_cond_wait(&scene->condition, &scene->lock), "pthread_cond_wait");
+			scene->is_open = 0;
+			must(pthread_mutex_unlock(&scene->lock), "pthread_mutex_unlock");
+		} else if (is(scene->kind, "semaphore")) {
+			wait_for(&scene->semaphore);
 		} else {
+			if (is(scene->what, "deadlock"))
+				must(pthread_mutex_lock(&scene->deeper), "pthread_mutex_lock");
 			take();
 			release();
 		}
-		sem_post(&done);
+		sem_post(&scene->done);
 	}
 	return unused;
 }
@@ -127,7 +145,7 @@ static void *preempts(void *part)
 {
 	says(part);
 	for (int round = 0; round < rounds; round++) {
-		wait_for(&may_preempt);
+		wait_for(&scene->may_preempt);
 		compute(1500000);
 	}
 	return NULL;
@@ -137,14 +155,14 @@ static void *deepest(void *unused)
 {
 	says("deepest");
 	for (int round = 0; round < rounds; round++) {
-		wait_for(&begin);
-		must(pthread_mutex_lock(&deeper), "pthread_mutex_lock");
+		wait_for(&scene->begin);
+		must(pthread_mutex_lock(&scene->deeper), "pthread_mutex_lock");
 		/* The holder takes its lock, and waits for this one. */
-		sem_post(&may_go_deeper);
+		sem_post(&scene->may_go_deeper);
 		compute(200000);
-		sem_post(&may_preempt);
+		sem_post(&scene->may_preempt);
 		compute(200000);
-		must(pthread_mutex_unlock(&deeper), "pthread_mutex_unlock");
+		must(pthread_mutex_unlock(&scene->deeper), "pthread_mutex_unlock");
 	}
 	return unused;
 }
@@ -153,38 +171,40 @@ static void *holder(void *unused)
 {
 	says("holder");
 	for (int round = 0; round < rounds; round++) {
-		if (is(what, "chain")) {
-			wait_for(&may_go_deeper);
+		if (is(scene->what, "chain")) {
+			wait_for(&scene->may_go_deeper);
 			take();
-			sem_post(&may_wait);
-			must(pthread_mutex_lock(&deeper), "pthread_mutex_lock");
-			must(pthread_mutex_unlock(&deeper), "pthread_mutex_unlock");
+			sem_post(&scene->may_wait);
+			must(pthread_mutex_lock(&scene->deeper), "pthread_mutex_lock");
+			must(pthread_mutex_unlock(&scene->deeper), "pthread_mutex_unlock");
 			release();
 			continue;
 		}
-		wait_for(&begin);
-		if (is(kind, "condition") || is(kind, "semaphore")) {
-			sem_post(&may_wait);
+		wait_for(&scene->begin);
+		if (is(scene->kind, "condition") || is(scene->kind, "semaphore")) {
+			sem_post(&scene->may_wait);
 			compute(200000);
-			if (is(kind, "semaphore")) {
-				sem_post(&semaphore);
+			if (is(scene->kind, "semaphore")) {
+				sem_post(&scene->semaphore);
 			} else {
-				must(pthread_mutex_lock(&lock), "pthread_mutex_lock");
-				is_open = 1;
-				must(pthread_mutex_unlock(&lock), "pthread_mutex_unlock");
-				must(pthread_cond_signal(&condition), "pthread_cond_signal");
+				must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");
+				scene->is_open = 1;
+				must(pthread_mutex_unlock(&scene->lock), "pthread_mutex_unlock");
+				must(pthread_cond_signal(&scene->condition), "pthread_cond_signal");
 			}
 			continue;
 		}
 		take();
 		/* It is more urgent: it runs at once, and waits. */
-		sem_post(&may_wait);
+		sem_post(&scene->may_wait);
 		compute(200000);
-		if (is(what, "inverts") || is(what, "urgent"))
-			sem_post(&may_preempt);
-		if (is(what, "sleeps"))
+		if (is(scene->what, "inverts") || is(scene->what, "urgent"))
+			sem_post(&scene->may_preempt);
+		if (is(scene->what, "sleeps"))
 			nap(2000000);
-		if (is(what, "dies"))
+		if (is(scene->what, "deadlock"))
+			must(pthread_mutex_lock(&scene->deeper), "pthread_mutex_lock");
+		if (is(scene->what, "dies"))
 			pause();
 		compute(200000);
 		release();
@@ -192,20 +212,16 @@ static void *holder(void *unused)
 	return unused;
 }
 
-static pthread_t start(void *(*function)(void *), void *argument, int priority, int cpu)
+static pthread_t start(void *(*function)(void *), void *argument, int priority)
 {
 	pthread_attr_t attributes;
 	struct sched_param param = { .sched_priority = priority };
-	cpu_set_t cpus;
 	pthread_t thread;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
 	pthread_attr_init(&attributes);
 	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
 	pthread_attr_setschedparam(&attributes, &param);
-	pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
 	must(pthread_create(&thread, &attributes, function, argument), "pthread_create");
 	return thread;
 }
@@ -214,56 +230,96 @@ static void make_locks(void)
 {
 	pthread_mutexattr_t attributes;
 	pthread_mutexattr_init(&attributes);
-	if (is(kind, "errorcheck"))
+	if (is(scene->kind, "errorcheck"))
 		pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-	if (is(kind, "recursive"))
+	if (is(scene->kind, "recursive"))
 		pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-	if (is(kind, "shared"))
+	if (is(scene->kind, "shared"))
 		pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-	if (is(kind, "robust"))
+	if (is(scene->kind, "robust"))
 		pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-	if (is(kind, "inherit"))
+	if (is(scene->kind, "inherit"))
 		pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-	must(pthread_mutex_init(&lock, &attributes), "pthread_mutex_init");
-	must(pthread_mutex_init(&deeper, &attributes), "pthread_mutex_init");
-	pthread_rwlock_init(&rwlock, NULL);
-	sem_t *all[] = { &semaphore, &begin, &may_wait, &may_preempt, &may_go_deeper, &done };
+	must(pthread_mutex_init(&scene->lock, &attributes), "pthread_mutex_init");
+	must(pthread_mutex_init(&scene->deeper, &attributes), "pthread_mutex_init");
+	pthread_rwlock_init(&scene->rwlock, NULL);
+	pthread_cond_init(&scene->condition, NULL);
+	sem_t *all[] = { &scene->semaphore, &scene->begin, &scene->may_wait, &scene->may_preempt,
+			 &scene->may_go_deeper, &scene->done, &scene->is_up };
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
 		sem_init(all[i], 0, 0);
 }
 
-int main(int argc, char **argv)
+/* The word of a mutex is its first one; musl's is the second. */
+static void *word_of(void *mutex)
 {
-	if (argc != 5) {
-		fprintf(stderr, "contention KIND CASE ROUNDS CPU\n");
-		return 2;
-	}
-	kind = argv[1];
-	what = argv[2];
-	rounds = atoi(argv[3]);
-	int cpu = atoi(argv[4]);
-	make_locks();
-	pthread_t threads[4];
+#ifdef PLANT_MUSL
+	return (char *)mutex + 4;
+#else
+	return mutex;
+#endif
+}
+
+static void play(void)
+{
+	pthread_t threads[PARTS];
 	int n = 0;
-	threads[n++] = start(waiter, NULL, WAITER, cpu);
-	threads[n++] = start(holder, NULL, HOLDER, cpu);
-	if (is(what, "inverts") || is(what, "chain"))
-		threads[n++] = start(preempts, "middle", MIDDLE, cpu);
-	if (is(what, "urgent"))
-		threads[n++] = start(preempts, "urgent", URGENT, cpu);
-	if (is(what, "chain"))
-		threads[n++] = start(deepest, NULL, DEEPEST, cpu);
-	nap(300000000);
+
+	make_locks();
+	threads[n++] = start(waiter, NULL, WAITER);
+	threads[n++] = start(holder, NULL, HOLDER);
+	if (is(scene->what, "inverts") || is(scene->what, "chain"))
+		threads[n++] = start(preempts, "middle", MIDDLE);
+	if (is(scene->what, "urgent"))
+		threads[n++] = start(preempts, "urgent", URGENT);
+	if (is(scene->what, "chain"))
+		threads[n++] = start(deepest, NULL, DEEPEST);
+	for (int i = 0; i < n; i++)
+		wait_for(&scene->is_up);
+	printf("%s:%s lock %p deeper %p", scene->kind, scene->what,
+	       is(scene->kind, "rwlock") ? (void *)&scene->rwlock : word_of(&scene->lock),
+	       word_of(&scene->deeper));
+	for (int i = 0; i < n; i++)
+		printf(" %s %ld", scene->part[i], scene->tid[i]);
+	printf("\n");
+	fflush(stdout);
+	/* Whoever watches looks for new threads now and then. */
+	nap(250000000);
 	for (int round = 0; round < rounds; round++) {
-		sem_post(&begin);
-		if (is(what, "dies")) {
+		sem_post(&scene->begin);
+		if (is(scene->what, "dies")) {
 			nap(300000000);
 			_exit(0);
 		}
-		wait_for(&done);
+		wait_for(&scene->done);
 		nap(10000000);
 	}
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4) {
+		fprintf(stderr, "contention CPU ROUNDS KIND:CASE...\n");
+		return 2;
+	}
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	CPU_SET(atoi(argv[1]), &cpus);
+	if (sched_setaffinity(0, sizeof cpus, &cpus)) {
+		perror("sched_setaffinity");
+		return 1;
+	}
+	rounds = atoi(argv[2]);
+	for (int i = 3; i < argc; i++) {
+		/* Never freed: each scene has addresses of its own. */
+		scene = calloc(1, sizeof *scene);
+		if (sscanf(argv[i], "%31[^:]:%31s", scene->kind, scene->what) != 2) {
+			fprintf(stderr, "%s: expected KIND:CASE\n", argv[i]);
+			return 2;
+		}
+		play();
+	}
 	return 0;
 }

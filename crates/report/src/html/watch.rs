@@ -1,6 +1,7 @@
 //! A watched program: where each thread's time went, how long it waited for a CPU after its
 //! wake-ups, what released it, and who took the CPU from it.
 
+use attribution::attribute::lint::shape::LintSection;
 use attribution::attribute::locks::shape::LockSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use minijinja::{Value, context};
@@ -8,7 +9,7 @@ use minijinja::{Value, context};
 use super::plot::plot;
 use super::value;
 use crate::svg::{Spread, spread};
-use crate::{Document, format, locks};
+use crate::{Document, format, lint, locks};
 
 /// Threads in the tables and the plot: those that waited longest for a CPU.
 const THREADS: usize = 24;
@@ -35,6 +36,7 @@ pub(super) fn figures(document: &Document) -> Value {
         left_out => threads.len().saturating_sub(THREADS),
         releases => releases.take(ROWS).map(|(one, other)| release(one, other)).collect::<Vec<_>>(),
         preemptions => preemptions.iter().take(ROWS).map(|(one, other)| preemption(one, other)).collect::<Vec<_>>(),
+        lint => watch.lint.as_ref().map(|section| lint_figures(section, watch.t0_ns)),
         locks => watch.locks.as_ref().map(lock_figures),
         chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),
         statements => watch.statements.clone(),
@@ -107,6 +109,20 @@ fn preemption(thread: &ThreadSection, one: &Preemption) -> Value {
     }
 }
 
+/// What real-time threads do wrong.
+fn lint_figures(section: &LintSection, t0_ns: i64) -> Value {
+    context! {
+        account => lint::account(section),
+        rows => section.open().take(ROWS).map(|finding| context! {
+            rule => finding.rule.name(), thread => lint::thread(finding),
+            what => lint::sentence(finding, t0_ns), remedy => finding.rule.remedy(),
+        }).collect::<Vec<_>>(),
+        not_applied => section.not_applied.iter().map(|one| {
+            format!("{}: not applicable: {}", one.rule.name(), one.why)
+        }).collect::<Vec<_>>(),
+    }
+}
+
 /// Waits for locks: the worst in sentences, all of them by lock.
 fn lock_figures(section: &LockSection) -> Value {
     context! {
@@ -134,6 +150,8 @@ fn chain(one: &Chain) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use attribution::attribute::lint::rules::Rule;
+    use attribution::attribute::lint::shape::Finding;
     use attribution::attribute::locks::shape::{
         Activity, Evidence, Holder, Lock, LockHolder, LockKind, LockWait, Part, ThreadName, WaitEnd, Waiter,
     };
@@ -188,12 +206,45 @@ mod tests {
             threads: vec![thread(11, 40_000), thread(12, 250_000)],
             paths: Vec::new(),
             locks: Some(contended()),
+            lint: Some(mistaken()),
             attribution: Vec::new(),
             chains: Vec::new(),
             chains_dropped: 0,
             statements: vec!["an event is missing".to_owned()],
         });
         document
+    }
+
+    /// One finding.
+    fn mistaken() -> LintSection {
+        let finding = Finding {
+            rule: Rule::RelativeSleep,
+            tid: 11,
+            comm: "con<b>trol".to_owned(),
+            prio: Some(19),
+            detail: "nanosleep".to_owned(),
+            n: 3,
+            first_ns: Some(1_500_000),
+            suppressed: false,
+        };
+        let known = Finding { rule: Rule::File, suppressed: true, ..finding.clone() };
+        LintSection { findings: vec![known, finding], not_applied: Vec::new(), threads: 1 }
+    }
+
+    #[test]
+    fn mistakes_are_a_table_with_what_to_do_and_suppressed_ones_are_counted() {
+        let page = crate::html::page(&watched()).unwrap();
+        crate::html::tests::assert_balanced(&page);
+        let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
+        for part in [
+            "1 finding in 1 real-time thread, 1 more suppressed",
+            "con&lt;b&gt;trol[11] (priority 80)",
+            "(nanosleep): 3 times, first 1.500 ms after the start",
+            "clock_nanosleep with TIMER_ABSTIME",
+        ] {
+            assert!(flat.contains(part), "{part}: {flat}");
+        }
+        assert!(!flat.contains("a file was opened"));
     }
 
     /// One wait, with inversion.
@@ -235,7 +286,7 @@ mod tests {
             waited: None,
             known: 1,
             n: 1,
-            waiters: vec![Waiter { thread: control, waited: None, lasting: 0, inversions: 1 }],
+            waiters: vec![Waiter { thread: control, waited: None, first_ns: 0, lasting: 0, inversions: 1 }],
             holders: vec![LockHolder { thread: logger, waits: 1 }],
         };
         LockSection {

@@ -11,7 +11,7 @@ use crate::prio::Prio;
 use std::cmp::Reverse;
 
 /// The most locks that are listed.
-const LISTED: usize = 50;
+const LISTED: usize = 100;
 
 impl Locks {
     /// The section; `None` where nobody waited for a lock. `comm`: the name of a task.
@@ -65,6 +65,7 @@ impl Named<'_> {
                 .map(|(tid, waiter)| Waiter {
                     thread: self.thread(*tid, Prio::UNKNOWN),
                     waited: waiter.waited.summary(),
+                    first_ns: waiter.first_ns.unwrap_or_default(),
                     lasting: waiter.lasting,
                     inversions: waiter.inversions,
                 })

@@ -27,9 +27,8 @@ impl LockKind {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::GlibcMutex | Self::Mutex => "mutex",
-            Self::Owned => "mutex with its owner in the word",
-            Self::Inheriting => "mutex with priority inheritance",
+            Self::GlibcMutex | Self::Mutex | Self::Owned => "mutex",
+            Self::Inheriting => "PI mutex",
             Self::ReadWrite => "read-write lock",
             Self::Unknown => "futex",
         }
@@ -180,6 +179,8 @@ pub struct Waiter {
     pub thread: ThreadName,
     /// From the call to the wake-up.
     pub waited: Option<Figures>,
+    /// CLOCK_MONOTONIC, ns: the call of its first wait.
+    pub first_ns: i64,
     /// Waits that last beyond the recording.
     pub lasting: u64,
     /// Waits in which inversion was shown.

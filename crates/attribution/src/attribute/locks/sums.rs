@@ -37,6 +37,7 @@ pub(super) struct OfLock {
 pub(super) struct OfWaiter {
     pub(super) waited: Sums,
     pub(super) total_ns: u64,
+    pub(super) first_ns: Option<i64>,
     pub(super) lasting: u64,
     pub(super) inversions: u64,
 }
@@ -98,6 +99,7 @@ impl LockSums {
         if lock.waiters.len() < MOST || lock.waiters.contains_key(&wait.tid) {
             let waiter = lock.waiters.entry(wait.tid).or_default();
             waiter.total_ns += waited_ns.max(0).cast_unsigned();
+            waiter.first_ns.get_or_insert(wait.t0_ns);
             waiter.lasting += u64::from(lasts);
             waiter.inversions += u64::from(inversion);
             if !lasts {

@@ -4,6 +4,7 @@ use super::shape::{Activity, Evidence, LockKind, LockSection, LockWait, WaitEnd}
 use super::waits::Locks;
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::prio::Prio;
+use model::watch::LockWords;
 
 /// Threads of one process: FIFO 80, 20, 25, and another one of 10.
 const CONTROL: i32 = 10;
@@ -388,6 +389,41 @@ fn threads_that_wait_for_one_another_are_a_circle() {
     let circle: Vec<i32> = wait.circle.iter().map(|thread| thread.tid).collect();
     assert_eq!((circle, wait.end), (vec![CONTROL, LOGGER], WaitEnd::Lasts));
     assert_eq!(section.locks.iter().map(|lock| lock.waiters[0].lasting).sum::<u64>(), 2);
+}
+
+#[test]
+fn the_memory_of_locks_at_the_end_shows_who_holds_them() {
+    // STORE had it, and released it to LOGGER, which waits for CONTROL's.
+    let events = [
+        switch(0, 0, 0, Leaves::Runnable, LOGGER),
+        switch(0, 1, 0, Leaves::Runnable, CONTROL),
+        switch(0, 2, 0, Leaves::Runnable, STORE),
+        call(900, 0, LOGGER, WAIT, WORD, 2),
+        switch(950, 0, LOGGER, Leaves::Sleeps, 0),
+        call(1_000, 1, CONTROL, WAIT, WORD, 2),
+        switch(1_100, 1, CONTROL, Leaves::Sleeps, 0),
+        call(2_000, 2, STORE, WAKE, WORD, 1),
+        waking(2_010, 2, STORE, LOGGER),
+        switch(2_100, 0, 0, Leaves::Runnable, LOGGER),
+        returns(2_200, 0, LOGGER, 0),
+        call(3_000, 0, LOGGER, WAIT, OTHER_WORD, 2),
+        switch(3_100, 0, LOGGER, Leaves::Sleeps, 0),
+    ];
+    let threads = [CONTROL, LOGGER, STORE].map(|tid| (tid, PROCESS));
+    let mut locks = Locks::new("x86_64", threads, [PROCESS]);
+    events.iter().for_each(|event| locks.event(event));
+    let words = |tid, word, owner: i32| LockWords { tid, word, words: [2, 0, owner.cast_unsigned(), 2, 0] };
+    locks.at_the_end(&words(CONTROL, WORD, LOGGER));
+    locks.at_the_end(&words(LOGGER, OTHER_WORD, CONTROL));
+    // No lock that it waits for.
+    locks.at_the_end(&words(STORE, WORD, LOGGER));
+    locks.finish(9_000);
+    let section = locks.section(&name).unwrap();
+    let wait = section.worst.iter().find(|wait| wait.waiter.tid == CONTROL).unwrap();
+    let holders: Vec<_> = wait.holders.iter().map(|one| (one.thread.tid, one.evidence.clone())).collect();
+    assert_eq!(holders, [(STORE, vec![Evidence::Order]), (LOGGER, vec![Evidence::Memory])]);
+    let circle: Vec<i32> = wait.circle.iter().map(|thread| thread.tid).collect();
+    assert_eq!((circle, wait.end), (vec![CONTROL, LOGGER], WaitEnd::Lasts));
 }
 
 #[test]

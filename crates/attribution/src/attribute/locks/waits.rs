@@ -13,6 +13,7 @@ use super::wait::{Held, LockWait, Unknown};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::prio::Prio;
 use model::syscalls::{self, Wait};
+use model::watch::LockWords;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,6 +34,15 @@ struct Open {
     woken: Option<(i64, Option<i32>)>,
     /// Whose priority the kernel raised for it, the lock's owner first.
     boosted: Option<i32>,
+    /// The lock's owner when the recording ended.
+    owner_now: Option<i32>,
+}
+
+impl Open {
+    fn lasting(&self) -> Lasting {
+        let owner = self.owner_now.or(self.call.owner).or(self.boosted);
+        Lasting { word: self.call.word, t0_ns: self.t0_ns, owner }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,8 +121,15 @@ impl Locks {
         self.past.enter(event.pid, InCall { call, t0_ns: event.ts_ns, word: arguments[0] });
         let glibc = process.is_some_and(|process| self.glibc.contains(&process));
         let Some(call) = FutexCall::of(call, arguments, glibc) else { return };
-        let open =
-            Open { call, t0_ns: event.ts_ns, slept: false, prio: Prio::UNKNOWN, woken: None, boosted: None };
+        let open = Open {
+            call,
+            t0_ns: event.ts_ns,
+            slept: false,
+            prio: Prio::UNKNOWN,
+            woken: None,
+            boosted: None,
+            owner_now: None,
+        };
         self.open.insert(event.pid, open);
         self.trim(event.ts_ns);
     }
@@ -125,12 +142,26 @@ impl Locks {
         }
     }
 
+    /// The memory of a lock that a thread still waits for.
+    pub(crate) fn at_the_end(&mut self, memory: &LockWords) {
+        let Self { open, threads, past, .. } = self;
+        let Some(open) = open.get_mut(&memory.tid).filter(|open| open.call.word == memory.word) else {
+            return;
+        };
+        let call = open.call.with_words(memory.words, |tid| threads.contains_key(&tid));
+        // It may have changed hands since the wait began.
+        open.owner_now = call.owner;
+        open.call.kind = call.kind;
+        if open.slept && call.kind.is_lock() {
+            past.sleeps(memory.tid, open.lasting());
+        }
+    }
+
     fn sleeps(&mut self, prev: Runner) {
         let Some(open) = self.open.get_mut(&prev.tid) else { return };
         (open.slept, open.prio, open.woken) = (true, prev.prio, None);
         if open.call.kind.is_lock() {
-            let owner = open.call.owner.or(open.boosted);
-            self.past.sleeps(prev.tid, Lasting { word: open.call.word, t0_ns: open.t0_ns, owner });
+            self.past.sleeps(prev.tid, open.lasting());
         }
     }
 
@@ -177,7 +208,7 @@ impl Locks {
     }
 
     fn close(&mut self, tid: i32, open: &Open, t1_ns: i64, end: WaitEnd, by: Option<i32>) {
-        let Open { call: FutexCall { word, kind, owner }, t0_ns, prio, boosted, .. } = *open;
+        let Open { call: FutexCall { word, kind, owner }, t0_ns, prio, boosted, owner_now, .. } = *open;
         let process = self.process(tid);
         let mut wait = LockWait {
             tid,
@@ -205,7 +236,8 @@ impl Locks {
         }
         let claims = [(owner, Evidence::Memory), (boosted, Evidence::Boost)];
         let claims = claims.into_iter().filter_map(|(tid, evidence)| Some((tid?, evidence)));
-        (wait.holders, wait.unknown) = holders([t0_ns, t1_ns], end, &releases, &claims.collect::<Vec<_>>());
+        (wait.holders, wait.unknown) =
+            holders([t0_ns, t1_ns], end, &releases, &claims.collect::<Vec<_>>(), owner_now);
         let explained =
             if wait.holders.is_empty() { Explained::default() } else { explain(&self.past, &wait) };
         self.sums.add(&wait, explained);
@@ -244,12 +276,13 @@ impl Locks {
 }
 
 /// Who held a lock from the beginning of a wait to its end. `releases`: when, and by whom, in order
-/// of time; `claims`: who held it at the beginning.
+/// of time; `claims`: who held it at the beginning; `now`: who holds it at the end.
 fn holders(
     [t0_ns, t1_ns]: [i64; 2],
     end: WaitEnd,
     releases: &[(i64, i32)],
     claims: &[(i32, Evidence)],
+    now: Option<i32>,
 ) -> (Vec<Held>, Option<Unknown>) {
     let mut all: Vec<Held> = Vec::new();
     let mut at_ns = t0_ns;
@@ -259,6 +292,15 @@ fn holders(
             _ => all.push(Held { tid: *tid, t0_ns: at_ns, t1_ns: *ts_ns, evidence: vec![Evidence::Order] }),
         }
         at_ns = *ts_ns;
+    }
+    if let Some(tid) = now {
+        match all.last_mut() {
+            Some(last) if last.tid == tid => last.t1_ns = t1_ns,
+            _ => all.push(Held { tid, t0_ns: at_ns, t1_ns, evidence: Vec::new() }),
+        }
+        if let Some(last) = all.last_mut() {
+            last.evidence.insert(0, Evidence::Memory);
+        }
     }
     if let Some((memory, _)) = claims.first().copied() {
         match all.first_mut() {
@@ -270,6 +312,7 @@ fn holders(
         }
         let seen = claims.iter().filter(|(tid, _)| *tid == memory).map(|(_, evidence)| *evidence);
         all[0].evidence.splice(0..0, seen);
+        all[0].evidence.dedup();
     }
     let unknown = all.is_empty().then_some(match end {
         WaitEnd::Released => Unknown::NotByRelease,

@@ -51,6 +51,8 @@ enum Pick {
     CallExit { result: Field },
     LockWords(Box<[Field; 5]>),
     Boost { pid: Field, prios: [Field; 2] },
+    PageFault { address: Field },
+    Delivered { signal: Field },
 }
 
 /// The reader of one trace.
@@ -191,6 +193,8 @@ impl Decoder {
                 }
                 What::LockWords(words)
             }
+            Pick::Delivered { signal } => What::Delivered { signal: pid(signal)? },
+            Pick::PageFault { address } => What::PageFault { address: address.uint(data, endian)? },
             Pick::Boost { pid: task, prios: [before, after] } => {
                 What::Boost { pid: pid(task)?, raised: int(after)? < int(before)? }
             }
@@ -272,6 +276,8 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             let word = |at: usize| field(&format!("word{at}"));
             Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
         }
+        "signal:signal_deliver" => Pick::Delivered { signal: field("sig")? },
+        "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {
             Pick::Boost { pid: field("pid")?, prios: [field("oldprio")?, field("newprio")?] }
         }

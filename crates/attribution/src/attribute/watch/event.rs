@@ -113,6 +113,16 @@ pub enum What {
     /// The words at the address of the futex call that the thread has begun, that of the futex
     /// first.
     LockWords([u32; 5]),
+    /// The task begins to handle a signal.
+    Delivered {
+        /// Its number.
+        signal: i32,
+    },
+    /// A page that the task used was not there.
+    PageFault {
+        /// The address.
+        address: u64,
+    },
     /// The priority of a task changes because of a lock that it holds.
     Boost {
         /// Which.

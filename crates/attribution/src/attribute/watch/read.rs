@@ -8,6 +8,7 @@ use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, Watch
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
 use super::waker::By;
 use crate::Error;
+use crate::attribute::lint::program::Lint;
 use crate::attribute::locks::waits::Locks;
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
@@ -52,6 +53,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     watch.recorded_on(&run.measured_cpus);
     let threads = record.tasks.iter().map(|task| (task.tid, task.tgid));
     let mut locks = Locks::new(&record.arch, threads, record.glibc.iter().copied());
+    let has_faults = trace.events.iter().any(|name| name == "exceptions:page_fault_user");
+    let mut lint = record.lint.is_some().then(|| Lint::new(&record, has_faults));
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
     let names: Vec<&str> = std::iter::once("").chain(beside).collect();
     let mut stream = file.stream_buffers(&names)?;
@@ -60,11 +63,12 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         match item {
             Item::Event(event) => {
                 let event = decoder.decode(&event, spans.tasks_mut());
-                if matches!(event.what, What::CallEnter { .. } | What::CallExit { .. } | What::LockWords(_)) {
+                if is_of_the_program(&event.what) {
                     *calls.entry(event.cpu).or_default() += 1;
                 }
                 watch.event(&event, spans.tasks());
                 locks.event(&event);
+                lint.iter_mut().for_each(|lint| lint.event(&event));
             }
             Item::Lost { cpu, before_ts_ns, .. } => {
                 watch.lost(cpu);
@@ -73,10 +77,13 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         }
     }
     watch.finish(phase.t1_ns);
+    record.lock_words.iter().for_each(|one| locks.at_the_end(one));
     locks.finish(phase.t1_ns);
+    lint.iter_mut().for_each(Lint::finish);
     let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
     let mut section = builder.section(phase.t0_ns, phase.t1_ns);
     section.locks = locks.section(&|tid| builder.comm(tid));
+    section.lint = lint.map(|lint| lint.section(&|tid| builder.comm(tid), section.locks.as_ref()));
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
     if chosen.has_threads() {
@@ -99,6 +106,14 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     Ok(Some(section))
 }
 
+/// Whether an event is of the buffer that holds what only the program's tasks do.
+fn is_of_the_program(what: &What) -> bool {
+    matches!(
+        what,
+        What::CallEnter { .. } | What::CallExit { .. } | What::LockWords(_) | What::Delivered { .. }
+    )
+}
+
 /// The section of the watched threads in a trace that another tool recorded.
 pub(crate) fn of_trace(
     watch: &Watch,
@@ -114,6 +129,8 @@ pub(crate) fn of_trace(
         tasks: Vec::new(),
         descriptors: Vec::new(),
         glibc: Vec::new(),
+        lock_words: Vec::new(),
+        lint: None,
         command: None,
     };
     SectionBuilder { watch, tasks, record: &record }.section(t0_ns, t1_ns)
@@ -234,6 +251,7 @@ impl SectionBuilder<'_> {
             threads,
             paths: Vec::new(),
             locks: None,
+            lint: None,
             attribution: Vec::new(),
             chains,
             chains_dropped: self.watch.chains.dropped,

@@ -1,6 +1,7 @@
 //! The section `watch` of `analysis.json`: a watched program.
 
 pub use crate::attribute::figures::Figures;
+use crate::attribute::lint::shape::LintSection;
 use crate::attribute::locks::shape::LockSection;
 use crate::attribute::thread_paths::{CpuSources, ThreadPaths};
 use model::Cpus;
@@ -27,6 +28,9 @@ pub struct WatchSection {
     /// Waits for locks, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<LockSection>,
+    /// What its real-time threads do wrong, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lint: Option<LintSection>,
     /// What ran on their CPUs beside the thread that waited longest there, with sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attribution: Vec<CpuSources>,

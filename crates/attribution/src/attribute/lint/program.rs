@@ -1,0 +1,221 @@
+//! All threads of a program, event by event.
+
+use super::facts;
+use super::rules::Rule;
+use super::shape::{Finding, LintSection, NotApplied};
+use super::thread::ThreadLint;
+use crate::attribute::locks::shape::{LockKind, LockSection};
+use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::prio::Prio;
+use model::syscalls::{self, Misuse, Wait};
+use model::watch::WatchRecord;
+use rustc_hash::FxHashMap;
+
+/// `TIMER_ABSTIME`, include/uapi/linux/time.h.
+const ABSOLUTE: u64 = 1;
+
+/// The mistakes of a program while its trace streams by.
+pub(crate) struct Lint<'r> {
+    record: &'r WatchRecord,
+    /// Threads of the program, with their processes where known.
+    processes: FxHashMap<i32, i32>,
+    threads: FxHashMap<i32, ThreadLint>,
+    /// Whether page faults are among the events.
+    has_faults: bool,
+}
+
+impl<'r> Lint<'r> {
+    /// `has_faults`: whether page faults were recorded.
+    pub(crate) fn new(record: &'r WatchRecord, has_faults: bool) -> Self {
+        let processes: FxHashMap<i32, i32> = record.tasks.iter().map(|task| (task.tid, task.tgid)).collect();
+        let threads = processes.keys().map(|tid| (*tid, ThreadLint::default())).collect();
+        Self { record, processes, threads, has_faults }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn event(&mut self, event: &WatchEvent) {
+        match event.what {
+            What::Switch { prev, leaves, prios, .. } => {
+                if let Some(thread) = self.threads.get_mut(&prev.0) {
+                    match leaves {
+                        Leaves::Ended => thread.ended(),
+                        _ => thread.leaves(prios[0], leaves == Leaves::Sleeps, event.ts_ns),
+                    }
+                }
+            }
+            What::Fork { parent, child } if self.threads.contains_key(&parent) => {
+                self.threads.entry(child).or_default();
+            }
+            What::CallEnter { number, arguments } => self.call(event, number, arguments),
+            What::PageFault { address } if event.in_task => {
+                if let Some(thread) = self.threads.get_mut(&event.pid) {
+                    let page = address & !0xfff;
+                    thread.did(Rule::PageFault, || format!("at {page:#x}"), event.ts_ns);
+                }
+            }
+            What::Delivered { signal } => {
+                if let Some(thread) = self.threads.get_mut(&event.pid) {
+                    thread.did(Rule::Signal, || format!("signal {signal}"), event.ts_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, event: &WatchEvent, number: u64, arguments: [u64; 3]) {
+        let Self { record, processes, threads, .. } = self;
+        // Only the program's own threads make calls in this trace.
+        let thread = threads.entry(event.pid).or_default();
+        let (arch, ts_ns) = (record.arch.as_str(), event.ts_ns);
+        if let Some(one) = syscalls::lint_by_number(arch, number) {
+            let rule = match one.misuse {
+                Misuse::Memory => Rule::Memory,
+                Misuse::File => Rule::File,
+                Misuse::Thread => Rule::Thread,
+                Misuse::Policy => {
+                    if [0, event.pid].contains(&(arguments[0] as i32)) {
+                        thread.sets_policy(ts_ns);
+                    }
+                    return;
+                }
+            };
+            if one.call.name == "execve" {
+                thread.executes();
+            }
+            thread.did(rule, || one.call.name.to_owned(), ts_ns);
+            return;
+        }
+        let Some(call) = syscalls::by_number(arch, number) else { return };
+        match (call.wait, call.name) {
+            (_, "nanosleep") => thread.did(Rule::RelativeSleep, || call.name.to_owned(), ts_ns),
+            (_, "clock_nanosleep") if arguments[1] & ABSOLUTE == 0 => {
+                thread.did(Rule::RelativeSleep, || call.name.to_owned(), ts_ns);
+            }
+            (_, "fsync" | "fdatasync" | "flock") => {
+                thread.did(Rule::File, || call.name.to_owned(), ts_ns);
+            }
+            (Wait::Descriptor, _) => {
+                let process = processes.get(&event.pid);
+                let same =
+                    |one: &&model::watch::Descriptor| Some(&one.tgid) == process && one.fd == arguments[0];
+                let target = record.descriptors.iter().find(same).map(|one| one.target.as_str());
+                if let Some((rule, target)) = target.and_then(|target| Some((of_file(target)?, target))) {
+                    thread.did(rule, || format!("{} of {target}", call.name), ts_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Events are missing: nothing follows from it, since only what was seen is reported.
+    pub(crate) fn finish(&mut self) {
+        self.threads.values_mut().for_each(ThreadLint::waits);
+    }
+
+    /// The section. `comm`: the name of a task; `locks`: what is known of them.
+    pub(crate) fn section(&self, comm: &dyn Fn(i32) -> String, locks: Option<&LockSection>) -> LintSection {
+        let mut findings = Vec::new();
+        for (tid, thread) in &self.threads {
+            let Some(prio) = thread.realtime else { continue };
+            findings.extend(thread.found.iter().map(|(found, count)| Finding {
+                rule: found.rule,
+                tid: *tid,
+                comm: comm(*tid),
+                prio: prio.number(),
+                detail: found.detail.clone(),
+                n: count.n,
+                first_ns: Some(count.first_ns),
+                suppressed: false,
+            }));
+            findings.extend(facts::of_thread(self.record, *tid, prio).into_iter().map(|fact| Finding {
+                rule: fact.rule,
+                tid: *tid,
+                comm: comm(*tid),
+                prio: prio.number(),
+                detail: fact.detail,
+                n: 1,
+                first_ns: None,
+                suppressed: false,
+            }));
+        }
+        findings.extend(locks.into_iter().flat_map(|section| self.without_inheritance(section)));
+        merge_faults(&mut findings);
+        findings
+            .sort_by(|a, b| (a.rule, &a.comm, a.tid, &a.detail).cmp(&(b.rule, &b.comm, b.tid, &b.detail)));
+        LintSection {
+            findings,
+            not_applied: self.not_applied(),
+            threads: self.threads.values().filter(|thread| thread.realtime.is_some()).count() as u64,
+        }
+    }
+
+    /// Waits of real-time threads for locks that do not inherit, with a less urgent holder.
+    fn without_inheritance(&self, section: &LockSection) -> Vec<Finding> {
+        let urgency = |prio: Option<i16>| prio.map_or(Prio::UNKNOWN, |prio| Prio::new(i64::from(prio)));
+        let mut all = Vec::new();
+        for lock in section.locks.iter().filter(|lock| lock.kind != LockKind::Inheriting) {
+            let Some(holder) = lock.holders.iter().max_by_key(|holder| holder.thread.prio) else { continue };
+            let holds = urgency(holder.thread.prio);
+            for waiter in &lock.waiters {
+                let Some(thread) = self.threads.get(&waiter.thread.tid) else { continue };
+                let Some(prio) = thread.realtime else { continue };
+                // The C library holds a new thread back until it is set up.
+                let is_start = thread.first_wait_ns.is_none_or(|first_ns| waiter.first_ns <= first_ns);
+                let waits = waiter.waited.map_or(0, |waited| waited.n) + waiter.lasting;
+                let n = waits - u64::from(is_start && waits > 0);
+                if n > 0 && holds.is_known() && holds > prio {
+                    let name = format!("{} {:#x}", lock.kind.words(), lock.word);
+                    all.push(Finding {
+                        rule: Rule::NoInheritance,
+                        tid: waiter.thread.tid,
+                        comm: waiter.thread.comm.clone(),
+                        prio: prio.number(),
+                        detail: format!("{name}, held by {}", holder.thread.comm),
+                        n,
+                        first_ns: (!is_start).then_some(waiter.first_ns),
+                        suppressed: false,
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    fn not_applied(&self) -> Vec<NotApplied> {
+        let mut all = Vec::new();
+        if !self.has_faults {
+            let why =
+                "page faults were not recorded: this kernel has no exceptions:page_fault_user (x86 only)";
+            all.push(NotApplied { rule: Rule::PageFault, why: why.to_owned() });
+        }
+        all
+    }
+}
+
+/// The rule that a descriptor breaks: files and terminals; what is made for messages breaks none.
+fn of_file(target: &str) -> Option<Rule> {
+    let terminal = ["/dev/pts/", "/dev/tty", "/dev/console"];
+    match target {
+        _ if terminal.iter().any(|start| target.starts_with(start)) => Some(Rule::Terminal),
+        _ if target.starts_with("/dev/") || target.starts_with("/memfd:") => None,
+        _ if target.starts_with('/') => Some(Rule::File),
+        _ => None,
+    }
+}
+
+/// One finding a thread for all its page faults: addresses are of no use by the hundred.
+fn merge_faults(findings: &mut Vec<Finding>) {
+    let mut merged: FxHashMap<i32, Finding> = FxHashMap::default();
+    findings.retain(|finding| {
+        if finding.rule != Rule::PageFault {
+            return true;
+        }
+        let all = merged.entry(finding.tid).or_insert_with(|| Finding { n: 0, ..finding.clone() });
+        all.n += finding.n;
+        if finding.first_ns < all.first_ns {
+            (all.first_ns, all.detail) = (finding.first_ns, finding.detail.clone());
+        }
+        false
+    });
+    findings.extend(merged.into_values());
+}

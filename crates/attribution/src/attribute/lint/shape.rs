@@ -1,0 +1,54 @@
+//! The section `watch.lint` of `analysis.json`.
+
+use super::rules::Rule;
+use serde::{Deserialize, Serialize};
+
+/// What was found of one kind in one thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// Thread id.
+    pub tid: i32,
+    /// Name.
+    pub comm: String,
+    /// Effective priority as the scheduler's events give it, where known.
+    pub prio: Option<i16>,
+    /// What exactly: the call, with its file; the address; the signal. Empty where the rule says
+    /// it all.
+    pub detail: String,
+    /// How often.
+    pub n: u64,
+    /// CLOCK_MONOTONIC, ns: the first time; `None` of what holds all the time.
+    pub first_ns: Option<i64>,
+    /// Whether a suppression names it.
+    #[serde(default)]
+    pub suppressed: bool,
+}
+
+/// A rule that could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotApplied {
+    /// The rule.
+    pub rule: Rule,
+    /// Why.
+    pub why: String,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LintSection {
+    /// By rule and thread.
+    pub findings: Vec<Finding>,
+    /// Rules that could not be applied: of them nothing is known.
+    pub not_applied: Vec<NotApplied>,
+    /// Real-time threads that were looked at.
+    pub threads: u64,
+}
+
+impl LintSection {
+    /// Findings that no suppression names.
+    pub fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| !finding.suppressed)
+    }
+}

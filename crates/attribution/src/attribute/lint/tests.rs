@@ -1,0 +1,153 @@
+//! Mistakes made by hand: what counts, and what is a thread's start or end.
+
+use super::program::Lint;
+use super::rules::{RULES, Rule};
+use super::shape::LintSection;
+use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::prio::Prio;
+use model::watch::{Descriptor, LintFacts, SCHEMA, TaskSettings, WatchRecord, WatchedTask};
+use std::collections::BTreeSet;
+
+const CONTROL: i32 = 10;
+/// On x86-64.
+const MMAP: u64 = 9;
+const WRITE: u64 = 1;
+const CLOCK_NANOSLEEP: u64 = 230;
+const SCHED_SETSCHEDULER: u64 = 144;
+const EXECVE: u64 = 59;
+const FIFO_60: i64 = 39;
+const NICE_0: i64 = 120;
+
+fn record(allowed: &str, isolated: &str) -> WatchRecord {
+    let task = WatchedTask {
+        tid: CONTROL,
+        tgid: CONTROL,
+        comm: "control".to_owned(),
+        policy: "SCHED_FIFO 60".to_owned(),
+        before: true,
+        syscall: None,
+    };
+    let settings = TaskSettings { tid: CONTROL, allowed: allowed.parse().unwrap(), has_rttime: true };
+    let descriptor = |fd, target: &str| Descriptor { tgid: CONTROL, fd, target: target.to_owned() };
+    WatchRecord {
+        schema: SCHEMA.to_owned(),
+        asked: String::new(),
+        arch: "x86_64".to_owned(),
+        tasks: vec![task],
+        descriptors: vec![
+            descriptor(3, "/var/log/x"),
+            descriptor(4, "/dev/pts/1"),
+            descriptor(5, "socket:[7]"),
+            descriptor(6, "/dev/null"),
+        ],
+        glibc: Vec::new(),
+        lock_words: Vec::new(),
+        lint: Some(LintFacts { isolated: isolated.parse().unwrap(), tasks: vec![settings] }),
+        command: None,
+    }
+}
+
+fn call(ts_ns: i64, number: u64, arguments: [u64; 3]) -> WatchEvent {
+    let what = What::CallEnter { number, arguments };
+    WatchEvent { ts_ns, cpu: 0, pid: CONTROL, in_task: true, what }
+}
+
+fn leaves(ts_ns: i64, prio: i64, leaves: Leaves) -> WatchEvent {
+    let prios = [prio, NICE_0].map(Prio::new);
+    let what = What::Switch { prev: (CONTROL, 0), leaves, next: (0, 0), prios };
+    WatchEvent { ts_ns, cpu: 0, pid: CONTROL, in_task: true, what }
+}
+
+fn waits(ts_ns: i64) -> WatchEvent {
+    leaves(ts_ns, FIFO_60, Leaves::Sleeps)
+}
+
+fn lint(record: &WatchRecord, events: &[WatchEvent]) -> LintSection {
+    let mut lint = Lint::new(record, true);
+    events.iter().for_each(|event| lint.event(event));
+    lint.finish();
+    lint.section(&|_| "control".to_owned(), None)
+}
+
+/// Rule, what exactly, how often.
+fn found(events: &[WatchEvent]) -> Vec<(Rule, String, u64)> {
+    let section = lint(&record("1", ""), events);
+    section.findings.into_iter().map(|one| (one.rule, one.detail, one.n)).collect()
+}
+
+#[test]
+fn the_loop_counts_and_neither_the_start_nor_the_end() {
+    let map = |ts_ns| call(ts_ns, MMAP, [0; 3]);
+    let events =
+        [map(1), waits(2), map(3), waits(4), map(5), waits(6), map(7), leaves(8, FIFO_60, Leaves::Ended)];
+    assert_eq!(found(&events), [(Rule::Memory, "mmap".to_owned(), 2)]);
+    // The recording ends in the loop.
+    assert_eq!(found(&events[..5]), [(Rule::Memory, "mmap".to_owned(), 2)]);
+}
+
+#[test]
+fn a_thread_that_is_not_real_time_breaks_no_rule() {
+    let fair = |ts_ns| leaves(ts_ns, NICE_0, Leaves::Sleeps);
+    let section = lint(&record("1", ""), &[fair(1), call(2, MMAP, [0; 3]), fair(3)]);
+    assert_eq!((section.findings.len(), section.threads), (0, 0));
+}
+
+#[test]
+fn sleeps_until_a_time_and_descriptors_of_messages_are_right() {
+    let sleep = |ts_ns, flags| call(ts_ns, CLOCK_NANOSLEEP, [1, flags, 0]);
+    let write = |ts_ns, fd| call(ts_ns, WRITE, [fd, 0, 0]);
+    let events = [waits(1), sleep(2, 1), write(3, 5), write(4, 6), write(5, 99), waits(6)];
+    assert_eq!(found(&events), []);
+    let events = [waits(1), sleep(2, 0), write(3, 3), write(4, 4), waits(6)];
+    assert_eq!(
+        found(&events),
+        [
+            (Rule::RelativeSleep, "clock_nanosleep".to_owned(), 1),
+            (Rule::File, "write of /var/log/x".to_owned(), 1),
+            (Rule::Terminal, "write of /dev/pts/1".to_owned(), 1),
+        ]
+    );
+}
+
+#[test]
+fn a_policy_that_a_thread_gives_itself_came_late_unless_a_program_begins_with_it() {
+    let sets = |whose: i32| call(2, SCHED_SETSCHEDULER, [u64::from(whose.cast_unsigned()), 1, 0]);
+    let fair = leaves(1, NICE_0, Leaves::Sleeps);
+    let rules = |events: &[WatchEvent]| -> Vec<Rule> { found(events).into_iter().map(|one| one.0).collect() };
+    assert_eq!(rules(&[fair, sets(0), waits(3)]), [Rule::BornOther]);
+    assert_eq!(rules(&[fair, sets(CONTROL), waits(3)]), [Rule::BornOther]);
+    // Of another thread, and before the program.
+    assert_eq!(rules(&[fair, sets(77), waits(3)]), []);
+    assert_eq!(rules(&[fair, sets(0), call(3, EXECVE, [0; 3]), waits(4)]), []);
+}
+
+#[test]
+fn settings_are_judged_for_real_time_threads() {
+    let of = |allowed, isolated| -> Vec<(Rule, String)> {
+        let section = lint(&record(allowed, isolated), &[waits(1), waits(2)]);
+        section.findings.into_iter().map(|one| (one.rule, one.detail)).collect()
+    };
+    assert_eq!(of("2-3", "2-3"), []);
+    assert_eq!(of("0-1", "2-3"), []);
+    assert_eq!(of("1-2", "2-3"), [(Rule::Affinity, "CPUs 1-2, of which 2 isolated".to_owned())]);
+    let mut unlimited = record("1", "");
+    unlimited.lint.as_mut().unwrap().tasks[0].has_rttime = false;
+    let rules = |events: &[WatchEvent]| -> Vec<Rule> {
+        lint(&unlimited, events).findings.into_iter().map(|one| one.rule).collect()
+    };
+    assert_eq!(rules(&[waits(1)]), [Rule::NoBudget]);
+    assert_eq!(rules(&[leaves(1, 0, Leaves::Sleeps)]), [Rule::Priority, Rule::NoBudget]);
+    // Deadline tasks have a budget of their own.
+    assert_eq!(rules(&[leaves(1, -1, Leaves::Sleeps)]), []);
+}
+
+#[test]
+fn every_rule_has_one_row_and_says_what_to_do() {
+    let names: BTreeSet<&str> = RULES.iter().map(|(_, name, ..)| *name).collect();
+    let rules: BTreeSet<Rule> = RULES.iter().map(|(rule, ..)| *rule).collect();
+    assert_eq!((names.len(), rules.len()), (RULES.len(), RULES.len()));
+    for (rule, name, what, remedy) in RULES {
+        assert!(!what.is_empty() && !remedy.is_empty(), "{name}");
+        assert_eq!(serde_json::to_value(rule).unwrap(), name);
+    }
+}

@@ -1,0 +1,98 @@
+//! One thread: what it did since its last wait, and what of that was in its loop.
+
+use super::rules::Rule;
+use crate::prio::Prio;
+use rustc_hash::FxHashMap;
+
+/// The most kinds of findings in one thread, and those since its last wait.
+const MOST: usize = 256;
+
+/// What was found of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count {
+    pub(super) n: u64,
+    pub(super) first_ns: i64,
+}
+
+/// What is found: a rule, and what exactly.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Found {
+    pub(super) rule: Rule,
+    pub(super) detail: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ThreadLint {
+    /// As the scheduler saw it last.
+    prio: Option<Prio>,
+    /// The most urgent of these, when it inherited none.
+    pub(super) realtime: Option<Prio>,
+    /// When it first waited, under whatever policy.
+    pub(super) first_wait_ns: Option<i64>,
+    /// Whether it has waited since it became real-time.
+    has_waited: bool,
+    pending: Vec<(Found, i64)>,
+    pub(super) found: FxHashMap<Found, Count>,
+}
+
+impl ThreadLint {
+    /// Whether what it does is part of a real-time loop.
+    pub(super) fn in_loop(&self) -> bool {
+        self.has_waited && self.prio.is_some_and(is_realtime)
+    }
+
+    /// It did something.
+    pub(super) fn did(&mut self, rule: Rule, detail: impl FnOnce() -> String, ts_ns: i64) {
+        if self.in_loop() && self.pending.len() < MOST {
+            self.pending.push((Found { rule, detail: detail() }, ts_ns));
+        }
+    }
+
+    /// The scheduler shows its priority as it leaves a CPU; `sleeps`: to wait.
+    pub(super) fn leaves(&mut self, prio: Prio, sleeps: bool, ts_ns: i64) {
+        if !prio.is_known() {
+            return;
+        }
+        self.prio = Some(prio);
+        if sleeps {
+            self.first_wait_ns.get_or_insert(ts_ns);
+            if is_realtime(prio) {
+                self.realtime = Some(self.realtime.map_or(prio, |before| before.min(prio)));
+            }
+            self.waits();
+        }
+    }
+
+    /// It gives itself a policy, though it could have had it from the beginning.
+    pub(super) fn sets_policy(&mut self, ts_ns: i64) {
+        if !self.prio.is_some_and(is_realtime) {
+            let found = Found { rule: Rule::BornOther, detail: String::new() };
+            self.found.insert(found, Count { n: 1, first_ns: ts_ns });
+        }
+    }
+
+    /// It begins another program, which is born with what it has by now.
+    pub(super) fn executes(&mut self) {
+        self.found.retain(|found, _| found.rule != Rule::BornOther);
+    }
+
+    /// It has ended: what it did since its last wait was no part of its loop.
+    pub(super) fn ended(&mut self) {
+        self.pending.clear();
+    }
+
+    /// It waits: what it did since the last time was in its loop.
+    pub(super) fn waits(&mut self) {
+        for (found, ts_ns) in self.pending.drain(..) {
+            if self.found.len() < MOST || self.found.contains_key(&found) {
+                self.found.entry(found).or_insert(Count { n: 0, first_ns: ts_ns }).n += 1;
+            }
+        }
+        self.has_waited = self.prio.is_some_and(is_realtime);
+    }
+}
+
+/// Under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
+fn is_realtime(prio: Prio) -> bool {
+    prio.realtime().is_some() || prio == Prio::DEADLINE
+}

@@ -1,0 +1,114 @@
+//! Mistakes of a real-time program, one at a time, on this machine: `trace watch --lint` finds each,
+//! nothing else, and nothing in programs without any. `cargo xtask bench lint` plays all of them.
+
+use crate::support::{Place, assert_refused, is_root, stillcore, text};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One of each rule, and three that do nothing wrong.
+const PLAYED: [&str; 14] = [
+    "fault-heap",
+    "big-malloc",
+    "usleep",
+    "plain-lock",
+    "signal",
+    "write",
+    "print",
+    "thread",
+    "late-policy",
+    "top-priority",
+    "no-budget",
+    "clean-inheriting",
+    "clean-queue",
+    "clean-malloc",
+];
+
+/// The plants, compiled; `None` where they cannot be, or nothing can be recorded.
+fn mistakes(place: &Place) -> Option<PathBuf> {
+    let tracing = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    if !is_root() || !tracing.iter().any(|path| Path::new(path).join("events/sched/sched_switch").is_dir()) {
+        println!("skipped: recording takes root and a mounted tracefs");
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plants/mistakes.c");
+    let program = place.path("mistakes");
+    let compiled =
+        Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).arg("-lrt").status();
+    match compiled {
+        Ok(status) if status.success() => Some(program),
+        other => {
+            println!("skipped: no C compiler ({other:?})");
+            None
+        }
+    }
+}
+
+/// The rules that a program breaks, by its own list.
+fn rules(program: &Path, name: &str) -> BTreeSet<String> {
+    let list = Command::new(program).arg("list").output().unwrap();
+    let list = text(&list.stdout);
+    let line = list.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let rules = line.unwrap_or_else(|| panic!("{name} is not in {list}"));
+    rules.split(',').filter(|rule| !rule.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_mistake_is_found_and_nothing_else() {
+    let place = Place::new();
+    let Some(program) = mistakes(&place) else { return };
+    for name in PLAYED {
+        let wanted = rules(&program, name);
+        let output = stillcore(&["trace", "watch", "--lint", "--json", "--out"])
+            .arg(place.path(name))
+            .arg("--state")
+            .arg(place.state())
+            .arg("--")
+            .arg(&program)
+            .args([name, "1"])
+            .output()
+            .unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{name}: {error}: {}", text(&output.stderr)));
+        let lint = &answer["watch"]["lint"];
+        let findings = lint["findings"].as_array().unwrap();
+        let found: BTreeSet<String> =
+            findings.iter().map(|one| one["rule"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(found, wanted, "{name}: {lint:#}");
+        assert!(findings.iter().all(|one| one["comm"] == "control"), "{name}: {lint:#}");
+        assert_eq!(lint["threads"], 1, "{name}: {lint:#}");
+        assert_eq!(output.status.code(), Some(if wanted.is_empty() { 0 } else { 2 }), "{name}");
+    }
+    // The run again: as text, with what its owners know of suppressed.
+    let again = |suppressed: &str| {
+        let file = place.path("known.lint");
+        std::fs::write(&file, suppressed).unwrap();
+        let mut command = stillcore(&["trace", "watch", "--from"]);
+        command.arg(place.path("usleep")).arg("--suppress").arg(&file).output().unwrap()
+    };
+    let open = again("file control # another one\n");
+    assert_eq!(open.status.code(), Some(2));
+    for part in ["lint: 1 finding in 1 real-time thread", "relative-sleep", "TIMER_ABSTIME"] {
+        assert!(text(&open.stdout).contains(part), "{part}: {}", text(&open.stdout));
+    }
+    let known = again("relative-sleep contr* # as agreed\n");
+    assert_eq!(known.status.code(), Some(0), "{}", text(&known.stdout));
+    assert!(text(&known.stdout).contains("0 findings in 1 real-time thread, 1 more suppressed"));
+    assert_refused(&again("sleeping control\n"), &["known.lint:1", "rule \"sleeping\"", "relative-sleep"]);
+}
+
+#[test]
+fn suppressions_without_lint_are_refused_before_anything_is_recorded() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let output = stillcore(&["trace", "watch", "--suppress", "/dev/null", "--out"])
+        .arg(place.path("run"))
+        .args(["--", "true"])
+        .output()
+        .unwrap();
+    assert_refused(&output, &["--suppress", "--lint"]);
+    assert!(!place.path("run").exists());
+}

@@ -1,0 +1,45 @@
+//! What a program's real-time threads do wrong, in words that text and page share.
+
+use crate::format;
+use attribution::attribute::lint::shape::{Finding, LintSection};
+use attribution::prio::Prio;
+
+/// What was found, in one line.
+pub fn account(section: &LintSection) -> String {
+    if section.threads == 0 {
+        return "no thread was real-time, so no rule applies".to_owned();
+    }
+    let suppressed = section.findings.len() - section.open().count();
+    let rest = match suppressed {
+        0 => String::new(),
+        n => format!(", {n} more suppressed"),
+    };
+    format!(
+        "{} in {}{rest}",
+        format::plural(section.open().count() as u64, "finding"),
+        format::plural(section.threads, "real-time thread")
+    )
+}
+
+/// The thread of a finding, with its priority.
+pub fn thread(finding: &Finding) -> String {
+    let prio = finding.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
+    let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
+    format!("{}[{}]{prio}", finding.comm, finding.tid)
+}
+
+/// What it is, how often and since when, without its thread. `t0_ns`: the beginning of the
+/// recording.
+pub fn sentence(finding: &Finding, t0_ns: i64) -> String {
+    let detail = if finding.detail.is_empty() { String::new() } else { format!(" ({})", finding.detail) };
+    let when = match finding.first_ns {
+        Some(first_ns) => {
+            let since = format::ns(first_ns.saturating_sub(t0_ns).max(0));
+            let times = if finding.n == 1 { "once".to_owned() } else { format!("{} times", finding.n) };
+            format!(": {times}, first {since} after the start")
+        }
+        None if finding.n > 1 => format!(": {} times", finding.n),
+        None => String::new(),
+    };
+    format!("{}{detail}{when}", finding.rule.what())
+}
