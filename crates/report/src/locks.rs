@@ -2,6 +2,7 @@
 //! one did meanwhile, whether it was priority inversion, and what helps.
 
 use crate::format;
+use crate::svg::LaneSpan;
 use attribution::attribute::locks::shape::{
     Activity, Evidence, Lock, LockKind, LockSection, LockWait, Part, ThreadName, WaitEnd,
 };
@@ -103,6 +104,11 @@ fn verdict(wait: &LockWait) -> &'static str {
     }
 }
 
+/// The wait that says more than any latency: for ever, or with priority inversion.
+pub(crate) fn first(section: &LockSection) -> Option<&LockWait> {
+    section.worst.iter().find(|wait| wait.inversion_ns > 0 || !wait.circle.is_empty())
+}
+
 /// What helps; `None` where nothing is known to.
 pub fn advice(wait: &LockWait) -> Option<String> {
     if !wait.circle.is_empty() {
@@ -187,4 +193,33 @@ pub fn unknown(section: &LockSection) -> Vec<String> {
         );
     }
     all
+}
+
+/// The wait as it passed, a lane a thread: the waiter, each holder, and whoever had the CPU of a
+/// holder; labels are what a lane did.
+pub(crate) fn spans(wait: &LockWait) -> Vec<LaneSpan> {
+    let span = |lane: &ThreadName, label: &str, t0_ns: i64, t1_ns: i64| LaneSpan {
+        lane: thread(lane),
+        label: label.to_owned(),
+        from_ns: t0_ns as f64,
+        ns: t1_ns.saturating_sub(t0_ns) as f64,
+    };
+    let mut spans = vec![span(&wait.waiter, "waits for the lock", wait.t0_ns, wait.t1_ns)];
+    for step in &wait.course {
+        let label = match &step.doing {
+            Activity::Ran => "holds it and runs",
+            Activity::Preempted { .. } => "holds it and waits for the CPU",
+            Activity::Slept { .. } => "holds it and sleeps",
+            Activity::Unknown => "not recorded",
+        };
+        spans.push(span(&step.holder, label, step.t0_ns, step.t1_ns));
+        if let Activity::Preempted { by: Some(by) } = &step.doing
+            && by.tid != 0
+            && by.tid != wait.waiter.tid
+        {
+            let label = if step.inversion { "has its CPU: inversion" } else { "has its CPU" };
+            spans.push(span(by, label, step.t0_ns, step.t1_ns));
+        }
+    }
+    spans
 }

@@ -43,13 +43,13 @@ pub(super) fn text(
         let _ = writeln!(text, "the command (process {}) ended {how}{asked}", command.pid);
     }
     text.push('\n');
+    text.push_str(&super::lint_text::text(section));
+    text.push_str(&super::lock_text::text(section));
     text.push_str(&times(section));
     text.push_str(&latencies(section));
     let active =
         section.threads.iter().filter(|thread| thread.activations > 0 || !thread.preemptions.is_empty());
     active.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
-    text.push_str(&super::lint_text::text(section));
-    text.push_str(&super::lock_text::text(section));
     text.push_str(&chains(section));
     text.push_str(&threads::text(&section.paths, 1, false, section.t0_ns));
     // Whoever records where senders were in user space wants to see it.

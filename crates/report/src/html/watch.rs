@@ -8,7 +8,7 @@ use minijinja::{Value, context};
 
 use super::plot::plot;
 use super::value;
-use crate::svg::{Spread, spread};
+use crate::svg::{Spread, lanes, spread};
 use crate::{Document, format, lint, locks};
 
 /// Threads in the tables and the plot: those that waited longest for a CPU.
@@ -54,8 +54,20 @@ fn name(thread: &ThreadSection) -> String {
     format!("{}[{}]", thread.comm, thread.tid)
 }
 
-/// The run latencies of the threads that waited longest.
+/// The wait for a lock that the page speaks of first, as it passed, else the run latencies.
 pub(super) fn opening(document: &Document) -> Value {
+    let locks = document.analysis.watch.as_ref().and_then(|watch| watch.locks.as_ref());
+    if let Some(wait) = locks.and_then(locks::first) {
+        let svg = lanes("ok", "The wait, thread by thread", &locks::spans(wait));
+        let caption = "Who did what from the waiter's call to its wake-up. A thread less urgent than the waiter that has the holder's CPU \
+                       is priority inversion: nothing bounds that time.";
+        return plot(svg, caption.to_owned());
+    }
+    latencies(document)
+}
+
+/// The run latencies of the threads that waited longest.
+fn latencies(document: &Document) -> Value {
     const DRAWN: usize = 10;
     let Some(watch) = &document.analysis.watch else { return Value::UNDEFINED };
     let bar = |one: &&ThreadSection| {
@@ -153,7 +165,8 @@ mod tests {
     use attribution::attribute::lint::rules::Rule;
     use attribution::attribute::lint::shape::Finding;
     use attribution::attribute::locks::shape::{
-        Activity, Evidence, Holder, Lock, LockHolder, LockKind, LockWait, Part, ThreadName, WaitEnd, Waiter,
+        Activity, Evidence, Holder, Lock, LockHolder, LockKind, LockWait, Part, Step, ThreadName, WaitEnd,
+        Waiter,
     };
     use attribution::attribute::watch::WatchSection;
     use attribution::attribute::watch::shape::{ReleaseKind, Times};
@@ -274,6 +287,13 @@ mod tests {
             end: WaitEnd::Released,
             holders: vec![holder],
             unknown: None,
+            course: vec![Step {
+                t0_ns: 100_000,
+                t1_ns: 2_900_000,
+                holder: part.holder.clone(),
+                doing: part.doing.clone(),
+                inversion: true,
+            }],
             parts: vec![part],
             inherited: false,
             inversion_ns: 2_800_000,
@@ -305,6 +325,7 @@ mod tests {
         let sentence = "control[11] (priority 80) waited 3.100 ms for mutex 0x7f00, held by log&lt;b&gt;[13] (priority 20), which was kept \
                         off its CPU for 2.800 ms by ui[14] (priority 25): priority inversion, not inherited.";
         assert_eq!(flat.replace('µ', "u").matches(sentence).count(), 2, "{flat}");
+        assert!(flat.contains("has its CPU: inversion at 100.0 µs for 2.800 ms"), "{flat}");
         assert!(flat.contains("give 0x7f00 the protocol PTHREAD_PRIO_INHERIT"), "{flat}");
         assert!(flat.contains("the lock&#x27;s own memory and by the order of wake-ups"), "{flat}");
     }

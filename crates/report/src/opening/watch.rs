@@ -1,6 +1,5 @@
 //! The opening of a program that was watched: its latest start, and where its time went.
 
-use attribution::attribute::locks::shape::{LockSection, LockWait};
 use attribution::attribute::watch::shape::{ThreadSection, Times};
 
 use super::{Card, Opening};
@@ -19,9 +18,22 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
         ),
         None => format!("{threads} watched; no wake-up was seen."),
     };
-    let inverted = watch.locks.as_ref().and_then(worst_inversion);
-    let sentence = inverted.map_or(sentence, |wait| format!("{}.", locks::sentence(wait)));
+    let inverted = watch.locks.as_ref().and_then(locks::first);
+    let sentence = inverted.map_or(sentence, |wait| {
+        let remedy = locks::advice(wait).map(|advice| format!(" Remedy: {advice}.")).unwrap_or_default();
+        format!("{}.{remedy}", locks::sentence(wait))
+    });
     let mut cards = Vec::new();
+    if let (Some(wait), Some(section)) = (inverted, &watch.locks) {
+        let waits: u64 = section.locks.iter().map(|lock| lock.n).sum();
+        cards.push(Card::of_one(
+            "Waits for a lock with priority inversion",
+            format::count(section.inversions),
+            format!("of {} for {}", format::count(waits), format::plural(section.locks.len() as u64, "lock")),
+        ));
+        let waited_ns = wait.t1_ns.saturating_sub(wait.t0_ns);
+        cards.push(Card::of_one("The worst of them", format::ns(waited_ns), wait.waiter.comm.clone()));
+    }
     if let Some((most_ns, one)) = worst {
         let n = one.run_latency.map_or(0, |figures| figures.n);
         cards.push(Card::of_one(
@@ -40,12 +52,10 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
             format!("all threads; on a CPU: {}", format::ns(ran as i64)),
         )
     };
+    if inverted.is_some() {
+        return Some(Opening { sentence, cause: None, cards });
+    }
     cards.push(time("Woken and waiting for a CPU", sum(|times| times.waiting_ns)));
     cards.push(time("Preempted", sum(|times| times.preempted_ns)));
     Some(Opening { sentence, cause: None, cards })
-}
-
-/// The wait that says more than any latency: for ever, or with priority inversion.
-fn worst_inversion(section: &LockSection) -> Option<&LockWait> {
-    section.worst.iter().find(|wait| wait.inversion_ns > 0 || !wait.circle.is_empty())
 }

@@ -129,7 +129,7 @@ fn settings_are_judged_for_real_time_threads() {
     };
     assert_eq!(of("2-3", "2-3"), []);
     assert_eq!(of("0-1", "2-3"), []);
-    assert_eq!(of("1-2", "2-3"), [(Rule::Affinity, "CPUs 1-2, of which 2 isolated".to_owned())]);
+    assert_eq!(of("1-2", "2-3"), [(Rule::Affinity, "CPUs 1,2, of which 2 isolated".to_owned())]);
     let mut unlimited = record("1", "");
     unlimited.lint.as_mut().unwrap().tasks[0].has_rttime = false;
     let rules = |events: &[WatchEvent]| -> Vec<Rule> {

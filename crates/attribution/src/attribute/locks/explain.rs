@@ -15,6 +15,8 @@ use rustc_hash::FxHashMap;
 
 /// The longest chain of locks that is followed.
 const DEEPEST: usize = 8;
+/// The most steps that are kept in the order of time.
+const STEPS: usize = 64;
 
 /// What a holder did, without times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,47 +44,69 @@ pub(super) struct Row {
 pub(super) struct Explained {
     /// Longest first.
     pub(super) rows: Vec<(Row, u64)>,
+    /// The same in the order of time, as far as there is room.
+    pub(super) course: Vec<Step>,
     pub(super) inversion_ns: u64,
+}
+
+/// A row's part of the time at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) t0_ns: i64,
+    pub(super) t1_ns: i64,
+    pub(super) row: Row,
 }
 
 /// Takes a wait apart.
 pub(super) fn explain(past: &Past, wait: &LockWait) -> Explained {
-    let mut explainer = Explainer { past, waiter: wait, sums: FxHashMap::default() };
+    let mut explainer = Explainer { past, waiter: wait, sums: FxHashMap::default(), course: Vec::new() };
     for held in &wait.holders {
         explainer.holder(held, &mut Vec::new());
     }
-    let mut rows: Vec<(Row, u64)> = explainer.sums.into_iter().collect();
+    let Explainer { sums, course, .. } = explainer;
+    let mut rows: Vec<(Row, u64)> = sums.into_iter().collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let inversion_ns = rows.iter().filter(|(row, _)| row.inversion).map(|(_, ns)| ns).sum();
-    Explained { rows, inversion_ns }
+    Explained { rows, course, inversion_ns }
 }
 
 struct Explainer<'a> {
     past: &'a Past,
     waiter: &'a LockWait,
     sums: FxHashMap<Row, u64>,
+    course: Vec<Step>,
 }
 
 impl Explainer<'_> {
     fn holder(&mut self, held: &Held, through: &mut Vec<u64>) {
         let Held { tid, t0_ns, t1_ns, .. } = *held;
         for stretch in self.past.log.of_task(tid, t0_ns, t1_ns) {
-            let ns = stretch.t1_ns.abs_diff(stretch.t0_ns);
+            let time = [stretch.t0_ns, stretch.t1_ns];
             match stretch.doing {
-                Doing::Ran => self.add(tid, Prio::UNKNOWN, through, Activity::Ran, ns),
-                Doing::Waited { by, prio } => self.preempted(tid, prio, through, by, ns),
-                Doing::Slept => self.slept(tid, [stretch.t0_ns, stretch.t1_ns], through),
-                Doing::Unknown => self.add(tid, Prio::UNKNOWN, through, Activity::Unknown, ns),
+                Doing::Ran => self.add(tid, through, Activity::Ran, time),
+                Doing::Waited { by, prio } => self.preempted(tid, prio, through, by, time),
+                Doing::Slept => self.slept(tid, time, through),
+                Doing::Unknown => self.add(tid, through, Activity::Unknown, time),
             }
         }
     }
 
-    fn add(&mut self, holder: i32, prio: Prio, through: &[u64], doing: Activity, ns: u64) {
-        let row = Row { holder, prio, through: through.to_vec(), doing, inversion: false };
-        *self.sums.entry(row).or_default() += ns;
+    fn add(&mut self, holder: i32, through: &[u64], doing: Activity, time: [i64; 2]) {
+        let prio = Prio::UNKNOWN;
+        self.row(Row { holder, prio, through: through.to_vec(), doing, inversion: false }, time);
     }
 
-    fn preempted(&mut self, holder: i32, prio: Prio, through: &[u64], by: Option<Runner>, ns: u64) {
+    fn row(&mut self, row: Row, [t0_ns, t1_ns]: [i64; 2]) {
+        *self.sums.entry(row.clone()).or_default() += t1_ns.abs_diff(t0_ns);
+        let has_room = self.course.len() < STEPS;
+        match self.course.last_mut() {
+            Some(last) if last.row == row && last.t1_ns == t0_ns => last.t1_ns = t1_ns,
+            _ if has_room => self.course.push(Step { t0_ns, t1_ns, row }),
+            _ => {}
+        }
+    }
+
+    fn preempted(&mut self, holder: i32, prio: Prio, through: &[u64], by: Option<Runner>, time: [i64; 2]) {
         let waiter = self.waiter.prio;
         // A CPU that idles, or runs whom the holder is about to replace, only takes its time to switch.
         let inversion = by.is_some_and(|by| {
@@ -90,10 +114,8 @@ impl Explainer<'_> {
                 waiter.is_known() && !waiter.is_fair() && by.prio.is_known() && by.prio > waiter;
             by.tid != 0 && by.tid != self.waiter.tid && less_urgent && by.prio.may_delay(prio)
         });
-        let by = by.map(|by| (by.tid, by.prio));
-        let row =
-            Row { holder, prio, through: through.to_vec(), doing: Activity::Preempted { by }, inversion };
-        *self.sums.entry(row).or_default() += ns;
+        let doing = Activity::Preempted { by: by.map(|by| (by.tid, by.prio)) };
+        self.row(Row { holder, prio, through: through.to_vec(), doing, inversion }, time);
     }
 
     /// It slept: where that was in a wait for a lock, its holders answer for the time.
@@ -137,7 +159,7 @@ impl Explainer<'_> {
     fn asleep(&mut self, tid: i32, [t0_ns, t1_ns]: [i64; 2], through: &[u64]) {
         if t1_ns > t0_ns {
             let call = self.past.call_of(tid, [t0_ns, t1_ns]);
-            self.add(tid, Prio::UNKNOWN, through, Activity::Slept { call }, t1_ns.abs_diff(t0_ns));
+            self.add(tid, through, Activity::Slept { call }, [t0_ns, t1_ns]);
         }
     }
 }

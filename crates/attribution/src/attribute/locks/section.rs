@@ -1,8 +1,8 @@
 //! The section of a program's locks, with names.
 
-use super::explain::{Activity as Did, Row};
+use super::explain::{self, Explained, Row, Step as Did};
 use super::shape::{
-    Activity, Holder, Lock, LockHolder, LockSection, LockWait, Part, ThreadName, WaitEnd, Waiter,
+    Activity, Holder, Lock, LockHolder, LockSection, LockWait, Part, Step, ThreadName, WaitEnd, Waiter,
 };
 use super::sums::{Key, OfLock};
 use super::wait::{LockWait as Waited, Unknown};
@@ -23,12 +23,7 @@ impl Locks {
         let section = LockSection {
             locks: locks.into_iter().take(LISTED).map(|(key, lock)| named.lock(key, lock)).collect(),
             unlisted,
-            worst: self
-                .sums
-                .worst
-                .iter()
-                .map(|(wait, explained)| named.wait(wait, &explained.rows, explained.inversion_ns))
-                .collect(),
+            worst: self.sums.worst.iter().map(|(wait, explained)| named.wait(wait, explained)).collect(),
             inversions: self.sums.inversions,
             withheld: self.withheld,
             memory: self.memory,
@@ -77,7 +72,7 @@ impl Named<'_> {
         }
     }
 
-    fn wait(&self, wait: &Waited, rows: &[(Row, u64)], inversion_ns: u64) -> LockWait {
+    fn wait(&self, wait: &Waited, explained: &Explained) -> LockWait {
         LockWait {
             waiter: self.thread(wait.tid, wait.prio),
             word: wait.word,
@@ -96,22 +91,36 @@ impl Named<'_> {
                 })
                 .collect(),
             unknown: wait.unknown.map(|unknown| self.why(unknown)),
-            parts: rows.iter().map(|(row, ns)| self.part(row, *ns)).collect(),
+            parts: explained.rows.iter().map(|(row, ns)| self.part(row, *ns)).collect(),
+            course: explained.course.iter().map(|step| self.step(step)).collect(),
             inherited: wait.inherited,
-            inversion_ns,
+            inversion_ns: explained.inversion_ns,
             circle: if wait.end == WaitEnd::Lasts { self.circle(wait) } else { Vec::new() },
         }
     }
 
     fn part(&self, row: &Row, ns: u64) -> Part {
-        let doing = match row.doing {
-            Did::Ran => Activity::Ran,
-            Did::Preempted { by } => Activity::Preempted { by: by.map(|(tid, prio)| self.thread(tid, prio)) },
-            Did::Slept { call } => Activity::Slept { call: call.map(str::to_owned) },
-            Did::Unknown => Activity::Unknown,
-        };
         let holder = self.thread(row.holder, row.prio);
-        Part { holder, through: row.through.clone(), doing, ns, inversion: row.inversion }
+        let (through, inversion) = (row.through.clone(), row.inversion);
+        Part { holder, through, doing: self.activity(row.doing), ns, inversion }
+    }
+
+    fn step(&self, step: &Did) -> Step {
+        let Did { t0_ns, t1_ns, row } = step;
+        let holder = self.thread(row.holder, row.prio);
+        let (t0_ns, t1_ns, inversion) = (*t0_ns, *t1_ns, row.inversion);
+        Step { t0_ns, t1_ns, holder, doing: self.activity(row.doing), inversion }
+    }
+
+    fn activity(&self, did: explain::Activity) -> Activity {
+        match did {
+            explain::Activity::Ran => Activity::Ran,
+            explain::Activity::Preempted { by } => {
+                Activity::Preempted { by: by.map(|(tid, prio)| self.thread(tid, prio)) }
+            }
+            explain::Activity::Slept { call } => Activity::Slept { call: call.map(str::to_owned) },
+            explain::Activity::Unknown => Activity::Unknown,
+        }
     }
 
     fn why(&self, unknown: Unknown) -> String {

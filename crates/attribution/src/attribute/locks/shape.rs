@@ -127,6 +127,22 @@ pub struct Part {
     pub inversion: bool,
 }
 
+/// What a holder did at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// CLOCK_MONOTONIC, ns.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns.
+    pub t1_ns: i64,
+    /// The holder.
+    pub holder: ThreadName,
+    /// What it did.
+    pub doing: Activity,
+    /// Whether this is inversion.
+    #[serde(default)]
+    pub inversion: bool,
+}
+
 /// A holder, and since when and until when within the wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -162,6 +178,9 @@ pub struct LockWait {
     pub unknown: Option<String>,
     /// What the holders did, longest first.
     pub parts: Vec<Part>,
+    /// The same in the order of time; the first ones, where there are very many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<Step>,
     /// Whether the kernel raised the holder's priority for it.
     #[serde(default)]
     pub inherited: bool,
