@@ -21,7 +21,8 @@ const HERE: &str = "here";
 const MUTEXES: [&str; 7] = ["plain", "errorcheck", "recursive", "timed", "shared", "robust", "inherit"];
 const CASES: [&str; 5] = ["holds", "inverts", "urgent", "sleeps", "chain"];
 /// What else threads wait for; read-write locks are named while a writer holds them.
-const OTHERS: [&str; 4] = ["rwlock:holds", "rwlock:inverts", "condition:holds", "semaphore:holds"];
+const OTHERS: [&str; 5] =
+    ["rwlock:holds", "rwlock:inverts", "condition:holds", "semaphore:holds", "futex:holds"];
 
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
@@ -234,7 +235,7 @@ fn judge(answer: &Answer, rounds: u64) -> Result<Scores, Failed> {
     let locks = answer.json["watch"]["locks"]["locks"].as_array().cloned().unwrap_or_default();
     let mut scores = Scores::default();
     for scene in &scenes {
-        if ["condition", "semaphore"].contains(&scene.kind.as_str()) {
+        if ["condition", "semaphore", "futex"].contains(&scene.kind.as_str()) {
             scores.mutexes.no_locks += waits_of(&locks, scene.number("waiter"));
             continue;
         }
@@ -289,6 +290,9 @@ fn waits_of(locks: &[Value], tid: u64) -> u64 {
         let waiters = row["waiters"].as_array().cloned().unwrap_or_default();
         waiters.iter().any(|one| one["thread"]["tid"] == tid)
     };
-    let is_planted = |row: &&Value| row["waited"]["max_ns"].as_u64().unwrap_or_default() > 150_000;
+    // By its value alone nothing is called a lock.
+    let is_planted = |row: &&Value| {
+        row["kind"] != "by-value" && row["waited"]["max_ns"].as_u64().unwrap_or_default() > 150_000
+    };
     locks.iter().filter(of_thread).filter(is_planted).count() as u64
 }

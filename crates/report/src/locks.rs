@@ -50,7 +50,13 @@ pub fn sentence(wait: &LockWait) -> String {
             names.push(name);
         }
     }
-    let turns = if names.len() > 1 { "held in turn by" } else { "held by" };
+    let turns = match (wait.kind, names.len()) {
+        // Whoever woke the waiter did release it, be it a lock or not.
+        (LockKind::ByValue, 1) => "released by",
+        (LockKind::ByValue, _) => "released in turn by",
+        (_, 1) => "held by",
+        _ => "held in turn by",
+    };
     let did = main_part(wait).map(|part| doing(wait, part)).unwrap_or_default();
     format!("{start}, {turns} {}{did}{}", names.join(", "), verdict(wait))
 }
@@ -187,8 +193,8 @@ pub fn unknown(section: &LockSection) -> Vec<String> {
     }
     if !section.memory {
         all.push(
-            "the memory of locks was not recorded (this kernel takes no kprobe events): holders are known by the order of wake-ups alone, \
-             and of locks that nobody released not at all"
+            "the memory of locks was not recorded (this kernel takes no kprobe events): whoever woke the waiter is taken for the holder, \
+             which is right of a mutex, and a futex of the program's own that has the same value cannot be told from one"
                 .to_owned(),
         );
     }

@@ -5,7 +5,8 @@
  *
  *     contention CPU ROUNDS KIND:CASE...
  *
- * KIND   plain, errorcheck, recursive, timed, shared, robust, inherit, rwlock, condition, semaphore
+ * KIND   plain, errorcheck, recursive, timed, shared, robust, inherit, rwlock, condition, semaphore,
+ *        futex (of the program's own, with the value of a contended mutex)
  * CASE   holds       the holder runs until it releases
  *        inverts     a thread of a priority in between preempts the holder
  *        urgent      a thread more urgent than the waiter preempts the holder
@@ -20,6 +21,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -32,7 +34,7 @@
 
 enum { WAITER = 80, URGENT = 90, MIDDLE = 40, HOLDER = 20, DEEPEST = 10 };
 
-enum { PARTS = 4 };
+enum { PARTS = 4, CONTENDED = 2 };
 
 struct scene {
 	char kind[32], what[32];
@@ -41,6 +43,7 @@ struct scene {
 	pthread_cond_t condition;
 	sem_t semaphore, begin, may_wait, may_preempt, may_go_deeper, done, is_up;
 	int is_open;
+	volatile int own;
 	const char *part[PARTS];
 	long tid[PARTS];
 	int threads;
@@ -130,6 +133,10 @@ static void *waiter(void *unused)
 			must(pthread_mutex_unlock(&scene->lock), "pthread_mutex_unlock");
 		} else if (is(scene->kind, "semaphore")) {
 			wait_for(&scene->semaphore);
+		} else if (is(scene->kind, "futex")) {
+			scene->own = CONTENDED;
+			while (scene->own == CONTENDED)
+				syscall(SYS_futex, &scene->own, FUTEX_WAIT_PRIVATE, CONTENDED, NULL, NULL, 0);
 		} else {
 			if (is(scene->what, "deadlock"))
 				must(pthread_mutex_lock(&scene->deeper), "pthread_mutex_lock");
@@ -181,10 +188,13 @@ static void *holder(void *unused)
 			continue;
 		}
 		wait_for(&scene->begin);
-		if (is(scene->kind, "condition") || is(scene->kind, "semaphore")) {
+		if (is(scene->kind, "condition") || is(scene->kind, "semaphore") || is(scene->kind, "futex")) {
 			sem_post(&scene->may_wait);
 			compute(200000);
-			if (is(scene->kind, "semaphore")) {
+			if (is(scene->kind, "futex")) {
+				scene->own = 0;
+				syscall(SYS_futex, &scene->own, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+			} else if (is(scene->kind, "semaphore")) {
 				sem_post(&scene->semaphore);
 			} else {
 				must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");

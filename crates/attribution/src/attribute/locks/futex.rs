@@ -65,13 +65,13 @@ impl FutexCall {
     }
 
     /// `plain`: by `FUTEX_WAIT` in glibc, whose condition variables and semaphores never wait so
-    /// for the value of a contended mutex.
+    /// for the value of a contended mutex; what a program does by itself may.
     fn waits(word: u64, value: u32, plain: bool) -> Self {
         let tid = value & OWNER;
         let (kind, owner) = match value {
             _ if value & WAITERS != 0 && tid == MUSL_UNCHECKED => (LockKind::Mutex, None),
             _ if value & WAITERS != 0 && tid != 0 => (LockKind::Owned, i32::try_from(tid).ok()),
-            CONTENDED if plain => (LockKind::Mutex, None),
+            CONTENDED if plain => (LockKind::ByValue, None),
             _ => (LockKind::Unknown, None),
         };
         Self { word, kind, owner }
@@ -91,6 +91,8 @@ impl FutexCall {
         let is_glibc = word == CONTENDED && kind & !GLIBC_KINDS == 0 && (1..GLIBC_USERS).contains(&users);
         match thread(owner).filter(|_| is_glibc) {
             Some(owner) => Self { kind: LockKind::GlibcMutex, owner: Some(owner), ..self },
+            // Programs have futexes of their own, whose value may be any.
+            None if self.kind == LockKind::ByValue => Self { kind: LockKind::Unknown, ..self },
             None => self,
         }
     }
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn arguments_tell_locks_from_other_waits() {
-        assert_eq!(kind_and_owner(128, 2), (LockKind::Mutex, None));
+        assert_eq!(kind_and_owner(128, 2), (LockKind::ByValue, None));
         // Condition variables and semaphores.
         assert_eq!(kind_and_owner(128, 0), (LockKind::Unknown, None));
         assert_eq!(kind_and_owner(128 | 256 | 9, 2), (LockKind::Unknown, None));
@@ -154,7 +156,8 @@ mod tests {
         assert_eq!(with(128 | 9, 3, [3, 1, 0, 0, 5]).owner, None);
         // No thread, no kind of mutex, nobody who uses it, another word.
         for words in [[2, 0, 5, 1, 0], [2, 0, 77, 1, 7 << 20], [2, 0, 77, 0, 0], [1, 0, 77, 1, 0]] {
-            assert_eq!(with(128, 2, words).owner, None, "{words:?}");
+            let other = with(128, 2, words);
+            assert_eq!((other.kind, other.owner), (LockKind::Unknown, None), "{words:?}");
         }
     }
 }

@@ -12,6 +12,9 @@ pub enum LockKind {
     GlibcMutex,
     /// A mutex of a C library whose word holds no owner.
     Mutex,
+    /// By its value a mutex of glibc that somebody waits for; its memory was not read, so it may be
+    /// a futex of the program's own.
+    ByValue,
     /// A lock whose word holds its owner: a robust mutex, or one of musl that checks its owner.
     Owned,
     /// A mutex that inherits priorities (`PTHREAD_PRIO_INHERIT`).
@@ -28,6 +31,7 @@ impl LockKind {
     pub fn words(self) -> &'static str {
         match self {
             Self::GlibcMutex | Self::Mutex | Self::Owned => "mutex",
+            Self::ByValue => "mutex (by its value)",
             Self::Inheriting => "PI mutex",
             Self::ReadWrite => "read-write lock",
             Self::Unknown => "futex",

@@ -128,7 +128,7 @@ fn the_holder_is_preempted_by_a_third_one() {
     let section = section(9_000, &inversion(None));
     let wait = only(&section);
     assert_eq!(parts(wait), ["LOGGER preempted by UI 3000!", "LOGGER ran 400"]);
-    assert_eq!((wait.inversion_ns, wait.kind, wait.end), (3_000, LockKind::Mutex, WaitEnd::Released));
+    assert_eq!((wait.inversion_ns, wait.kind, wait.end), (3_000, LockKind::ByValue, WaitEnd::Released));
     assert_eq!(wait.holders[0].evidence, [Evidence::Order]);
     assert_eq!((wait.holders[0].thread.prio, wait.waiter.prio), (Some(79), Some(19)));
     assert_eq!((section.inversions, section.locks[0].known, section.locks[0].n), (1, 1, 1));
@@ -157,6 +157,13 @@ fn who_had_the_cpu_is_unknown_where_a_switch_is_missing() {
     let wait = only(&section);
     assert_eq!(parts(wait), ["LOGGER preempted by ? 3000", "LOGGER ran 400"]);
     assert_eq!(wait.inversion_ns, 0);
+}
+
+#[test]
+fn a_futex_of_the_program_s_own_is_no_lock_whatever_its_value() {
+    let mut events = inversion(None);
+    events.insert(3, event(1_010, 1, CONTROL, What::LockWords([2, 7, 8, 9, 10])));
+    assert!(locks(9_000, &events).section(&name).is_none());
 }
 
 #[test]
