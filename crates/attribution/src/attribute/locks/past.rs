@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// The most ended waits and calls that are remembered.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 12;
 
 /// A call that has ended.
 #[derive(Debug, Clone, Copy)]

@@ -127,6 +127,7 @@ impl Named<'_> {
         match unknown {
             Unknown::NotReleased => "its memory was not read, and nobody released it".to_owned(),
             Unknown::NotByRelease => "no watched thread that was releasing it woke the waiter".to_owned(),
+            Unknown::Forgotten => "more locks were released while it lasted than are remembered".to_owned(),
             Unknown::Disagree { memory, released } => format!(
                 "its memory named {}[{memory}], but {}[{released}] released it first",
                 (self.comm)(memory),

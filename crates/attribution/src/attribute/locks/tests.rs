@@ -434,6 +434,37 @@ fn the_memory_of_locks_at_the_end_shows_who_holds_them() {
 }
 
 #[test]
+fn a_holder_is_unknown_where_releases_are_forgotten() {
+    // STORE and LOGGER hand another lock to and fro, while CONTROL waits for long.
+    let mut events = vec![
+        switch(0, 1, 0, Leaves::Runnable, CONTROL),
+        call(10, 1, CONTROL, WAIT, WORD, 2),
+        switch(20, 1, CONTROL, Leaves::Sleeps, 0),
+    ];
+    for turn in 0..5_000 {
+        let t = 1_000 + turn * 100;
+        events.extend([
+            call(t, 2, STORE, WAIT, OTHER_WORD, 2),
+            switch(t + 10, 2, STORE, Leaves::Sleeps, 0),
+            call(t + 20, 0, LOGGER, WAKE, OTHER_WORD, 1),
+            waking(t + 30, 0, LOGGER, STORE),
+            switch(t + 40, 2, 0, Leaves::Runnable, STORE),
+            returns(t + 50, 2, STORE, 0),
+        ]);
+    }
+    events.extend([
+        call(900_000, 0, LOGGER, WAKE, WORD, 1),
+        waking(900_010, 0, LOGGER, CONTROL),
+        returns(900_020, 1, CONTROL, 0),
+    ]);
+    let section = section(1_000_000, &events);
+    let wait = section.worst.iter().find(|wait| wait.waiter.tid == CONTROL).unwrap();
+    assert!(wait.holders.is_empty() && wait.unknown.as_ref().unwrap().contains("remembered"), "{wait:?}");
+    let other = section.locks.iter().find(|lock| lock.word == OTHER_WORD).unwrap();
+    assert_eq!((other.n, other.known), (5_000, 5_000));
+}
+
+#[test]
 fn where_events_are_lost_nothing_is_concluded() {
     let events = inversion(None);
     let mut locks = Locks::new("x86_64", [CONTROL, LOGGER, UI].map(|tid| (tid, PROCESS)), [PROCESS]);

@@ -20,6 +20,8 @@ pub(super) enum Unknown {
     /// Whoever woke the waiter was not releasing a lock: an interrupt, or a thread that is not
     /// watched.
     NotByRelease,
+    /// More releases came while it lasted than are remembered.
+    Forgotten,
     /// The lock's memory names one thread, and another one released it first.
     Disagree { memory: i32, released: i32 },
 }

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The most releases that are remembered for waits that have not ended.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 12;
 /// `ETIMEDOUT`; and `EINTR` with what restarts a call: include/linux/errno.h.
 const TIMED_OUT: i64 = -110;
 const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
@@ -64,6 +64,8 @@ pub(crate) struct Locks {
     pub(super) past: Past,
     open: BTreeMap<i32, Open>,
     releases: VecDeque<Release>,
+    /// The last release that found no room.
+    forgotten_ns: Option<i64>,
     pub(super) sums: super::sums::LockSums,
     /// Waits that events are missing from.
     pub(super) withheld: u64,
@@ -178,7 +180,7 @@ impl Locks {
         }
         if let Some(by) = by {
             if self.releases.len() == MOST {
-                self.releases.pop_front();
+                self.forgotten_ns = self.releases.pop_front().map(|one| one.ts_ns).or(self.forgotten_ns);
             }
             self.releases.push_back(Release { ts_ns: event.ts_ns, word: call.word, process, by });
         }
@@ -234,10 +236,15 @@ impl Locks {
             releases.retain(|(ts_ns, _)| *ts_ns < t1_ns);
             releases.push((t1_ns, by));
         }
+        // Who released this lock among those that are forgotten held it for a while, too.
+        let is_forgotten = self.forgotten_ns.is_some_and(|ts_ns| ts_ns >= t0_ns);
         let claims = [(owner, Evidence::Memory), (boosted, Evidence::Boost)];
         let claims = claims.into_iter().filter_map(|(tid, evidence)| Some((tid?, evidence)));
         (wait.holders, wait.unknown) =
             holders([t0_ns, t1_ns], end, &releases, &claims.collect::<Vec<_>>(), owner_now);
+        if is_forgotten {
+            (wait.holders, wait.unknown) = (Vec::new(), Some(Unknown::Forgotten));
+        }
         let explained =
             if wait.holders.is_empty() { Explained::default() } else { explain(&self.past, &wait) };
         self.sums.add(&wait, explained);
