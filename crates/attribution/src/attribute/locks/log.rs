@@ -219,9 +219,13 @@ impl Log {
         match state {
             State::Running => add(Stretch { t0_ns, t1_ns, doing: Doing::Ran }),
             State::Asleep => add(Stretch { t0_ns, t1_ns, doing: Doing::Slept }),
-            State::Runnable { cpu, prio } => match came.or(cpu) {
-                Some(cpu) => self.on_cpu(cpu, prio, [t0_ns, t1_ns], add),
-                None => add(Stretch { t0_ns, t1_ns, doing: Doing::Waited { by: None, prio } }),
+            State::Runnable { cpu: left, prio } => match (left, came) {
+                // It moved to another CPU at some time in between.
+                (Some(left), Some(came)) if left != came => {
+                    add(Stretch { t0_ns, t1_ns, doing: Doing::Waited { by: None, prio } });
+                }
+                (_, Some(cpu)) | (Some(cpu), None) => self.on_cpu(cpu, prio, [t0_ns, t1_ns], add),
+                (None, None) => add(Stretch { t0_ns, t1_ns, doing: Doing::Waited { by: None, prio } }),
             },
         }
     }

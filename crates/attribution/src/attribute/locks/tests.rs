@@ -160,6 +160,16 @@ fn who_had_the_cpu_is_unknown_where_a_switch_is_missing() {
 }
 
 #[test]
+fn who_had_the_cpu_is_unknown_of_a_holder_that_moved() {
+    let mut events = inversion(None);
+    // LOGGER comes back on CPU 2, where UI had run meanwhile.
+    let back = events.iter_mut().find(|event| event.ts_ns == 4_300).unwrap();
+    *back = switch(4_300, 2, UI, Leaves::Sleeps, LOGGER);
+    let section = section(9_000, &events);
+    assert_eq!(parts(only(&section)), ["LOGGER preempted by ? 3000", "LOGGER ran 400"]);
+}
+
+#[test]
 fn a_futex_of_the_program_s_own_is_no_lock_whatever_its_value() {
     let mut events = inversion(None);
     events.insert(3, event(1_010, 1, CONTROL, What::LockWords([2, 7, 8, 9, 10])));
