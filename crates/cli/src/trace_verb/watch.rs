@@ -18,7 +18,7 @@ use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks};
 use model::quantity::duration;
 use model::run::Phase;
-use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
+use model::watch::{CommandRecord, FILE, LockWords, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
 use record::recorder::Recorder;
 use record::tasks::Tasks;
@@ -286,11 +286,9 @@ fn watch(
     target.tasks.recording = true;
     let t0_ns = clock::now_ns();
     recorder.record(true)?;
-    let ended = follow(args, target, &recorder, signals);
-    // Whoever waits now waits for good, as far as the recording goes.
-    let lock_words = if args.no_syscalls { Vec::new() } else { target.tasks.lock_words() };
-    let t1_ns = clock::now_ns();
-    recorder.record(false)?;
+    let mut last = None;
+    let ended = follow(args, target, &mut recorder, signals, &mut last);
+    let Last { t1_ns, lock_words } = last.map_or_else(|| stop(args, target, &mut recorder), Ok)?;
     let (interrupted, command) = ended?;
     if let (Some(adopted), true) = (adopted, command.is_some()) {
         session.forget(adopted)?;
@@ -316,6 +314,20 @@ fn watch(
     Ok(interrupted)
 }
 
+/// What is read as recording ends.
+struct Last {
+    t1_ns: i64,
+    lock_words: Vec<LockWords>,
+}
+
+/// Ends recording. Whoever waits for a lock by then waits for good, as far as the recording goes.
+fn stop(args: &WatchArgs, target: &Target, recorder: &mut Recorder) -> anyhow::Result<Last> {
+    let lock_words = if args.no_syscalls { Vec::new() } else { target.tasks.lock_words() };
+    let t1_ns = clock::now_ns();
+    recorder.record(false)?;
+    Ok(Last { t1_ns, lock_words })
+}
+
 /// Why recording is to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -324,12 +336,14 @@ enum End {
 }
 
 /// Waits until the program has ended, the time is over or the user asks. Returns the signal if that
-/// cut a set time short, and the command.
+/// cut a set time short, and the command. Recording ends before a command is asked to: then `last`
+/// has what was read.
 fn follow(
     args: &WatchArgs,
     target: &mut Target,
-    recorder: &Recorder,
+    recorder: &mut Recorder,
     signals: &EndSignals,
+    last: &mut Option<Last>,
 ) -> anyhow::Result<(Option<&'static str>, Option<CommandRecord>)> {
     if let Some(held) = &mut target.held {
         held.begin()?;
@@ -346,6 +360,7 @@ fn follow(
         let end = signals.arrived().map(End::Signal).or(over.then_some(End::Time));
         if let (None, Some(end)) = (asked, end) {
             asked = Some((end, now_ns));
+            *last = Some(stop(args, target, recorder)?);
             if let Some(held) = &target.held {
                 held.signal(if let End::Signal(name) = end { name } else { "SIGTERM" });
             }

@@ -1,7 +1,7 @@
 //! Mistakes of a real-time program, one at a time, on this machine: `trace watch --lint` finds each,
 //! nothing else, and nothing in programs without any. `cargo xtask bench lint` plays all of them.
 
-use crate::support::{Place, assert_refused, is_root, stillcore, text};
+use crate::support::{Place, assert_refused, is_root, records_events, stillcore, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,7 @@ const PLAYED: [&str; 14] = [
 
 /// The plants, compiled; `None` where they cannot be, or nothing can be recorded.
 fn mistakes(place: &Place) -> Option<PathBuf> {
-    let tracing = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    if !is_root() || !tracing.iter().any(|path| Path::new(path).join("events/sched/sched_switch").is_dir()) {
-        println!("skipped: recording takes root and a mounted tracefs");
+    if !records_events() {
         return None;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plants/mistakes.c");

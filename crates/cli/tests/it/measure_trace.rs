@@ -2,8 +2,8 @@
 //! measurement is bounded and adds up, and nothing stays behind however it ends.
 
 use crate::support::{
-    Place, answer, answer_of, eventually, is_root, measure, measure_in_words, read_json, signal, start,
-    stillcore, text, traces_of, window_open,
+    Place, answer, answer_of, eventually, measure, measure_in_words, read_json, records_events, signal,
+    start, stillcore, text, traces_of, window_open,
 };
 use model::Cpus;
 use model::sample::Policy;
@@ -20,16 +20,6 @@ const HOG: &str = "hog-of-the-test";
 
 fn last_cpu() -> u32 {
     sched::affinity().unwrap().iter().last().unwrap()
-}
-
-/// Whether this machine records events for this user; the tests of `assess` cover machines that do
-/// not.
-fn recorded() -> bool {
-    let can = is_root() && Path::new("/sys/kernel/tracing").exists();
-    if !can {
-        println!("skipped: recording takes root and tracefs");
-    }
-    can
 }
 
 /// Takes a CPU for these times, 200 ms apart, above every measuring thread of these tests. False
@@ -69,7 +59,7 @@ fn accounts_balance(run: &Path) {
 
 #[test]
 fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     let (place, cpu) = (Place::new(), last_cpu());
@@ -103,7 +93,7 @@ fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
 
 #[test]
 fn each_task_of_a_set_is_answeredof_the_others() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     let place = Place::new();
@@ -131,7 +121,7 @@ fn each_task_of_a_set_is_answeredof_the_others() {
 
 #[test]
 fn around_the_largest_samples_alone_is_kept_and_every_one_is_accounted_for() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     // Hogs of other tests would be among the largest.
@@ -211,7 +201,7 @@ fn every_reader_takes_it(place: &Place) {
 
 #[test]
 fn a_limit_that_everything_reaches_keeps_the_disk_and_the_accounts_bounded() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     let place = Place::new();
@@ -229,7 +219,7 @@ fn a_limit_that_everything_reaches_keeps_the_disk_and_the_accounts_bounded() {
 
 #[test]
 fn a_busy_loop_has_its_large_gaps_explained() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     let (place, cpu) = (Place::new(), last_cpu());
@@ -250,7 +240,7 @@ fn instances(pid: u32) -> usize {
 
 #[test]
 fn killed_interrupted_or_without_room_it_leaves_no_instance() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     for trace in [&["--trace"][..], &["--trace-over", "1us"]] {
@@ -328,7 +318,7 @@ fn what_cannot_be_recorded_is_refused_in_one_sentence() {
 /// knows.
 #[test]
 fn nothing_is_recorded_in_a_pid_namespace_of_its_own() {
-    if !recorded() {
+    if !records_events() {
         return;
     }
     let place = Place::new();
@@ -345,7 +335,7 @@ fn nothing_is_recorded_in_a_pid_namespace_of_its_own() {
 #[test]
 fn a_sender_is_named_with_its_place_in_the_program() {
     let cpus = sched::affinity().unwrap();
-    if !recorded() || cpus.iter().count() < 2 {
+    if !records_events() || cpus.iter().count() < 2 {
         println!("skipped: it takes two CPUs and recording");
         return;
     }

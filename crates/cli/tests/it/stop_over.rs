@@ -2,8 +2,8 @@
 //! which sample, its accounts balance up to the stop, and a trace shows what was in the way.
 
 use crate::support::{
-    Place, answer_of, assert_refused, is_root, measure, measure_in_words, read_json, releases_balance, start,
-    stillcore, text, window_open,
+    Place, answer_of, assert_refused, measure, measure_in_words, read_json, records_events, releases_balance,
+    start, stillcore, text, window_open,
 };
 use model::Cpus;
 use model::sample::Policy;
@@ -139,8 +139,7 @@ fn jobs_and_sets_stop_as_well() {
 
 #[test]
 fn the_trace_before_the_stop_is_kept_and_explained() {
-    if !is_root() || !Path::new("/sys/kernel/tracing").exists() {
-        println!("skipped: recording takes root and tracefs");
+    if !records_events() {
         return;
     }
     let place = Place::alone();

@@ -1,7 +1,7 @@
 //! `stillcore trace watch` on this machine: a program of a shell is followed from its first
 //! instruction to its exit code.
 
-use crate::support::{Place, assert_refused, is_root, stillcore, text};
+use crate::support::{Place, assert_refused, is_root, records_events, stillcore, text};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -37,19 +37,9 @@ fn a_run_without_a_program_is_refused() {
     assert_refused(&output, &["no program was watched"]);
 }
 
-/// Whether events can be recorded here at all.
-fn can_record() -> bool {
-    let there = |path: &str| Path::new(path).join("events/sched/sched_switch").is_dir();
-    let can = is_root() && (there("/sys/kernel/tracing") || there("/sys/kernel/debug/tracing"));
-    if !can {
-        println!("skipped: recording takes root and a mounted tracefs");
-    }
-    can
-}
-
 #[test]
 fn a_shell_its_children_and_its_exit_code_are_seen() {
-    if !can_record() {
+    if !records_events() {
         return;
     }
     let place = Place::new();
@@ -121,7 +111,7 @@ fn wake_ups_add_up(section: &Value) {
 
 #[test]
 fn a_command_that_cannot_be_executed_says_so() {
-    if !can_record() {
+    if !records_events() {
         return;
     }
     let place = Place::new();

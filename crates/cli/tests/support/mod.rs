@@ -155,6 +155,17 @@ pub(crate) fn stillcore(arguments: &[&str]) -> Command {
     command
 }
 
+/// Whether this machine records events for this user. Nothing needs to be mounted: the command does
+/// that itself.
+#[allow(dead_code, reason = "not every test program records")]
+pub(crate) fn records_events() -> bool {
+    let can = is_root() && Path::new("/sys/kernel/tracing").exists();
+    if !can {
+        println!("skipped: recording takes root and tracefs");
+    }
+    can
+}
+
 pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))

@@ -28,7 +28,12 @@ impl<'r> Lint<'r> {
     /// `has_faults`: whether page faults were recorded.
     pub(crate) fn new(record: &'r WatchRecord, has_faults: bool) -> Self {
         let processes: FxHashMap<i32, i32> = record.tasks.iter().map(|task| (task.tid, task.tgid)).collect();
-        let threads = processes.keys().map(|tid| (*tid, ThreadLint::default())).collect();
+        let waits = |number| syscalls::by_number(&record.arch, number).map(|call| call.wait);
+        let thread = |task: &model::watch::WatchedTask| match task.before {
+            true => ThreadLint::new(task.syscall.and_then(|call| waits(call.number))),
+            false => ThreadLint::default(),
+        };
+        let threads = record.tasks.iter().map(|task| (task.tid, thread(task))).collect();
         Self { record, processes, threads, has_faults }
     }
 
@@ -47,6 +52,11 @@ impl<'r> Lint<'r> {
                 self.threads.entry(child).or_default();
             }
             What::CallEnter { number, arguments } => self.call(event, number, arguments),
+            What::CallExit { .. } => {
+                if let Some(thread) = self.threads.get_mut(&event.pid) {
+                    thread.in_wait = None;
+                }
+            }
             What::PageFault { address } if event.in_task => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
                     let page = address & !0xfff;
@@ -67,6 +77,7 @@ impl<'r> Lint<'r> {
         // Only the program's own threads make calls in this trace.
         let thread = threads.entry(event.pid).or_default();
         let (arch, ts_ns) = (record.arch.as_str(), event.ts_ns);
+        thread.in_wait = syscalls::by_number(arch, number).map(|call| call.wait);
         if let Some(one) = syscalls::lint_by_number(arch, number) {
             let rule = match one.misuse {
                 Misuse::Memory => Rule::Memory,

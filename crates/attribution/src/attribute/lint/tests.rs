@@ -12,6 +12,7 @@ const CONTROL: i32 = 10;
 /// On x86-64.
 const MMAP: u64 = 9;
 const WRITE: u64 = 1;
+const FUTEX: u64 = 202;
 const CLOCK_NANOSLEEP: u64 = 230;
 const SCHED_SETSCHEDULER: u64 = 144;
 const EXECVE: u64 = 59;
@@ -64,7 +65,16 @@ fn waits(ts_ns: i64) -> WatchEvent {
 
 fn lint(record: &WatchRecord, events: &[WatchEvent]) -> LintSection {
     let mut lint = Lint::new(record, true);
-    events.iter().for_each(|event| lint.event(event));
+    for event in events {
+        let sleeps = matches!(event.what, What::Switch { leaves: Leaves::Sleeps, .. });
+        if sleeps {
+            lint.event(&call(event.ts_ns, CLOCK_NANOSLEEP, [1, 1, 0]));
+        }
+        lint.event(event);
+        if sleeps {
+            lint.event(&WatchEvent { what: What::CallExit { result: 0 }, ..*event });
+        }
+    }
     lint.finish();
     lint.section(&|_| "control".to_owned(), None)
 }
@@ -83,6 +93,50 @@ fn the_loop_counts_and_neither_the_start_nor_the_end() {
     assert_eq!(found(&events), [(Rule::Memory, "mmap".to_owned(), 2)]);
     // The recording ends in the loop.
     assert_eq!(found(&events[..5]), [(Rule::Memory, "mmap".to_owned(), 2)]);
+}
+
+#[test]
+fn a_sleep_outside_of_a_call_is_no_wait() {
+    let record = record("1", "");
+    let mut lint = Lint::new(&record, true);
+    let returns = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
+    for event in [
+        call(1, CLOCK_NANOSLEEP, [1, 1, 0]),
+        waits(2),
+        returns(3),
+        // It ends, and sleeps for a lock of the kernel.
+        call(4, MMAP, [0; 3]),
+        returns(5),
+        waits(6),
+        leaves(7, FIFO_60, Leaves::Ended),
+    ] {
+        lint.event(&event);
+    }
+    lint.finish();
+    assert!(lint.section(&|_| String::new(), None).findings.is_empty());
+}
+
+#[test]
+fn a_new_thread_that_the_c_library_holds_back_has_not_begun_its_loop() {
+    let mut record = record("1", "");
+    record.tasks[0].before = false;
+    let mut lint = Lint::new(&record, true);
+    let returns = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
+    for event in [
+        call(1, FUTEX, [7, 128, 2]),
+        waits(2),
+        returns(3),
+        // Its allocator's first memory.
+        call(4, MMAP, [0; 3]),
+        returns(5),
+        call(6, CLOCK_NANOSLEEP, [1, 1, 0]),
+        waits(7),
+        returns(8),
+    ] {
+        lint.event(&event);
+    }
+    lint.finish();
+    assert!(lint.section(&|_| String::new(), None).findings.is_empty());
 }
 
 #[test]

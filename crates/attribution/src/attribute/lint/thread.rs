@@ -2,6 +2,7 @@
 
 use super::rules::Rule;
 use crate::prio::Prio;
+use model::syscalls::Wait;
 use rustc_hash::FxHashMap;
 
 /// The most kinds of findings in one thread, and those since its last wait.
@@ -31,11 +32,20 @@ pub(super) struct ThreadLint {
     pub(super) first_wait_ns: Option<i64>,
     /// Whether it has waited since it became real-time.
     has_waited: bool,
+    /// Whether it has waited at all.
+    has_slept: bool,
+    /// What it waits for in the call that it is in, if threads wait there.
+    pub(super) in_wait: Option<Wait>,
     pending: Vec<(Found, i64)>,
     pub(super) found: FxHashMap<Found, Count>,
 }
 
 impl ThreadLint {
+    /// A thread that was there before: in a call in which threads wait, or in none.
+    pub(super) fn new(in_wait: Option<Wait>) -> Self {
+        Self { in_wait, has_slept: true, ..Self::default() }
+    }
+
     /// Whether what it does is part of a real-time loop.
     pub(super) fn in_loop(&self) -> bool {
         self.has_waited && self.prio.is_some_and(is_realtime)
@@ -59,7 +69,15 @@ impl ThreadLint {
             if is_realtime(prio) {
                 self.realtime = Some(self.realtime.map_or(prio, |before| before.min(prio)));
             }
-            self.waits();
+            // It also sleeps for a page, or for a lock of the kernel at its end; and the C library holds
+            // a new thread back by a futex until its creator has set it up.
+            if let Some(wait) = self.in_wait {
+                let is_start = wait == Wait::Futex && !self.has_slept;
+                self.has_slept = true;
+                if !is_start {
+                    self.waits();
+                }
+            }
         }
     }
 
