@@ -35,6 +35,14 @@ pub struct WatchRecord {
     pub command: Option<CommandRecord>,
 }
 
+impl WatchRecord {
+    /// What a descriptor of a process stood for, as last seen.
+    pub fn target(&self, tgid: Option<&i32>, fd: u64) -> Option<&str> {
+        let same = |one: &&Descriptor| Some(&one.tgid) == tgid && one.fd == fd;
+        self.descriptors.iter().find(same).map(|one| one.target.as_str())
+    }
+}
+
 /// A thread of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedTask {

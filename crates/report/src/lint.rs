@@ -3,6 +3,7 @@
 use crate::format;
 use attribution::attribute::lint::shape::{Finding, LintSection};
 use attribution::prio::Prio;
+use model::foreign::in_a_line;
 
 /// What was found, in one line.
 pub fn account(section: &LintSection) -> String {
@@ -25,7 +26,7 @@ pub fn account(section: &LintSection) -> String {
 pub fn thread(finding: &Finding) -> String {
     let prio = finding.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
     let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
-    format!("{}[{}]{prio}", finding.comm, finding.tid)
+    format!("{}[{}]{prio}", in_a_line(&finding.comm), finding.tid)
 }
 
 /// What it is, how often and since when, without its thread. `t0_ns`: the beginning of the

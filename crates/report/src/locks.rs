@@ -7,6 +7,7 @@ use attribution::attribute::locks::shape::{
     Activity, Evidence, Lock, LockKind, LockSection, LockWait, Part, ThreadName, WaitEnd,
 };
 use attribution::prio::Prio;
+use model::foreign::in_a_line;
 
 /// Parts of a wait below this share are not part of the sentence.
 const SMALL: f64 = 0.05;
@@ -15,7 +16,7 @@ const SMALL: f64 = 0.05;
 pub fn thread(thread: &ThreadName) -> String {
     let prio = thread.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
     let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
-    format!("{}[{}]{prio}", thread.comm, thread.tid)
+    format!("{}[{}]{prio}", in_a_line(&thread.comm), thread.tid)
 }
 
 /// A lock with its address.
@@ -102,6 +103,9 @@ fn activity(part: &Part, waiter: i32) -> String {
 }
 
 fn verdict(wait: &LockWait) -> &'static str {
+    if wait.inversion_ns > 0 && wait.kind == LockKind::ByValue {
+        return ": priority inversion if it is a lock";
+    }
     match (wait.inversion_ns > 0, wait.inherited) {
         (true, false) => ": priority inversion, not inherited",
         (true, true) => ": priority inversion in spite of inheritance",
@@ -136,12 +140,17 @@ pub fn advice(wait: &LockWait) -> Option<String> {
                 format!("every lock on the way must inherit (PTHREAD_PRIO_INHERIT): {}", names.join(", "))
             }
             _ => format!(
-                "give {} the protocol PTHREAD_PRIO_INHERIT (pthread_mutexattr_setprotocol)",
+                "{}give {} the protocol PTHREAD_PRIO_INHERIT (pthread_mutexattr_setprotocol)",
+                if wait.kind == LockKind::ByValue { "if it is a mutex, " } else { "" },
                 names.join(" and ")
             ),
         });
     }
-    let slept = wait.parts.first().filter(|part| matches!(part.doing, Activity::Slept { .. }));
+    // Asleep in a futex it waits for somebody else.
+    let slept = wait.parts.first().filter(|part| {
+        let waits = matches!(&part.doing, Activity::Slept { call: Some(call) } if call.starts_with("futex"));
+        matches!(part.doing, Activity::Slept { .. }) && !waits && wait.kind != LockKind::ByValue
+    });
     slept.map(|part| format!("{} must not sleep while it holds the lock", part.holder.comm))
 }
 
@@ -158,7 +167,7 @@ pub fn evidence(wait: &LockWait) -> String {
 /// Who waited for a lock and who held it, by name.
 pub fn names<'a>(threads: impl Iterator<Item = &'a ThreadName>) -> String {
     const NAMED: usize = 3;
-    let mut names: Vec<String> = threads.map(|thread| thread.comm.clone()).collect();
+    let mut names: Vec<String> = threads.map(|thread| in_a_line(&thread.comm)).collect();
     names.dedup();
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);

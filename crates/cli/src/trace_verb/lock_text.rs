@@ -34,7 +34,8 @@ fn story(wait: &LockWait) -> String {
 }
 
 fn rows(section: &LockSection) -> String {
-    let head = ["lock", "kind", "waits", "median", "observed max", "waited", "held by", "inversions"];
+    let head =
+        ["lock", "kind", "waits", "median", "observed max", "waited", "held or released by", "inversions"];
     let rows = section.locks.iter().take(LOCKS).map(|lock| {
         let of = |value: Option<i64>| value.map_or_else(|| "-".to_owned(), format::ns);
         let inversions: u64 = lock.waiters.iter().map(|waiter| waiter.inversions).sum();

@@ -38,6 +38,8 @@ const PHASE: &str = "watched";
 const POLL_NS: i64 = 20_000_000;
 /// Poll interval of threads and descriptors.
 const LOOK_NS: i64 = 100_000_000;
+/// The longest file of suppressions, bytes.
+const MOST_SUPPRESSED: u64 = 1 << 20;
 /// How long a command may take to end after it was asked to.
 const PATIENCE_NS: i64 = 5 * clock::SECOND_NS;
 
@@ -123,6 +125,12 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
 /// Read before anything is recorded for them.
 fn suppressions(file: Option<&Path>) -> anyhow::Result<Suppressions> {
     let Some(file) = file else { return Ok(Suppressions::default()) };
+    // A pipe or a device might never end.
+    let is_small = |data: std::fs::Metadata| data.is_file() && data.len() <= MOST_SUPPRESSED;
+    if file.exists() && !std::fs::metadata(file).is_ok_and(is_small) {
+        let expected = "a regular file of at most 1 MiB";
+        return Err(model::Error::invalid("--suppress", file.display(), expected).into());
+    }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(Suppressions::parse(&file.display().to_string(), &text)?)
 }

@@ -70,7 +70,7 @@ fn waits<'l>(locks: &'l Value, parts: &HashMap<String, i64>) -> Vec<&'l Value> {
 
 #[test]
 fn holders_are_named_and_inversion_only_where_it_was_planted() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(program) = contention(&place) else { return };
     // Whose time it is, and whether that is inversion.
     let cases = [
@@ -91,7 +91,12 @@ fn holders_are_named_and_inversion_only_where_it_was_planted() {
             let message = format!("{kind} {case}: {wait:#}");
             assert_eq!(wait["holders"][0]["thread"]["tid"], parts["holder"], "{message}");
             assert_eq!(wait["holders"].as_array().unwrap().len(), 1, "{message}");
-            assert_eq!(wait["inversion_ns"].as_u64().unwrap() > 0, inversion, "{message}");
+            // Others of this machine may keep the holder from running, and that is inversion too.
+            let own =
+                |part: &&Value| parts.values().any(|tid| part["doing"]["preempted"]["by"]["tid"] == *tid);
+            let mut inverted =
+                wait["parts"].as_array().unwrap().iter().filter(|part| part["inversion"] == true);
+            assert_eq!(inverted.any(|part| own(&part)), inversion, "{message}");
             // A neighbour of this machine may take the CPU at any time, so not in each of them.
             let part = &wait["parts"][0];
             let doing = &part["doing"];
@@ -104,14 +109,16 @@ fn holders_are_named_and_inversion_only_where_it_was_planted() {
             of_the_case += usize::from(right && part["holder"]["tid"] == parts[holder]);
         }
         assert!(of_the_case > ROUNDS / 2, "{kind} {case}: {of_the_case} of {ROUNDS}: {locks:#}");
-        assert_eq!(printed.contains("priority inversion, not inherited"), inversion, "{printed}");
-        assert_eq!(printed.contains("PTHREAD_PRIO_INHERIT"), inversion, "{printed}");
+        if inversion {
+            assert!(printed.contains(": priority inversion"), "{printed}");
+            assert!(printed.contains("PTHREAD_PRIO_INHERIT"), "{printed}");
+        }
     }
 }
 
 #[test]
 fn what_has_no_owner_is_no_lock() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(program) = contention(&place) else { return };
     for kind in ["condition", "semaphore", "futex"] {
         let (locks, parts, printed) = watched(&place, &program, &format!("{kind}:holds"), &[]);
@@ -129,7 +136,7 @@ fn what_has_no_owner_is_no_lock() {
 
 #[test]
 fn a_lock_that_nobody_releases_is_a_wait_that_the_end_cut_short() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(program) = contention(&place) else { return };
     let (locks, parts, printed) = watched(&place, &program, "plain:dies", &[]);
     let waits = waits(&locks, &parts);
@@ -142,7 +149,7 @@ fn a_lock_that_nobody_releases_is_a_wait_that_the_end_cut_short() {
 
 #[test]
 fn threads_that_wait_for_one_another_are_a_deadlock() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(program) = contention(&place) else { return };
     let (locks, parts, printed) = watched(&place, &program, "plain:deadlock", &["--duration", "1s"]);
     let of = |part: &str| -> Value {

@@ -29,9 +29,12 @@ impl<'r> Lint<'r> {
     pub(crate) fn new(record: &'r WatchRecord, has_faults: bool) -> Self {
         let processes: FxHashMap<i32, i32> = record.tasks.iter().map(|task| (task.tid, task.tgid)).collect();
         let waits = |number| syscalls::by_number(&record.arch, number).map(|call| call.wait);
-        let thread = |task: &model::watch::WatchedTask| match task.before {
-            true => ThreadLint::new(task.syscall.and_then(|call| waits(call.number))),
-            false => ThreadLint::default(),
+        let thread = |task: &model::watch::WatchedTask| {
+            if task.before {
+                ThreadLint::new(task.syscall.and_then(|call| waits(call.number)))
+            } else {
+                ThreadLint::default()
+            }
         };
         let threads = record.tasks.iter().map(|task| (task.tid, thread(task))).collect();
         Self { record, processes, threads, has_faults }
@@ -52,9 +55,14 @@ impl<'r> Lint<'r> {
                 self.threads.entry(child).or_default();
             }
             What::CallEnter { number, arguments } => self.call(event, number, arguments),
+            What::Boost { pid, raised } => {
+                if let Some(thread) = self.threads.get_mut(&pid) {
+                    thread.inherits = raised;
+                }
+            }
             What::CallExit { .. } => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
-                    thread.in_wait = None;
+                    thread.returns();
                 }
             }
             What::PageFault { address } if event.in_task => {
@@ -63,7 +71,7 @@ impl<'r> Lint<'r> {
                     thread.did(Rule::PageFault, || format!("at {page:#x}"), event.ts_ns);
                 }
             }
-            What::Delivered { signal } => {
+            What::Delivered { signal, handled: true } => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
                     thread.did(Rule::Signal, || format!("signal {signal}"), event.ts_ns);
                 }
@@ -77,14 +85,23 @@ impl<'r> Lint<'r> {
         // Only the program's own threads make calls in this trace.
         let thread = threads.entry(event.pid).or_default();
         let (arch, ts_ns) = (record.arch.as_str(), event.ts_ns);
-        thread.in_wait = syscalls::by_number(arch, number).map(|call| call.wait);
+        thread.in_wait = syscalls::by_number(arch, number).map(|call| call.wait).filter(|wait| match wait {
+            Wait::Descriptor => {
+                let target = record.target(processes.get(&event.pid), arguments[0]);
+                target.is_some_and(|target| of_file(target).is_none())
+            }
+            Wait::Other => false,
+            _ => true,
+        });
         if let Some(one) = syscalls::lint_by_number(arch, number) {
             let rule = match one.misuse {
                 Misuse::Memory => Rule::Memory,
                 Misuse::File => Rule::File,
                 Misuse::Thread => Rule::Thread,
                 Misuse::Policy => {
-                    if [0, event.pid].contains(&(arguments[0] as i32)) {
+                    // A main thread has no creator that could have given it one.
+                    let is_main = processes.get(&event.pid) == Some(&event.pid);
+                    if [0, event.pid].contains(&(arguments[0] as i32)) && !is_main {
                         thread.sets_policy(ts_ns);
                     }
                     return;
@@ -106,10 +123,7 @@ impl<'r> Lint<'r> {
                 thread.did(Rule::File, || call.name.to_owned(), ts_ns);
             }
             (Wait::Descriptor, _) => {
-                let process = processes.get(&event.pid);
-                let same =
-                    |one: &&model::watch::Descriptor| Some(&one.tgid) == process && one.fd == arguments[0];
-                let target = record.descriptors.iter().find(same).map(|one| one.target.as_str());
+                let target = record.target(processes.get(&event.pid), arguments[0]);
                 if let Some((rule, target)) = target.and_then(|target| Some((of_file(target)?, target))) {
                     thread.did(rule, || format!("{} of {target}", call.name), ts_ns);
                 }
@@ -120,7 +134,7 @@ impl<'r> Lint<'r> {
 
     /// Events are missing: nothing follows from it, since only what was seen is reported.
     pub(crate) fn finish(&mut self) {
-        self.threads.values_mut().for_each(ThreadLint::waits);
+        self.threads.values_mut().filter(|thread| !thread.has_no_loop()).for_each(ThreadLint::waits);
     }
 
     /// The section. `comm`: the name of a task; `locks`: what is known of them.
@@ -155,7 +169,7 @@ impl<'r> Lint<'r> {
             .sort_by(|a, b| (a.rule, &a.comm, a.tid, &a.detail).cmp(&(b.rule, &b.comm, b.tid, &b.detail)));
         LintSection {
             findings,
-            not_applied: self.not_applied(),
+            not_applied: self.not_applied(comm, locks),
             threads: self.threads.values().filter(|thread| thread.realtime.is_some()).count() as u64,
         }
     }
@@ -164,7 +178,7 @@ impl<'r> Lint<'r> {
     fn without_inheritance(&self, section: &LockSection) -> Vec<Finding> {
         let urgency = |prio: Option<i16>| prio.map_or(Prio::UNKNOWN, |prio| Prio::new(i64::from(prio)));
         let mut all = Vec::new();
-        for lock in section.locks.iter().filter(|lock| lock.kind != LockKind::Inheriting) {
+        for lock in section.locks.iter().filter(|lock| may_lack_inheritance(lock.kind)) {
             let Some(holder) = lock.holders.iter().max_by_key(|holder| holder.thread.prio) else { continue };
             let holds = urgency(holder.thread.prio);
             for waiter in &lock.waiters {
@@ -192,15 +206,38 @@ impl<'r> Lint<'r> {
         all
     }
 
-    fn not_applied(&self) -> Vec<NotApplied> {
+    fn not_applied(&self, comm: &dyn Fn(i32) -> String, locks: Option<&LockSection>) -> Vec<NotApplied> {
         let mut all = Vec::new();
         if !self.has_faults {
             let why =
                 "page faults were not recorded: this kernel has no exceptions:page_fault_user (x86 only)";
             all.push(NotApplied { rule: Rule::PageFault, why: why.to_owned() });
         }
+        if locks.is_some_and(|locks| locks.locks.iter().any(|lock| lock.kind == LockKind::ByValue)) {
+            let why = "the memory of locks was not recorded: what looks like a mutex may be a futex of the program's own";
+            all.push(NotApplied { rule: Rule::NoInheritance, why: why.to_owned() });
+        }
+        let mut without: Vec<String> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| thread.has_no_loop())
+            .map(|(tid, _)| format!("{}[{tid}]", comm(*tid)))
+            .collect();
+        without.sort();
+        if !without.is_empty() {
+            let why = format!(
+                "{} did not wait while recorded, so that no loop is known: page faults, memory, sleeps, signals, files, terminals and threads were not judged there",
+                without.join(", ")
+            );
+            all.push(NotApplied { rule: Rule::Memory, why });
+        }
         all
     }
+}
+
+/// Locks that are known as such, and may not inherit.
+fn may_lack_inheritance(kind: LockKind) -> bool {
+    !matches!(kind, LockKind::Inheriting | LockKind::ByValue | LockKind::Unknown)
 }
 
 /// The rule that a descriptor breaks: files and terminals; what is made for messages breaks none.

@@ -24,20 +24,21 @@ impl Suppressions {
     pub fn parse(place: &str, text: &str) -> Result<Self, Error> {
         let mut lines = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+            let text = line.split('#').next().unwrap_or_default().trim();
+            let (name, thread) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
             let expected = |what: String, expected: String| {
                 Err(Error::invalid(format!("{place}:{number}"), what, expected))
             };
-            match words[..] {
-                [] => {}
-                [name, thread] => {
+            match (name, thread.trim()) {
+                ("", _) => {}
+                (_, "") => return expected(format!("{line:?}"), "RULE THREAD # WHY".to_owned()),
+                (name, thread) => {
                     let Some((rule, ..)) = RULES.iter().find(|(_, known, ..)| *known == name) else {
                         let names: Vec<&str> = RULES.iter().map(|(_, name, ..)| *name).collect();
                         return expected(format!("rule {name:?}"), names.join(", "));
                     };
                     lines.push(Line { rule: *rule, thread: thread.to_owned() });
                 }
-                _ => return expected(format!("{line:?}"), "RULE THREAD # WHY".to_owned()),
             }
         }
         Ok(Self(lines))
@@ -97,6 +98,7 @@ mod tests {
             refused("files b")
         );
         assert!(refused("file\n").contains("RULE THREAD # WHY"));
-        assert!(refused("file a b\n").contains("RULE THREAD # WHY"));
+        // Names may have spaces.
+        assert!(Suppressions::parse("x", "file  a b  # why\n").is_ok());
     }
 }

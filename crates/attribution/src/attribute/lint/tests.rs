@@ -9,6 +9,7 @@ use model::watch::{Descriptor, LintFacts, SCHEMA, TaskSettings, WatchRecord, Wat
 use std::collections::BTreeSet;
 
 const CONTROL: i32 = 10;
+const PROCESS: i32 = 9;
 /// On x86-64.
 const MMAP: u64 = 9;
 const WRITE: u64 = 1;
@@ -22,14 +23,14 @@ const NICE_0: i64 = 120;
 fn record(allowed: &str, isolated: &str) -> WatchRecord {
     let task = WatchedTask {
         tid: CONTROL,
-        tgid: CONTROL,
+        tgid: PROCESS,
         comm: "control".to_owned(),
         policy: "SCHED_FIFO 60".to_owned(),
         before: true,
         syscall: None,
     };
     let settings = TaskSettings { tid: CONTROL, allowed: allowed.parse().unwrap(), has_rttime: true };
-    let descriptor = |fd, target: &str| Descriptor { tgid: CONTROL, fd, target: target.to_owned() };
+    let descriptor = |fd, target: &str| Descriptor { tgid: PROCESS, fd, target: target.to_owned() };
     WatchRecord {
         schema: SCHEMA.to_owned(),
         asked: String::new(),
@@ -137,6 +138,27 @@ fn a_new_thread_that_the_c_library_holds_back_has_not_begun_its_loop() {
     }
     lint.finish();
     assert!(lint.section(&|_| String::new(), None).findings.is_empty());
+}
+
+#[test]
+fn a_thread_that_inherits_a_priority_is_not_real_time() {
+    let boost =
+        |ts_ns, raised| WatchEvent { what: What::Boost { pid: CONTROL, raised }, ..call(ts_ns, 0, [0; 3]) };
+    let fair = |ts_ns| leaves(ts_ns, NICE_0, Leaves::Sleeps);
+    let events = [fair(1), boost(2, true), leaves(3, FIFO_60, Leaves::Runnable), boost(4, false), fair(5)];
+    assert_eq!(lint(&record("1", ""), &events).threads, 0);
+}
+
+#[test]
+fn who_is_too_late_to_sleep_ends_its_turn_and_who_never_waits_is_named() {
+    let returns = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
+    let late = [waits(1), call(2, MMAP, [0; 3]), returns(3), call(4, CLOCK_NANOSLEEP, [1, 1, 0]), returns(5)];
+    let mut events = late.to_vec();
+    events.push(leaves(6, FIFO_60, Leaves::Ended));
+    assert_eq!(found(&events), [(Rule::Memory, "mmap".to_owned(), 1)]);
+    let section = lint(&record("1", ""), &[leaves(1, FIFO_60, Leaves::Runnable), call(2, MMAP, [0; 3])]);
+    assert_eq!((section.threads, section.findings.len()), (1, 0));
+    assert!(section.not_applied[0].why.starts_with("control[10] did not wait"), "{section:?}");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(super) struct ThreadLint {
     pub(super) first_wait_ns: Option<i64>,
     /// Whether it has waited since it became real-time.
     has_waited: bool,
+    /// Whether it has the priority of one that waits for its lock.
+    pub(super) inherits: bool,
     /// Whether it has waited at all.
     has_slept: bool,
     /// What it waits for in the call that it is in, if threads wait there.
@@ -60,24 +62,32 @@ impl ThreadLint {
 
     /// The scheduler shows its priority as it leaves a CPU; `sleeps`: to wait.
     pub(super) fn leaves(&mut self, prio: Prio, sleeps: bool, ts_ns: i64) {
-        if !prio.is_known() {
+        if !prio.is_known() || (self.inherits && !sleeps) {
             return;
         }
         self.prio = Some(prio);
-        if sleeps {
-            self.first_wait_ns.get_or_insert(ts_ns);
-            if is_realtime(prio) {
-                self.realtime = Some(self.realtime.map_or(prio, |before| before.min(prio)));
+        if is_realtime(prio) && !self.inherits {
+            self.realtime = Some(self.realtime.map_or(prio, |before| before.min(prio)));
+        }
+        if !sleeps {
+            return;
+        }
+        self.first_wait_ns.get_or_insert(ts_ns);
+        // It also sleeps for a page, for a file, or for a lock of the kernel at its end; and the C
+        // library holds a new thread back by a futex until its creator has set it up.
+        if let Some(wait) = self.in_wait {
+            let is_start = wait == Wait::Futex && !self.has_slept;
+            self.has_slept = true;
+            if !is_start {
+                self.waits();
             }
-            // It also sleeps for a page, or for a lock of the kernel at its end; and the C library holds
-            // a new thread back by a futex until its creator has set it up.
-            if let Some(wait) = self.in_wait {
-                let is_start = wait == Wait::Futex && !self.has_slept;
-                self.has_slept = true;
-                if !is_start {
-                    self.waits();
-                }
-            }
+        }
+    }
+
+    /// Its call returns. Who is too late does not sleep in it: its turn ends all the same.
+    pub(super) fn returns(&mut self) {
+        if let Some(Wait::Sleep | Wait::Poll) = self.in_wait.take() {
+            self.waits();
         }
     }
 
@@ -87,11 +97,18 @@ impl ThreadLint {
             let found = Found { rule: Rule::BornOther, detail: String::new() };
             self.found.insert(found, Count { n: 1, first_ns: ts_ns });
         }
+        // The scheduler's next event shows what it has become.
+        self.prio = None;
     }
 
-    /// It begins another program, which is born with what it has by now.
+    /// It begins another program: what was before is not that one's.
     pub(super) fn executes(&mut self) {
-        self.found.retain(|found, _| found.rule != Rule::BornOther);
+        *self = Self { prio: self.prio, realtime: self.realtime, ..Self::default() };
+    }
+
+    /// Whether it ran as a real-time thread without a turn of its own, so that its loop is not known.
+    pub(super) fn has_no_loop(&self) -> bool {
+        self.realtime.is_some() && !self.has_waited
     }
 
     /// It has ended: what it did since its last wait was no part of its loop.

@@ -85,10 +85,22 @@ impl FutexCall {
         if self.kind == LockKind::Inheriting {
             return Self { owner: thread(word & OWNER), ..self };
         }
+        let is_kind = kind & !GLIBC_KINDS == 0 && (1..GLIBC_USERS).contains(&users);
+        // The call was not seen: the memory alone shows what it is.
+        if self.kind == LockKind::Unknown && is_kind && word & WAITERS != 0 {
+            let of_word = match kind & (GLIBC_INHERITS | GLIBC_ROBUST) {
+                0 => None,
+                bits if bits & GLIBC_INHERITS != 0 => Some(LockKind::Inheriting),
+                _ => Some(LockKind::Owned),
+            };
+            if let Some((kind, owner)) = of_word.zip(thread(word & OWNER)) {
+                return Self { kind, owner: Some(owner), ..self };
+            }
+        }
         if let Some(writer) = self.writer(words).and_then(thread) {
             return Self { kind: LockKind::ReadWrite, owner: Some(writer), ..self };
         }
-        let is_glibc = word == CONTENDED && kind & !GLIBC_KINDS == 0 && (1..GLIBC_USERS).contains(&users);
+        let is_glibc = word == CONTENDED && is_kind;
         match thread(owner).filter(|_| is_glibc) {
             Some(owner) => Self { kind: LockKind::GlibcMutex, owner: Some(owner), ..self },
             // Programs have futexes of their own, whose value may be any.

@@ -1,4 +1,6 @@
 //! Contention made by hand: each case has one right answer.
+//!
+//! Long because: each case is a whole story of events, and all share the same words.
 
 use super::shape::{Activity, Evidence, LockKind, LockSection, LockWait, WaitEnd};
 use super::waits::Locks;
@@ -59,7 +61,7 @@ fn words(ts_ns: i64, cpu: u32, tid: i32, owner: i32) -> WatchEvent {
 
 fn locks(t1_ns: i64, events: &[WatchEvent]) -> Locks {
     let threads = [CONTROL, LOGGER, UI, STORE].map(|tid| (tid, PROCESS));
-    let mut locks = Locks::new("x86_64", threads, [PROCESS]);
+    let mut locks = Locks::new("x86_64", threads, [PROCESS]).were_there([CONTROL, LOGGER, UI, STORE]);
     events.iter().for_each(|event| locks.event(event));
     locks.finish(t1_ns);
     locks
@@ -427,13 +429,13 @@ fn the_memory_of_locks_at_the_end_shows_who_holds_them() {
         switch(3_100, 0, LOGGER, Leaves::Sleeps, 0),
     ];
     let threads = [CONTROL, LOGGER, STORE].map(|tid| (tid, PROCESS));
-    let mut locks = Locks::new("x86_64", threads, [PROCESS]);
+    let mut locks = Locks::new("x86_64", threads, [PROCESS]).were_there([CONTROL, LOGGER, UI, STORE]);
     events.iter().for_each(|event| locks.event(event));
     let words = |tid, word, owner: i32| LockWords { tid, word, words: [2, 0, owner.cast_unsigned(), 2, 0] };
-    locks.at_the_end(&words(CONTROL, WORD, LOGGER));
-    locks.at_the_end(&words(LOGGER, OTHER_WORD, CONTROL));
+    locks.at_the_end(&words(CONTROL, WORD, LOGGER), 0);
+    locks.at_the_end(&words(LOGGER, OTHER_WORD, CONTROL), 0);
     // No lock that it waits for.
-    locks.at_the_end(&words(STORE, WORD, LOGGER));
+    locks.at_the_end(&words(STORE, WORD, 0), 0);
     locks.finish(9_000);
     let section = locks.section(&name).unwrap();
     let wait = section.worst.iter().find(|wait| wait.waiter.tid == CONTROL).unwrap();
@@ -475,9 +477,39 @@ fn a_holder_is_unknown_where_releases_are_forgotten() {
 }
 
 #[test]
+fn threads_that_were_stuck_before_the_recording_began_are_a_circle_too() {
+    let threads = [CONTROL, LOGGER].map(|tid| (tid, PROCESS));
+    // Of a mutex that inherits, the word is the owner.
+    for [first, second] in
+        [[2, CONTROL.cast_unsigned()], [0x8000_0000 | CONTROL.cast_unsigned(), CONTROL.cast_unsigned()]]
+    {
+        let mut locks = Locks::new("x86_64", threads, [PROCESS]).were_there([CONTROL, LOGGER]);
+        let kind = if first == 2 { 0 } else { 32 };
+        let other = first & 0x8000_0000 | if first == 2 { 2 } else { LOGGER.cast_unsigned() };
+        locks.at_the_end(&LockWords { tid: LOGGER, word: WORD, words: [first, 0, second, 2, kind] }, 100);
+        let words = [other, 0, LOGGER.cast_unsigned(), 2, kind];
+        locks.at_the_end(&LockWords { tid: CONTROL, word: OTHER_WORD, words }, 100);
+        locks.finish(9_000);
+        let section = locks.section(&name).unwrap();
+        assert_eq!(section.worst.len(), 2, "{section:?}");
+        assert!(section.worst.iter().all(|wait| wait.circle.len() == 2 && wait.t0_ns == 100), "{section:?}");
+    }
+}
+
+#[test]
+fn a_new_thread_that_the_c_library_holds_back_waits_for_no_lock() {
+    let threads = [CONTROL, LOGGER].map(|tid| (tid, PROCESS));
+    let mut locks = Locks::new("x86_64", threads, [PROCESS]).were_there([LOGGER]);
+    inversion(None).iter().for_each(|event| locks.event(event));
+    locks.finish(9_000);
+    assert!(locks.section(&name).is_none());
+}
+
+#[test]
 fn where_events_are_lost_nothing_is_concluded() {
     let events = inversion(None);
-    let mut locks = Locks::new("x86_64", [CONTROL, LOGGER, UI].map(|tid| (tid, PROCESS)), [PROCESS]);
+    let mut locks = Locks::new("x86_64", [CONTROL, LOGGER, UI].map(|tid| (tid, PROCESS)), [PROCESS])
+        .were_there([CONTROL, LOGGER, UI]);
     for event in &events {
         if event.ts_ns == 4_300 {
             locks.lost(4_250);

@@ -36,6 +36,8 @@ struct Open {
     boosted: Option<i32>,
     /// The lock's owner when the recording ended.
     owner_now: Option<i32>,
+    /// Whether the thread has not slept before.
+    is_start: bool,
 }
 
 impl Open {
@@ -64,6 +66,8 @@ pub(crate) struct Locks {
     pub(super) past: Past,
     open: BTreeMap<i32, Open>,
     releases: VecDeque<Release>,
+    /// Threads that have slept, or were there before.
+    slept: FxHashSet<i32>,
     /// The last release that found no room.
     forgotten_ns: Option<i64>,
     pub(super) sums: super::sums::LockSums,
@@ -131,6 +135,7 @@ impl Locks {
             woken: None,
             boosted: None,
             owner_now: None,
+            is_start: !self.slept.contains(&event.pid),
         };
         self.open.insert(event.pid, open);
         self.trim(event.ts_ns);
@@ -144,9 +149,30 @@ impl Locks {
         }
     }
 
-    /// The memory of a lock that a thread still waits for.
-    pub(crate) fn at_the_end(&mut self, memory: &LockWords) {
-        let Self { open, threads, past, .. } = self;
+    /// Threads that were there before.
+    pub(crate) fn were_there(mut self, tids: impl IntoIterator<Item = i32>) -> Self {
+        self.slept.extend(tids);
+        self
+    }
+
+    /// The memory of a lock that a thread still waits for; perhaps since before `t0_ns`, when the
+    /// recording began.
+    pub(crate) fn at_the_end(&mut self, memory: &LockWords, t0_ns: i64) {
+        let Self { open, threads, past, slept, .. } = self;
+        if !open.contains_key(&memory.tid) && slept.contains(&memory.tid) {
+            let call = FutexCall { word: memory.word, kind: LockKind::Unknown, owner: None };
+            let wait = Open {
+                call,
+                t0_ns,
+                slept: true,
+                prio: Prio::UNKNOWN,
+                woken: None,
+                boosted: None,
+                owner_now: None,
+                is_start: false,
+            };
+            open.insert(memory.tid, wait);
+        }
         let Some(open) = open.get_mut(&memory.tid).filter(|open| open.call.word == memory.word) else {
             return;
         };
@@ -160,6 +186,7 @@ impl Locks {
     }
 
     fn sleeps(&mut self, prev: Runner) {
+        self.slept.insert(prev.tid);
         let Some(open) = self.open.get_mut(&prev.tid) else { return };
         (open.slept, open.prio, open.woken) = (true, prev.prio, None);
         if open.call.kind.is_lock() {
@@ -199,8 +226,10 @@ impl Locks {
             other if INTERRUPTED.contains(&other) => WaitEnd::Interrupted,
             _ => WaitEnd::Released,
         };
+        // The C library holds a new thread back by a lock of its own until it is set up.
+        let is_start = open.is_start && open.call.kind == LockKind::ByValue;
         match open.woken {
-            _ if !open.call.kind.is_lock() => {}
+            _ if is_start || !open.call.kind.is_lock() => {}
             Some((woken_ns, by)) if open.slept => self.close(tid, &open, woken_ns, end, by),
             // It waited on a CPU that is not recorded.
             _ if result == 0 && open.call.kind != LockKind::Inheriting => self.withheld += 1,

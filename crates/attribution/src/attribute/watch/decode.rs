@@ -52,7 +52,7 @@ enum Pick {
     LockWords(Box<[Field; 5]>),
     Boost { pid: Field, prios: [Field; 2] },
     PageFault { address: Field },
-    Delivered { signal: Field },
+    Delivered { signal: Field, handler: Field },
 }
 
 /// The reader of one trace.
@@ -193,7 +193,10 @@ impl Decoder {
                 }
                 What::LockWords(words)
             }
-            Pick::Delivered { signal } => What::Delivered { signal: pid(signal)? },
+            // By default a signal is ignored, or ends the process.
+            Pick::Delivered { signal, handler } => {
+                What::Delivered { signal: pid(signal)?, handled: handler.uint(data, endian)? != 0 }
+            }
             Pick::PageFault { address } => What::PageFault { address: address.uint(data, endian)? },
             Pick::Boost { pid: task, prios: [before, after] } => {
                 What::Boost { pid: pid(task)?, raised: int(after)? < int(before)? }
@@ -276,7 +279,7 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             let word = |at: usize| field(&format!("word{at}"));
             Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
         }
-        "signal:signal_deliver" => Pick::Delivered { signal: field("sig")? },
+        "signal:signal_deliver" => Pick::Delivered { signal: field("sig")?, handler: field("sa_handler")? },
         "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {
             Pick::Boost { pid: field("pid")?, prios: [field("oldprio")?, field("newprio")?] }

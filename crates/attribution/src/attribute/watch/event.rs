@@ -113,10 +113,12 @@ pub enum What {
     /// The words at the address of the futex call that the thread has begun, that of the futex
     /// first.
     LockWords([u32; 5]),
-    /// The task begins to handle a signal.
+    /// The task takes a signal.
     Delivered {
         /// Its number.
         signal: i32,
+        /// Whether a function of the program handles it.
+        handled: bool,
     },
     /// A page that the task used was not there.
     PageFault {

@@ -52,7 +52,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     watch.expect(later.into_iter().map(|task| task.tid));
     watch.recorded_on(&run.measured_cpus);
     let threads = record.tasks.iter().map(|task| (task.tid, task.tgid));
-    let mut locks = Locks::new(&record.arch, threads, record.glibc.iter().copied());
+    let before = record.tasks.iter().filter(|task| task.before).map(|task| task.tid);
+    let mut locks = Locks::new(&record.arch, threads, record.glibc.iter().copied()).were_there(before);
     let has_faults = trace.events.iter().any(|name| name == "exceptions:page_fault_user");
     let mut lint = record.lint.is_some().then(|| Lint::new(&record, has_faults));
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
@@ -77,7 +78,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         }
     }
     watch.finish(phase.t1_ns);
-    record.lock_words.iter().for_each(|one| locks.at_the_end(one));
+    record.lock_words.iter().for_each(|one| locks.at_the_end(one, phase.t0_ns));
     locks.finish(phase.t1_ns);
     lint.iter_mut().for_each(Lint::finish);
     let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
