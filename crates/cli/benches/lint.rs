@@ -35,9 +35,13 @@ fn main() {
             let said = String::from_utf8_lossy(&output.stderr);
             let answer: Value = serde_json::from_slice(&output.stdout)
                 .map_err(|_| Failed(format!("{name}: {}", said.lines().last().unwrap_or_default())))?;
-            let findings = answer["watch"]["lint"]["findings"].as_array().cloned().unwrap_or_default();
+            let list = |key: &str| {
+                let list = answer["watch"]["lint"][key].as_array().cloned();
+                list.ok_or_else(|| Failed(format!("{name}: the answer has no watch.lint.{key}")))
+            };
+            let findings = list("findings")?;
             // What cannot be applied on this kernel is said, and not found.
-            let not_applied = answer["watch"]["lint"]["not_applied"].as_array().cloned().unwrap_or_default();
+            let not_applied = list("not_applied")?;
             let applies = |rule: &&str| not_applied.iter().all(|one| one["rule"] != **rule);
             let wanted: BTreeSet<&str> = all.iter().copied().filter(applies).collect();
             if wanted.len() < all.len() {

@@ -75,7 +75,12 @@ fn work(
     });
     let [mean_ns, least_ns, iterations, taken] =
         numbers.ok_or_else(|| Failed(format!("{tool}, {mode}: {said}")))?;
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let answer: Value = if tool == WATCHED {
+        serde_json::from_slice(&output.stdout).map_err(|error| Failed(format!("{tool}, {mode}: {error}")))?
+    } else {
+        Value::Null
+    };
+    // Where nobody waited there is no section.
     let locks = answer["watch"]["locks"]["locks"].as_array().cloned().unwrap_or_default();
     let waits: u64 = locks.iter().filter_map(|lock| lock["n"].as_u64()).sum();
     Ok(json!({

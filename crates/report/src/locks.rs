@@ -179,11 +179,19 @@ pub fn names<'a>(threads: impl Iterator<Item = &'a ThreadName>) -> String {
 pub fn account(section: &LockSection) -> String {
     let sum = |of: fn(&Lock) -> u64| section.locks.iter().map(of).sum::<u64>();
     let (waits, known) = (sum(|lock| lock.n) + section.unlisted, sum(|lock| lock.known));
+    let by_value: u64 =
+        section.locks.iter().filter(|lock| lock.kind == LockKind::ByValue).map(|lock| lock.known).sum();
     let inversions = match section.inversions {
         0 => String::new(),
+        n if by_value > 0 => format!(", {} with priority inversion if these are locks", format::count(n)),
         n => format!(", {} with priority inversion", format::count(n)),
     };
-    let owners = format!("the holder is known in {}", format::count(known));
+    // Whoever released the others may not have held a lock.
+    let others = match by_value {
+        0 => String::new(),
+        n => format!(", who released it in {} more", format::count(n)),
+    };
+    let owners = format!("the holder is known in {}{others}", format::count(known.saturating_sub(by_value)));
     format!(
         "{} for {}: {owners}{inversions}",
         format::plural(waits, "wait"),
@@ -203,7 +211,7 @@ pub fn unknown(section: &LockSection) -> Vec<String> {
     if !section.memory {
         all.push(
             "the memory of locks was not recorded (this kernel takes no kprobe events): whoever woke the waiter is taken for the holder, \
-             which is right of a mutex, and a futex of the program's own that has the same value cannot be told from one"
+             which is right of a mutex, and a futex of the program's own that has the same value cannot be distinguished from one"
                 .to_owned(),
         );
     }

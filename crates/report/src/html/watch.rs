@@ -245,6 +245,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_by_its_value_alone_is_not_said_to_be_a_lock() {
+        let mut document = watched();
+        let locks = document.analysis.watch.as_mut().unwrap().locks.as_mut().unwrap();
+        (locks.locks[0].kind, locks.worst[0].kind) = (LockKind::ByValue, LockKind::ByValue);
+        let account = locks::account(locks);
+        assert!(
+            account.contains("known in 0, who released it in 1 more, 1 with priority inversion if these"),
+            "{account}"
+        );
+        let page = crate::html::page(&document).unwrap();
+        let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
+        assert!(
+            flat.contains("released by log&lt;b&gt;[13]")
+                && flat.contains("priority inversion if it is a lock"),
+            "{flat}"
+        );
+        assert!(
+            flat.contains("priority inversion, if for a lock") && !flat.contains("held by log"),
+            "{flat}"
+        );
+    }
+
+    #[test]
     fn mistakes_are_a_table_with_what_to_do_and_suppressed_ones_are_counted() {
         let page = crate::html::page(&watched()).unwrap();
         crate::html::tests::assert_balanced(&page);

@@ -1,5 +1,6 @@
 //! The opening of a program that was watched: its latest start, and where its time went.
 
+use attribution::attribute::locks::shape::LockKind;
 use attribution::attribute::watch::shape::{ThreadSection, Times};
 
 use super::{Card, Opening};
@@ -26,8 +27,12 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     let mut cards = Vec::new();
     if let (Some(wait), Some(section)) = (inverted, &watch.locks) {
         let waits: u64 = section.locks.iter().map(|lock| lock.n).sum();
+        let what = match wait.kind {
+            LockKind::ByValue => "Waits with priority inversion, if for a lock",
+            _ => "Waits for a lock with priority inversion",
+        };
         cards.push(Card::of_one(
-            "Waits for a lock with priority inversion",
+            what,
             format::count(section.inversions),
             format!("of {} for {}", format::count(waits), format::plural(section.locks.len() as u64, "lock")),
         ));

@@ -185,7 +185,8 @@ impl<'r> Lint<'r> {
                 let Some(thread) = self.threads.get(&waiter.thread.tid) else { continue };
                 let Some(prio) = thread.realtime else { continue };
                 // The C library holds a new thread back until it is set up.
-                let is_start = thread.first_wait_ns.is_none_or(|first_ns| waiter.first_ns <= first_ns);
+                let is_start = thread.is_new()
+                    && thread.first_wait_ns.is_none_or(|first_ns| waiter.first_ns <= first_ns);
                 let waits = waiter.waited.map_or(0, |waited| waited.n) + waiter.lasting;
                 let n = waits - u64::from(is_start && waits > 0);
                 if n > 0 && holds.is_known() && holds > prio {

@@ -34,6 +34,8 @@ pub(super) struct ThreadLint {
     has_waited: bool,
     /// Whether it has the priority of one that waits for its lock.
     pub(super) inherits: bool,
+    /// Whether it was there before the recording.
+    was_there: bool,
     /// Whether it has waited at all.
     has_slept: bool,
     /// What it waits for in the call that it is in, if threads wait there.
@@ -45,7 +47,12 @@ pub(super) struct ThreadLint {
 impl ThreadLint {
     /// A thread that was there before: in a call in which threads wait, or in none.
     pub(super) fn new(in_wait: Option<Wait>) -> Self {
-        Self { in_wait, has_slept: true, ..Self::default() }
+        Self { in_wait, has_slept: true, was_there: true, ..Self::default() }
+    }
+
+    /// Whether the recording saw it begin.
+    pub(super) fn is_new(&self) -> bool {
+        !self.was_there
     }
 
     /// Whether what it does is part of a real-time loop.

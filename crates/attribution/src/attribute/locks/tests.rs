@@ -296,7 +296,7 @@ fn inheritance_names_the_owner_and_leaves_no_inversion() {
 }
 
 #[test]
-fn a_holder_that_sleeps_is_told_with_its_call() {
+fn a_holder_that_sleeps_has_its_call() {
     let section = section(
         9_000,
         &[
