@@ -8,7 +8,7 @@ use model::foreign::in_a_line;
 /// What was found, in one line.
 pub fn account(section: &LintSection) -> String {
     if section.threads == 0 {
-        return "no thread was real-time, so no rule applies".to_owned();
+        return "no thread was seen to be real-time, so no rule was applied".to_owned();
     }
     let suppressed = section.findings.len() - section.open().count();
     let rest = match suppressed {
