@@ -41,39 +41,7 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// How far libraries are optimised for their own tests, where less than for the command is enough.
-/// A test build compiles the library again: it takes three times as long with optimisation.
-const FOR_THEIR_TESTS: [(&str, u8); 12] = [
-    ("stillcore-analysis", 1),
-    ("stillcore-attribution", 1),
-    ("stillcore-audit", 0),
-    ("stillcore-disturb", 0),
-    ("stillcore-isolate", 0),
-    ("stillcore-journal", 0),
-    ("stillcore-machine", 0),
-    ("stillcore-measure", 0),
-    ("stillcore-model", 0),
-    ("stillcore-record", 0),
-    ("stillcore-sched", 0),
-    ("stillcore-stats", 1),
-];
-
-/// The same for the arm64 guest of the fast tier: recording takes little of its time, scheduling
-/// tests none.
-const FOR_ARM64: [(&str, u8); 10] = [
-    ("stillcore-analysis", 1),
-    ("stillcore-attribution", 1),
-    ("stillcore-audit", 0),
-    ("stillcore-disturb", 0),
-    ("stillcore-isolate", 0),
-    ("stillcore-journal", 0),
-    ("stillcore-machine", 0),
-    ("stillcore-measure", 0),
-    ("stillcore-record", 0),
-    ("stillcore-sched", 0),
-];
-
-/// Everything that the tests need, and the list of test programs. Three calls of cargo share what
+/// Everything that the tests need, and the list of test programs. Both calls of cargo share what
 /// they build: dependencies have the same features where all packages but the wheel's are named
 /// (`cargo test --unit-graph` shows it).
 pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
@@ -81,14 +49,7 @@ pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
     let mut what = [&all[..], &["--bins"]].concat();
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
     let mut programs = test_programs(root, &what, output)?;
-    let mut what = [&all[..], &["--lib"]].concat();
-    what.extend(FOR_THEIR_TESTS.iter().flat_map(|(package, _)| ["--exclude", package]));
-    programs.extend(test_programs(root, &what, output)?);
-    let settings = FOR_THEIR_TESTS.map(|(package, level)| optimised(package, level));
-    let mut what = vec!["--package", "stillcore", "--package", "xtask", "--lib"];
-    what.extend(FOR_THEIR_TESTS.iter().flat_map(|(package, _)| ["--package", package]));
-    what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
-    programs.extend(test_programs(root, &what, output)?);
+    programs.extend(test_programs(root, &[&all[..], &["--lib"]].concat(), output)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     is_static(&repo::target_dir(root)?.join(musl()).join("ci/stillcore"), output)?;
     Ok(programs)
@@ -159,21 +120,14 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
     output.line(&format!("the command is static, {} KiB with symbols", bytes.len() / 1024))
 }
 
-/// The program of arm64 guests.
-pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
-    let args = ["build", "--package", "stillcore", "--bin", "stillcore"];
-    let args = [&args[..], &["--target", "aarch64-unknown-linux-musl"], &COMMON].concat();
-    output.run(root, "cargo", &args)
-}
-
-/// The same for the guest of the fast tier, beside other steps. Without any optimisation the build
-/// is shorter still, but the guest takes longer by as much.
-pub(crate) fn arm64_quickly(root: &Path, output: &mut Output) -> Result<()> {
-    let settings = FOR_ARM64.map(|(package, level)| optimised(package, level));
-    let mut args = vec!["build", "--package", "stillcore", "--bin", "stillcore"];
-    args.extend(["--target", "aarch64-unknown-linux-musl", "--jobs", "1"]);
-    args.extend(COMMON);
-    args.extend(settings.iter().flat_map(|setting| ["--config", setting]));
+/// The program of arm64 guests; `jobs`: compilers at once, where other steps run beside it.
+pub(crate) fn arm64(root: &Path, jobs: Option<u32>, output: &mut Output) -> Result<()> {
+    let mut args: Vec<String> =
+        ["build", "--package", "stillcore", "--bin", "stillcore", "--target", "aarch64-unknown-linux-musl"]
+            .map(str::to_owned)
+            .to_vec();
+    args.extend(COMMON.map(str::to_owned));
+    args.extend(jobs.map(|jobs| format!("--jobs={jobs}")));
     output.run(root, "cargo", &args)
 }
 

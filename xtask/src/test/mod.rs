@@ -51,7 +51,8 @@ const SILENCE: Duration = Duration::from_secs(400);
 const APART: [&str; 4] = ["report_browser::", "hosts::", "hosts_ssh::", "pods::"];
 
 /// Programs whose tests wait for most of their time: package, name, tests at once.
-const AT_ONCE: [(&str, &str, usize); 2] = [("stillcore", "it", 6), ("stillcore-graph", "processes", 4)];
+const AT_ONCE: [(&str, &str, usize); 3] =
+    [("stillcore", "it", 6), ("stillcore-disturb", "disturb", 4), ("stillcore-graph", "processes", 4)];
 
 /// Runs the steps, prints and stores the account and says whether all passed.
 pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {
@@ -111,7 +112,7 @@ fn phases<'a>(
         // measure on this machine come after them.
         vec![
             Step::new("guest of 6.1 on arm64, its command", move |output, counts| {
-                build::arm64_quickly(root, output)?;
+                build::arm64(root, Some(1), output)?;
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast-arm64::"), strict, output, counts)
             }),

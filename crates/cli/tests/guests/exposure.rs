@@ -86,8 +86,8 @@ fn facts(study: &Path, stressor: &str) -> Value {
 /// To the event, so that two runs repeat to the digit. A kernel thread that runs on a measured CPU
 /// has no memory of its own to flush or to order (`tlb_is_not_lazy`, Linux arch/x86/mm/tlb.c;
 /// `membarrier_global_expedited`): each such visit may spare that CPU an event. False where nothing
-/// was done: a change of a static key waits for every CPU, and on a busy host an emulated one may
-/// take seconds.
+/// was done, or not inside the window: a change of a static key waits for every CPU, and on a busy
+/// host an emulated one may take seconds.
 fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
     let facts = facts(study, exact.stressor);
     let operations = facts["record"]["ops_ok"].as_u64().unwrap();
@@ -95,7 +95,12 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
         println!("{kernel} {}: nothing was done", exact.stressor);
         return false;
     }
-    assert_eq!(facts.get("void"), None, "{kernel}: {facts}");
+    // The cell says itself that its counts are no answer: an emulated CPU may stand still for longer
+    // than the window is open.
+    if let Some(why) = facts.get("void") {
+        println!("{kernel} {}: void: {why}", exact.stressor);
+        return false;
+    }
     let of = |labels: &[&str]| {
         let sources = facts["sources"].as_array().unwrap().iter();
         let ours = sources.filter(|source| {
@@ -169,7 +174,7 @@ fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
         let counted = EXACT.iter().filter(|exact| stressors.contains(&exact.stressor));
         shown += counted.filter(|exact| is_exact(kernel, &root.join(directory), exact)).count();
     }
-    assert!(shown * 2 > stressors.len() * studies.len(), "{kernel}: only {shown} cells did anything");
+    assert!(shown * 2 > stressors.len() * studies.len(), "{kernel}: only {shown} cells count");
     assert_eq!(
         guest.read("files").split_whitespace().collect::<Vec<_>>(),
         ["cells", "exposure.html", "exposure.json", "lock", "machine.json", "plan.json"]

@@ -36,14 +36,11 @@ impl Victim {
         Self { name: name.to_owned(), place, child, tree: BTreeSet::new() }
     }
 
-    /// Waits until it disturbs, lets it, and notes its processes. One that is absent here ends by
-    /// itself.
-    fn let_disturb(&mut self) {
+    /// Waits until it disturbs. One that is absent here ends by itself.
+    fn wait_until_it_disturbs(&mut self) {
         let stderr = self.child.stderr.take().unwrap();
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
         let begun = lines.any(|line| line.starts_with(BEGUN));
-        std::thread::sleep(Duration::from_millis(300));
-        self.tree = descendants(self.child.id());
         assert!(begun, "{} did not begin", self.name);
     }
 
@@ -84,7 +81,9 @@ fn whatever_is_killed_leaves_nothing() {
     for some in stressors.chunks(AT_ONCE) {
         let mut victims: Vec<Victim> =
             some.iter().map(|spec| Victim::start(spec["name"].as_str().unwrap())).collect();
-        victims.iter_mut().for_each(Victim::let_disturb);
+        victims.iter_mut().for_each(Victim::wait_until_it_disturbs);
+        std::thread::sleep(Duration::from_millis(300));
+        victims.iter_mut().for_each(|victim| victim.tree = descendants(victim.child.id()));
         ran += victims.iter().filter(|victim| victim.runs()).count();
         victims.iter_mut().for_each(Victim::kill);
         let killed = Instant::now();
