@@ -19,6 +19,7 @@ use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
 use crate::{Error, graph, tail, task_groups};
 use attribution::attribute::coverage::{Drivers, blocking_coverage, coverage};
+use attribution::attribute::path_section::PathSection;
 use attribution::attribute::paths::Keep;
 use attribution::attribute::section::Attribution;
 use attribution::attribute::watch;
@@ -91,14 +92,15 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             let (Some(window), Some(tally)) = (one.window, &one.tally) else { continue };
             let record = one.record;
             attribution.push(attributed(record, tally, traced));
-            paths.extend(one.paths.as_ref().and_then(|sums| {
+            let path = one.paths.as_ref().and_then(|sums| {
                 sums.section(
                     (&record.phase, record.probe()),
                     [record.cpu, record.thread],
                     traced.decoder.labels(),
                     &|pid| traced.comms.get(&pid).cloned(),
                 )
-            }));
+            });
+            paths.extend(path.map(|path| bounded(path, tally, snapshots.is_some())));
             // Snapshots are kept because a sample was late, so they give no rates.
             if snapshots.is_some() {
                 continue;
@@ -354,6 +356,16 @@ fn window_of<'r>(run: &'r Run, record: &ProbeRecord) -> Option<&'r Window> {
         run.windows.iter().filter(|window| window.phase == record.phase && window.probe == record.probe());
     let shared = |window: &&Window| window.t0_ns < record.t1_ns && record.t0_ns < window.t1_ns;
     named.clone().find(shared).or_else(|| named.next())
+}
+
+/// A bound holds for the wake-ups of a window only where all of them are in the recording.
+fn bounded(mut path: PathSection, tally: &Tally, snapshots: bool) -> PathSection {
+    let late = tally.intervals.samples().filter(|(_, value_ns)| *value_ns >= 0).count() as u64;
+    let lacks = snapshots || (path.probe == ProbeKind::Wakeup && late != path.samples);
+    if let Some(bound) = path.bound.as_mut().filter(|_| lacks) {
+        bound.withhold("not every wake-up of the window is in the recording");
+    }
+    path
 }
 
 /// Time in gaps that no recorded event touches.

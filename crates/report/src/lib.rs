@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod bound;
 mod certainty;
 mod clocks;
 mod conditions;

@@ -150,6 +150,7 @@ mod tests {
             total_ns: 60,
             boxes: vec![part(None, 10, 3), part(tick, 30, 2), part(tick, 20, 1)],
             worst: Vec::new(),
+            bound: None,
         }];
         let named = |label: &str, ns| PathBox {
             label: Some(label.to_owned()),

@@ -228,7 +228,7 @@ impl Part {
         match self.work {
             Work::Guests { tier, at_once } => {
                 if tier.contains("arm64") {
-                    build::arm64(root, None, output)?;
+                    build::arm64(root, output)?;
                 }
                 let machines = Machines { tier, at_once, kernels: 1 };
                 guests::run(&find(programs, "stillcore", "guests")?, machines, true, output, counts)

@@ -3,11 +3,13 @@
 //!
 //! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by,
 //! [`context`] finds who acts on a CPU, [`table`] sums causes for a run, [`path`] takes each
-//! wake-up apart, [`blocking`] is what delays it while nothing else runs, [`coverage`] reports what
+//! wake-up apart, [`blocking`] is what delays it while nothing else runs, [`bound`] is how late one
+//! could have come, [`coverage`] reports what
 //! this kernel cannot show. [`watch`] follows any other program, [`wakeups`] takes its wake-ups
 //! apart. What is stored of all this: [`section`], [`path_section`], [`thread_paths`].
 
 pub mod blocking;
+pub mod bound;
 pub mod cause;
 pub(crate) mod context;
 pub mod coverage;

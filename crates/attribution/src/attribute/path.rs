@@ -25,6 +25,7 @@ mod stopped;
 mod waits;
 
 use super::blocking::{Blockings, Stretch};
+use super::bound::{Gathered, Gathering};
 use super::cause::{Causes, Confidence};
 use crate::attribute::delay::Blocking;
 use crate::attribute::step::Step;
@@ -153,6 +154,7 @@ pub struct PathBuilder {
     holes: Vec<Hole>,
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
+    bound: Gathering,
     last_ipi_ns: i64,
     /// The last event, and the last that marks a sample's path, ns.
     last_ns: i64,
@@ -181,6 +183,7 @@ impl PathBuilder {
             holes: Vec::new(),
             blockings: Blockings::default(),
             stretches: VecDeque::new(),
+            bound: Gathering::default(),
             last_ipi_ns: i64::MIN,
             last_ns: i64::MIN,
             marked_ns: i64::MIN,
@@ -217,7 +220,7 @@ impl PathBuilder {
         {
             marks.found_user_space.get_or_insert(seen);
         }
-        let Self { blockings, idle, frequency, stretches, cpu, samples, .. } = self;
+        let Self { blockings, idle, frequency, stretches, cpu, samples, bound, came_ns, .. } = self;
         let mut keep = |stretch: Stretch| {
             if samples.next_release().is_some_and(|release_ns| stretch.t1_ns > release_ns) {
                 stretches.push_back(stretch);
@@ -228,7 +231,10 @@ impl PathBuilder {
             if let Some(stretch) = idle.event(event) {
                 keep(stretch);
             }
-            blockings.event(event, &mut keep);
+            blockings.event(event, &mut |stretch| {
+                bound.was_off(&stretch, *came_ns);
+                keep(stretch);
+            });
         }
     }
 
@@ -295,6 +301,7 @@ impl PathBuilder {
         self.holes.retain(|one| one.t1_ns >= next);
         self.holes.push(hole);
         if hole.cpu == self.cpu {
+            self.bound.missed();
             self.blockings.lost();
             self.current = None;
             self.queue.lost();
@@ -402,10 +409,21 @@ impl PathBuilder {
     /// A span of the measured CPU.
     #[inline(always)]
     pub fn span(&mut self, span: &Span) {
+        if span.class != EventClass::SelfCaused && span.t1_ns > span.t0_ns && self.interferes(span) {
+            let needed_ns = self.samples.next_release().unwrap_or(span.t1_ns);
+            self.bound.ran([span.t0_ns, span.t1_ns], needed_ns);
+        }
         // Most run between two samples.
         if self.samples.may_touch([span.t0_ns, span.t1_ns]) {
             self.keep(span);
         }
+    }
+
+    /// Whether it may delay the thread at any step.
+    fn interferes(&self, span: &Span) -> bool {
+        let anyway = if self.known.rt { Level::Hard } else { Level::Softirq };
+        let delays = || span.task.pid != self.tid && span.task.prio.may_delay(self.prio);
+        span.cpu == self.cpu && (span.level >= anyway || delays())
     }
 
     #[inline(never)]
@@ -417,17 +435,20 @@ impl PathBuilder {
         }
     }
 
-    /// Ends the window: what is open is taken apart as far as it was seen.
-    pub fn finish(mut self, sink: &mut impl FnMut(Path)) {
+    /// Ends the window: what is open is taken apart as far as it was seen. Returns what a bound is
+    /// put together from.
+    pub fn finish(mut self, sink: &mut impl FnMut(Path)) -> Gathered {
         self.ran(None);
         while let Some(marks) = self.samples.pop() {
             self.close(&marks, sink);
         }
+        self.bound.finish()
     }
 
     fn close(&mut self, marks: &Marks, sink: &mut impl FnMut(Path)) {
         self.holes.retain(|hole| hole.t1_ns >= marks.release_ns);
         if self.holes.iter().any(|hole| hole.touches([marks.release_ns, marks.ran_ns])) {
+            self.bound.missed();
             return;
         }
         // Spans come in the order of their ends.
@@ -446,7 +467,9 @@ impl PathBuilder {
         let spans: &[Span] = &self.spans.iter().filter(touches).copied().collect::<Vec<_>>();
         let stretches = self.stretches.make_contiguous();
         let without_budget = self.without_budget.make_contiguous();
-        sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(marks));
+        let path = Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(marks);
+        self.bound.woke(&path);
+        sink(path);
     }
 }
 

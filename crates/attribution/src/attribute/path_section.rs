@@ -1,6 +1,7 @@
 //! Wake-ups taken apart, as stored.
 
 use crate::attribute::Confidence;
+use crate::attribute::bound::shape::WakeBound;
 use crate::attribute::delay::Blocking;
 use crate::attribute::section::SourceText;
 use crate::attribute::step::Step;
@@ -32,6 +33,9 @@ pub struct PathSection {
     pub boxes: Vec<PathBox>,
     /// The largest samples, each taken apart.
     pub worst: Vec<SamplePath>,
+    /// How late a wake-up could have come; absent for gaps, which are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<WakeBound>,
 }
 
 /// What runs of the first round were about.

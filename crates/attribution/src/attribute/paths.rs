@@ -1,6 +1,7 @@
 //! The critical paths of a window's wake-up probes. Passes each event to the probes that need it,
 //! and each path to its probe's sums.
 
+use super::bound::Gathered;
 use super::cause::{Cause, Confidence, Source};
 use super::path::{Expiry, Part, Path, PathBuilder, Piece, Taken, Taker};
 use super::table::source_text;
@@ -103,6 +104,7 @@ pub struct PathSums {
     boxes: FxHashMap<Key, Sum>,
     worst: Vec<Path>,
     asked: Option<Path>,
+    bound: Gathered,
 }
 
 impl PathSums {
@@ -118,6 +120,7 @@ impl PathSums {
         for (key, more) in other.boxes {
             self.sum(key, more);
         }
+        self.bound.append(other.bound);
         other.worst.into_iter().chain(other.asked).for_each(|path| self.keep(path));
     }
 
@@ -201,6 +204,7 @@ impl PathSums {
             total_ns: self.total_ns,
             boxes: boxes.into_iter().take(MOST_BOXES).map(|(key, sum)| path_box(key, sum)).collect(),
             worst: worst.collect(),
+            bound: (probe != ProbeKind::Noise).then(|| self.bound.bound(labels)),
         })
     }
 }
@@ -448,7 +452,7 @@ impl Paths {
     pub(crate) fn finish_threads(self) -> impl Iterator<Item = (MeasuredCpu, PathSums)> {
         self.probes.into_iter().map(|Open { builder, mut sums, .. }| {
             let thread = builder.thread();
-            builder.finish(&mut |path| sums.add(path));
+            sums.bound = builder.finish(&mut |path| sums.add(path));
             (thread, sums)
         })
     }
@@ -456,7 +460,7 @@ impl Paths {
     /// Ends the window; returns each probe's place and sums.
     pub fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
         self.probes.into_iter().map(|Open { place, builder, mut sums, .. }| {
-            builder.finish(&mut |path| sums.add(path));
+            sums.bound = builder.finish(&mut |path| sums.add(path));
             (place, sums)
         })
     }

@@ -3,6 +3,7 @@
 use crate::trace_verb::options::TraceExplainArgs;
 use crate::trace_verb::same_name::{BoxGroup, SourceGroup, boxes as boxes_of, sources};
 use attribution::attribute::Confidence;
+use attribution::attribute::bound::shape::WakeBound;
 use attribution::attribute::delay::Blocking;
 use attribution::attribute::path_section::{PathBox, PathSection, SamplePath};
 use attribution::attribute::section::{AttributedRow, SourceText};
@@ -112,7 +113,21 @@ pub(crate) fn boxes(path: &PathSection, stacks: bool) -> String {
         _ => format!("where the latencies of {} went", format::plural(path.samples, "wake-up")),
     };
     let place = format!("CPU {}{}, phase {}", path.cpu, thread(path.thread), path.phase);
-    format!("{place}: {what} ({} in all)\n{}", format::ns(path.total_ns as i64), shares(path, stacks))
+    let bound = path.bound.as_ref().map(bound).unwrap_or_default();
+    let all = format::ns(path.total_ns as i64);
+    format!("{place}: {what} ({all} in all)\n{}{bound}\n", shares(path, stacks))
+}
+
+/// How late a wake-up could have come, with what that is put together from.
+pub(crate) fn bound(bound: &WakeBound) -> String {
+    let mut text = format!("  A wake-up {}\n", report::bound::sentence(bound));
+    for (ns, what) in report::bound::pieces(bound) {
+        let _ = writeln!(text, "  {:>9}  {what}", format::ns(ns as i64));
+    }
+    if let Some(limits) = report::bound::limits(bound) {
+        let _ = writeln!(text, "  {limits}");
+    }
+    text
 }
 
 /// The boxes, with their shares.
@@ -135,7 +150,6 @@ pub(crate) fn shares(path: &PathSection, stacks: bool) -> String {
         );
         text.push_str(&stack(part.source.as_ref(), stacks));
     }
-    text.push('\n');
     text
 }
 

@@ -1,6 +1,6 @@
 //! Wake-ups of threads that are no probe's, taken apart, in words.
 
-use crate::trace_verb::explain_text::{after_start, due, latest_first, shares, story};
+use crate::trace_verb::explain_text::{after_start, bound, due, latest_first, shares, story};
 use attribution::attribute::path_section::SamplePath;
 use attribution::attribute::step::Step;
 use attribution::attribute::thread_paths::ThreadPaths;
@@ -61,12 +61,13 @@ fn of_sample(one: &ThreadPaths, sample: &SamplePath, stacks: bool, t0_ns: i64) -
 
 fn boxes(one: &ThreadPaths, stacks: bool) -> String {
     format!(
-        "{}[{}], CPU {}: where the latencies of {} went ({} in all)\n{}",
+        "{}[{}], CPU {}: where the latencies of {} went ({} in all)\n{}{}\n",
         one.comm,
         one.tid,
         one.path.cpu,
         format::plural(one.path.samples, "wake-up"),
         format::ns(one.path.total_ns as i64),
-        shares(&one.path, stacks)
+        shares(&one.path, stacks),
+        one.path.bound.as_ref().map(bound).unwrap_or_default()
     )
 }

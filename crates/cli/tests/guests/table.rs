@@ -1,7 +1,7 @@
 //! Which machine runs which scripts.
 //!
-//! `fast` and `fast-arm64`: the three machines of `make test`. `slow` and `slow-arm64`: what else
-//! one kernel shows, of `make test-all`. `matrix`: every kernel of the lab, likewise.
+//! `fast`: the two machines of `make test`. `slow` and `slow-arm64`: what else one kernel shows, of
+//! `make test-all`. `matrix`: every kernel of the lab, likewise.
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
@@ -108,11 +108,6 @@ fn fast() -> Vec<Machine> {
                 provoked(false),
             ],
         ),
-        Machine {
-            arm64: true,
-            more: vec!["--packages", "rt-tests"],
-            ..machine("fast-arm64::6.1", "6.1", vec![traces()])
-        },
     ]
 }
 
@@ -194,6 +189,11 @@ fn slow() -> Vec<Machine> {
         machine("slow::6.12", "6.12", vec![provoked(false)]),
         machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),
         machine("slow::6.1-rt", "6.1-rt", vec![assessed("4s")]),
+        Machine {
+            arm64: true,
+            more: vec!["--packages", "rt-tests"],
+            ..machine("slow-arm64::6.1-traces", "6.1", vec![traces()])
+        },
         Machine {
             arm64: true,
             smp: "3",

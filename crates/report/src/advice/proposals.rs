@@ -291,6 +291,7 @@ mod tests {
             total_ns,
             boxes,
             worst: Vec::new(),
+            bound: None,
         }];
         analysis
     }
