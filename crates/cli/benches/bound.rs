@@ -68,21 +68,19 @@ impl Score {
     fn of(folder: &Path, kernel: &str, runs: u64) -> Result<Self, Failed> {
         let mut score = Self::default();
         for number in 1..=runs {
-            let read = |name: &str| -> Result<Value, Failed> {
-                let text = std::fs::read(folder.join(format!("{number}.{name}"))).map_err(Failed::because)?;
-                let failed = |error| Failed(format!("{kernel}, run {number}, {name}: {error}"));
-                serde_json::from_slice(&text).map_err(failed)
-            };
-            let (analysis, samples) = (read("analysis.json")?, read("samples.json")?);
-            score.run(kernel, &analysis, &samples)?;
+            let failed = |error: String| Failed(format!("{kernel}, run {number}: {error}"));
+            let text = std::fs::read(folder.join(format!("{number}.json")));
+            let text = text.map_err(|error| failed(error.to_string()))?;
+            let analysis = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
+            score.run(kernel, &analysis)?;
         }
         Ok(score)
     }
 
     /// One run, of one window on one CPU.
-    fn run(&mut self, kernel: &str, analysis: &Value, samples: &Value) -> Result<(), Failed> {
-        let bound = &analysis["paths"][0]["bound"];
-        let largest = samples["max_ns"].as_i64();
+    fn run(&mut self, kernel: &str, analysis: &Value) -> Result<(), Failed> {
+        let (bound, samples) = (&analysis["paths"][0]["bound"], &analysis["distributions"][0]);
+        let largest = samples["observed_max_ns"].as_i64();
         let largest = largest.ok_or_else(|| Failed(format!("{kernel}: no largest sample: {samples}")))?;
         match (bound["ns"].as_i64(), bound["withheld"].as_str()) {
             (Some(ns), _) => {

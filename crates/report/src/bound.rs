@@ -8,18 +8,16 @@ use crate::words::step_name;
 
 /// The bound beside what was seen, or why there is none.
 pub fn sentence(bound: &WakeBound) -> String {
-    match bound.ns {
-        Some(ns) => format!(
-            "could have been {} late; {} was seen ({:.1} times as long)",
-            format::ns(ns as i64),
-            format::ns(bound.seen_ns as i64),
-            ns as f64 / bound.seen_ns.max(1) as f64
-        ),
-        None => {
-            let why = bound.withheld.as_deref().unwrap_or("not known");
-            format!("may have come later than was seen, by how much is not known: {why}")
-        }
-    }
+    let Some(ns) = bound.ns else {
+        let why = bound.withheld.as_deref().unwrap_or("not known");
+        return format!("may have come later than was seen, by how much is not known: {why}");
+    };
+    format!(
+        "could have been {} late; {} was seen ({:.1} times as long)",
+        format::ns(ns as i64),
+        format::ns(bound.seen_ns as i64),
+        ns as f64 / bound.seen_ns.max(1) as f64
+    )
 }
 
 /// What it is put together from, the longest first: a time in ns and what it is.

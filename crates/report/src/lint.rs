@@ -1,7 +1,7 @@
 //! What a program's real-time threads do wrong, in words that text and page share.
 
 use crate::format;
-use attribution::attribute::lint::shape::{Finding, LintSection};
+use attribution::attribute::lint::shape::{Finding, LintSection, Unused};
 use attribution::prio::Prio;
 use model::foreign::in_a_line;
 
@@ -20,6 +20,11 @@ pub fn account(section: &LintSection) -> String {
         format::plural(section.open().count() as u64, "finding"),
         format::plural(section.threads, "real-time thread")
     )
+}
+
+/// A suppression that suppresses nothing, without its rule.
+pub fn unused(one: &Unused) -> String {
+    format!("line {} of the suppressions ({}) suppresses nothing here", one.line, in_a_line(&one.thread))
 }
 
 /// The thread of a finding, with its priority.

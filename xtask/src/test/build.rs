@@ -41,7 +41,26 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Everything that the tests need, and the list of test programs. Both calls of cargo share what
+/// Packages whose own tests run shortly: these and what they use are built once more, without
+/// optimisation. A test build compiles the library again, and takes three times as long with it.
+pub(super) const RUN_SHORTLY: [&str; 14] = [
+    "stillcore-analysis",
+    "stillcore-attribution",
+    "stillcore-audit",
+    "stillcore-boot",
+    "stillcore-disturb",
+    "stillcore-isolate",
+    "stillcore-journal",
+    "stillcore-machine",
+    "stillcore-measure",
+    "stillcore-model",
+    "stillcore-record",
+    "stillcore-sched",
+    "stillcore-stats",
+    "stillcore-sys",
+];
+
+/// Everything that the tests need, and the list of test programs. Three calls of cargo share what
 /// they build: dependencies have the same features where all packages but the wheel's are named
 /// (`cargo test --unit-graph` shows it).
 pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
@@ -49,7 +68,14 @@ pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
     let mut what = [&all[..], &["--bins"]].concat();
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
     let mut programs = test_programs(root, &what, output)?;
-    programs.extend(test_programs(root, &[&all[..], &["--lib"]].concat(), output)?);
+    let mut what = [&all[..], &["--lib"]].concat();
+    what.extend(RUN_SHORTLY.iter().flat_map(|package| ["--exclude", package]));
+    programs.extend(test_programs(root, &what, output)?);
+    let settings = RUN_SHORTLY.map(quickly_built);
+    let mut what = vec!["--package", "stillcore", "--package", "xtask", "--lib"];
+    what.extend(RUN_SHORTLY.iter().flat_map(|package| ["--package", package]));
+    what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
+    programs.extend(test_programs(root, &what, output)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     is_static(&repo::target_dir(root)?.join(musl()).join("ci/stillcore"), output)?;
     Ok(programs)
@@ -133,9 +159,9 @@ pub(crate) fn arm64_compiles(root: &Path, output: &mut Output) -> Result<()> {
 const ARM64: [&str; 6] =
     ["--package", "stillcore", "--bin", "stillcore", "--target", "aarch64-unknown-linux-musl"];
 
-/// The setting of one package of ours.
-pub(super) fn optimised(package: &str, level: u8) -> String {
-    format!("profile.ci.package.{package}.opt-level={level}")
+/// The setting of a package of ours that is not to be optimised.
+pub(super) fn quickly_built(package: &str) -> String {
+    format!("profile.ci.package.{package}.opt-level=0")
 }
 
 /// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs

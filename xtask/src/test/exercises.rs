@@ -86,7 +86,6 @@ fn compile(root: &Path, copy: &Path, packages: &BTreeSet<&str>, output: &mut Out
     let mut args = vec!["--idle", "0", "cargo", "test", "--no-run", "--offline", "--profile", "ci"];
     args.extend(["--target-dir", &target, "--target", &musl]);
     args.extend(["--workspace", "--exclude", build::WHEEL, "--test", PROGRAM]);
-    let mut settings = Vec::new();
     for package in packages {
         let path = copy.join("crates").join(package).join("Cargo.toml");
         let manifest = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
@@ -94,9 +93,9 @@ fn compile(root: &Path, copy: &Path, packages: &BTreeSet<&str>, output: &mut Out
             .replace("\nversion.workspace = true", "\nversion = \"0.0.0\"")
             .replace("[[bin]]\nname = \"stillcore\"", &format!("[[bin]]\nname = \"{PROGRAM}\""));
         fs::write(&path, manifest).with_context(|| format!("write {}", path.display()))?;
-        let name = if *package == "cli" { "stillcore".into() } else { format!("stillcore-{package}") };
-        settings.push(build::optimised(&name, 0));
     }
+    // What uses those is compiled again as well.
+    let settings = build::RUN_SHORTLY.map(build::quickly_built);
     args.extend(settings.iter().flat_map(|setting| ["--config", setting]));
     fs::write(copy.join(format!("crates/cli/tests/{PROGRAM}.rs")), "//! Needs the command.\n")?;
     output.run(copy, "chrt", &args)

@@ -50,9 +50,10 @@ const SILENCE: Duration = Duration::from_secs(400);
 /// Tests of the command that have a step of their own, or need more than this tier installs.
 const APART: [&str; 4] = ["report_browser::", "hosts::", "hosts_ssh::", "pods::"];
 
-/// Programs whose tests wait for most of their time: package, name, tests at once.
+/// Programs whose tests wait for most of their time: package, name, tests at once. Those of the
+/// command take turns themselves.
 const AT_ONCE: [(&str, &str, usize); 3] =
-    [("stillcore", "it", 6), ("stillcore-disturb", "disturb", 4), ("stillcore-graph", "processes", 4)];
+    [("stillcore", "it", 48), ("stillcore-disturb", "disturb", 4), ("stillcore-graph", "processes", 4)];
 
 /// Runs the steps, prints and stores the account and says whether all passed.
 pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {

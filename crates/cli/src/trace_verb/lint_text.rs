@@ -31,5 +31,8 @@ pub(super) fn text(section: &WatchSection) -> String {
     for one in &found.not_applied {
         let _ = writeln!(text, "  {:<15} not applicable: {}", one.rule.name(), one.why);
     }
+    for one in &found.unused {
+        let _ = writeln!(text, "  {:<15} {}", one.rule.name(), lint::unused(one));
+    }
     text + "\n"
 }

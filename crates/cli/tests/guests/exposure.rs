@@ -130,11 +130,6 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
     true
 }
 
-/// One short study.
-pub(crate) fn is_exact_once(guest: &Guest) {
-    judge(guest, &[("first", "one")], &["schedstats", "membarrier_expedited", "tlb_span"]);
-}
-
 /// Two studies, one of which is resumed, and refused where its conditions differ.
 pub(crate) fn repeats(guest: &Guest) {
     judge(guest, &[("first", "one"), ("second", "two")], &EXACT.map(|exact| exact.stressor));

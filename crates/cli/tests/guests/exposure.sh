@@ -1,5 +1,5 @@
-# The study `exposure` once; with `twice`, again with the same stressors, and where the first one
-# is. Runs under busybox sh as root in its own directory; leaves its evidence there for exposure.rs.
+# The study `exposure` twice with the same stressors, and again where the first one is. Runs under
+# busybox sh as root in its own directory; leaves its evidence there for exposure.rs.
 # A study whose controls do not hold says so and ends with 2: on a crowded host an emulated CPU may
 # stand still for longer than a control runs. Such a study is done again, twice at most: where the
 # observer is blind, it is so each time.
@@ -34,17 +34,10 @@ fresh() {
 $stillcore internal state >before.json
 # The controls are in every study.
 exact=perf_sys,trace_event,membarrier_expedited,so_timestamp
-case $1 in
-    once)
-        fresh first one --stressors membarrier_expedited --duration 1s
-        ;;
-    twice)
-        fresh first one --stressors $exact --duration 4s
-        fresh second two --stressors $exact --duration 4s
-        study resumed --stressors $exact --duration 4s --out one --json
-        study other --stressors $exact --duration 3s --out one --json
-        ;;
-esac
+fresh first one --stressors $exact --duration 4s
+fresh second two --stressors $exact --duration 4s
+study resumed --stressors $exact --duration 4s --out one --json
+study other --stressors $exact --duration 3s --out one --json
 $stillcore internal state >after.json
 echo $were >$hugepages
 ls one >files

@@ -95,7 +95,6 @@ fn fast() -> Vec<Machine> {
                 // CPUs 2 and 3 are isolated at boot: only CPU 1 needs a partition.
                 kept("1", "1", "2", "v2"),
                 provoked(true),
-                Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
                 tutorial::after(),
             ],
         ),
@@ -231,7 +230,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     at_boot.extend(provoked_there);
     at_boot.push(planted());
     at_boot.extend([
-        Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
+        Case::new("exposure", "exposure.sh", exposure::repeats).limit(900),
         Case::new("graph", "graph.sh", graph::graphs),
     ]);
     let mut plain = vec![

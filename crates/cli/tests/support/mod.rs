@@ -8,6 +8,7 @@ pub(crate) mod shares;
 
 use model::{Sample, samples_file};
 use serde_json::Value;
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -73,20 +74,31 @@ impl Place {
 }
 
 /// The right to use the machine, beside others or alone. A test that wants it alone waits until no
-/// other has a place.
+/// other has a place. The harness has a thread for each of those, so that they keep no other waiting.
 struct Turn {
     alone: bool,
 }
+
+/// As many share the machine at most.
+const AT_ONCE: usize = 6;
 
 /// Number of tests that share the machine; `None` while one has it alone.
 static SHARING: Mutex<Option<usize>> = Mutex::new(Some(0));
 static TURN_ENDED: Condvar = Condvar::new();
 
+thread_local! {
+    /// Shared places of this thread's test.
+    static PLACES: Cell<usize> = const { Cell::new(0) };
+}
+
 impl Turn {
     fn shared() -> Self {
         let sharing = SHARING.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sharing =
-            TURN_ENDED.wait_while(sharing, |it| it.is_none()).unwrap_or_else(PoisonError::into_inner);
+        // A test that has a place waits for no other test.
+        let at_once = if PLACES.get() == 0 { AT_ONCE } else { usize::MAX };
+        let is_full = |it: &mut Option<usize>| it.is_none_or(|count| count >= at_once);
+        let mut sharing = TURN_ENDED.wait_while(sharing, is_full).unwrap_or_else(PoisonError::into_inner);
+        PLACES.set(PLACES.get() + 1);
         *sharing = sharing.map(|count| count + 1);
         Self { alone: false }
     }
@@ -103,6 +115,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut sharing = SHARING.lock().unwrap_or_else(PoisonError::into_inner);
+        PLACES.set(PLACES.get().saturating_sub(usize::from(!self.alone)));
         *sharing = if self.alone { Some(0) } else { sharing.map(|count| count - 1) };
         TURN_ENDED.notify_all();
     }

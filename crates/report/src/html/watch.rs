@@ -241,7 +241,12 @@ mod tests {
             suppressed: false,
         };
         let known = Finding { rule: Rule::File, suppressed: true, ..finding.clone() };
-        LintSection { findings: vec![known, finding], not_applied: Vec::new(), threads: 1 }
+        LintSection {
+            findings: vec![known, finding],
+            not_applied: Vec::new(),
+            threads: 1,
+            unused: Vec::new(),
+        }
     }
 
     #[test]

@@ -39,8 +39,8 @@ impl Most {
 struct Busy {
     t0_ns: i64,
     t1_ns: i64,
-    /// Interference before it, ns.
-    before_ns: u64,
+    /// Interference until then, ns.
+    earlier: u64,
 }
 
 impl Busy {
@@ -72,9 +72,9 @@ impl Demand {
             t1_ns = t1_ns.max(last.t1_ns);
             self.recent.pop_back();
         }
-        let before_ns = self.recent.back().map_or(0, |last| last.before_ns + last.ns());
-        self.recent.push_back(Busy { t0_ns, t1_ns, before_ns });
-        let until_ns = before_ns + t1_ns.abs_diff(t0_ns);
+        let earlier = self.recent.back().map_or(0, |last| last.earlier + last.ns());
+        self.recent.push_back(Busy { t0_ns, t1_ns, earlier });
+        let until_ns = earlier + t1_ns.abs_diff(t0_ns);
         let newest = self.gone + self.recent.len() - 1;
         // The most is found at a stretch's end: from any other place one moves there without loss.
         for at in 0..LENGTHS {
@@ -84,9 +84,9 @@ impl Demand {
                 first += 1;
             }
             self.first[at] = first;
-            let Busy { t0_ns, before_ns, .. } = self.recent[first - self.gone];
+            let Busy { t0_ns, earlier, .. } = self.recent[first - self.gone];
             let outside_ns = from_ns.saturating_sub(t0_ns).max(0).unsigned_abs();
-            let inside_ns = until_ns - before_ns - outside_ns;
+            let inside_ns = until_ns - earlier - outside_ns;
             self.most.0[at] = self.most.0[at].max(inside_ns);
         }
         let old_ns = needed_ns.min(t1_ns.saturating_sub_unsigned(LONGEST_NS));
@@ -101,10 +101,10 @@ impl Demand {
         let until = |at_ns: i64| {
             let next = self.recent.partition_point(|busy| busy.t0_ns < at_ns);
             let Some(last) = next.checked_sub(1).map(|at| self.recent[at]) else { return 0 };
-            last.before_ns + last.ns().min(at_ns.abs_diff(last.t0_ns))
+            last.earlier + last.ns().min(at_ns.abs_diff(last.t0_ns))
         };
         // Time before the first stretch that is still known has none that is asked for.
-        let first_ns = self.recent.front().map_or(0, |first| first.before_ns);
+        let first_ns = self.recent.front().map_or(0, |first| first.earlier);
         until(t1_ns).max(first_ns) - until(t0_ns).max(first_ns)
     }
 

@@ -7,7 +7,7 @@ use crate::attribute::delay::Blocking;
 use crate::attribute::path::{Path, Taker};
 use crate::attribute::step::Step;
 use crate::labels::{LabelId, Labels};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What can be switched off for a time, and the step that waits for it.
 const OFF: [(Blocking, Step); 2] =
@@ -33,6 +33,9 @@ impl Longest {
 pub struct Gathered {
     /// By step, without interference and without what is in `off`.
     steps: BTreeMap<Step, Longest>,
+    /// The steps that a wake-up had: where its switch is not in the trace, another one stands in for
+    /// those around it.
+    ways: BTreeSet<BTreeSet<Step>>,
     /// Stretches with interrupts or preemption off.
     off: BTreeMap<Blocking, Longest>,
     most: Most,
@@ -50,6 +53,7 @@ impl Gathered {
             let known = self.steps.entry(step).or_default();
             *known = known.or(longest);
         }
+        self.ways.extend(other.ways);
         for (blocking, longest) in other.off {
             let known = self.off.entry(blocking).or_default();
             *known = known.or(longest);
@@ -62,6 +66,8 @@ impl Gathered {
 
     /// The bound of a window, or why there is none.
     pub(crate) fn bound(&self, labels: &Labels) -> WakeBound {
+        let way = self.ways.iter().max_by_key(|way| self.steps_ns(way));
+        let is_of_it = |step: &Step| way.is_some_and(|way| way.contains(step));
         let step = |(step, longest): (&Step, &Longest)| BoundStep {
             step: *step,
             ns: longest.ns,
@@ -79,7 +85,7 @@ impl Gathered {
             withheld: None,
             seen_ns: self.seen.ns,
             seen_t_ns: self.seen.t_ns,
-            steps: self.steps.iter().map(step).collect(),
+            steps: self.steps.iter().filter(|(step, _)| is_of_it(step)).map(step).collect(),
             stretches: self.off.iter().map(stretch).collect(),
             interference_ns: 0,
             within_ns: 0,
@@ -89,7 +95,9 @@ impl Gathered {
             bound.withheld = Some("events of the CPU are missing".to_owned());
         } else if self.recorded > 1 {
             bound.withheld = Some("only stretches of the window were recorded".to_owned());
-        } else if let Some((ns, (interference_ns, within_ns))) = self.fixed_point() {
+        } else if let Some((ns, (interference_ns, within_ns))) =
+            way.and_then(|way| self.fixed_point(self.steps_ns(way)))
+        {
             (bound.ns, bound.interference_ns, bound.within_ns) = (Some(ns), interference_ns, within_ns);
         } else {
             bound.withheld = Some(format!(
@@ -100,11 +108,15 @@ impl Gathered {
         bound
     }
 
+    /// The longest of each step of a way, with what may have been off meanwhile; one nanosecond more,
+    /// because the steps of a wake-up that has not ended are shorter than their sum.
+    fn steps_ns(&self, way: &BTreeSet<Step>) -> u64 {
+        let steps = way.iter().filter_map(|step| self.steps.get(step));
+        steps.chain(self.off.values()).map(|longest| longest.ns).fold(1, u64::saturating_add)
+    }
+
     /// The smallest length that the steps and the interference in it fill, with that interference.
-    fn fixed_point(&self) -> Option<(u64, (u64, u64))> {
-        let pieces = self.steps.values().chain(self.off.values());
-        // The steps of a wake-up that has not ended are shorter than their sum.
-        let steps_ns = pieces.map(|longest| longest.ns).fold(1, u64::saturating_add);
+    fn fixed_point(&self, steps_ns: u64) -> Option<(u64, (u64, u64))> {
         let mut ns = steps_ns;
         loop {
             let met = self.most.within(ns)?;
@@ -158,6 +170,7 @@ impl Gathering {
                 OFF.iter().find(|(off, step)| taker == Some(Taker::Blocking(*off)) && part.step == *step);
             *steps.entry((part.step, off.map(|(off, _)| *off))).or_default() += ns;
         }
+        gathered.ways.insert(steps.keys().map(|(step, _)| *step).collect());
         for ((step, off), ns) in steps {
             let longest = Longest { ns, t_ns: path.t_ns, label: None };
             let known = match off {

@@ -83,6 +83,20 @@ fn a_stretch_with_interrupts_off_counts_wherever_it_was_and_stands_in_for_those_
 }
 
 #[test]
+fn steps_that_stand_in_for_one_another_are_not_added_up() {
+    let mut gathering = Gathering::default();
+    gathering.woke(&path(1_000_000, &[(Step::TimerLate, None, 2 * US), (Step::SwitchUnseen, None, 9 * US)]));
+    gathering.woke(&path(
+        2_000_000,
+        &[(Step::TimerLate, None, 3 * US), (Step::Switch, None, 4 * US), (Step::Return, None, US)],
+    ));
+    let bound = bound(&gathering.finish());
+    assert_eq!(bound.ns, Some(12 * US + 1));
+    let steps: Vec<_> = bound.steps.iter().map(|one| one.step).collect();
+    assert_eq!(steps, [Step::TimerLate, Step::SwitchUnseen]);
+}
+
+#[test]
 fn where_a_part_is_missing_or_nothing_is_left_for_a_wake_up_there_is_no_bound() {
     let woken = || {
         let mut gathering = Gathering::default();
@@ -150,17 +164,19 @@ proptest! {
     fn a_bound_is_never_below_a_latency(
         spans in spans(),
         wakes in proptest::collection::vec((0_i64..900_000, 0_u64..9000, 0_u64..9000, 0_u64..30_000), 1..12),
+        unseen in any::<u16>(),
         off_ns in 0_i64..5000,
     ) {
         let mut gathering = Gathering::default();
         let mut longest = 0;
         spans.iter().for_each(|one| gathering.ran(*one, 0));
         gathering.was_off(&off(Blocking::InterruptsOff, 100_000, 100_000 + off_ns), i64::MIN);
-        for (t_ns, late, shut, switch) in wakes {
+        for (at, (t_ns, late, shut, switch)) in wakes.into_iter().enumerate() {
+            let last = if unseen >> at & 1 == 1 { Step::SwitchUnseen } else { Step::Switch };
             let steps = [
                 (Step::TimerLate, Some(Blocking::InterruptsOff), shut),
                 (Step::TimerLate, None, late),
-                (Step::Switch, None, switch),
+                (last, None, switch),
             ];
             let path = path(t_ns, &steps);
             longest = longest.max(path.value_ns.unsigned_abs());

@@ -13,6 +13,7 @@ pub mod facts;
 pub(crate) mod program;
 pub mod rules;
 pub mod shape;
+mod signals;
 pub mod suppress;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use super::facts;
 use super::rules::Rule;
 use super::shape::{Finding, LintSection, NotApplied};
+use super::signals;
 use super::thread::ThreadLint;
 use crate::attribute::locks::shape::{LockKind, LockSection};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
@@ -73,7 +74,7 @@ impl<'r> Lint<'r> {
             }
             What::Delivered { signal, handled: true } => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
-                    thread.did(Rule::Signal, || format!("signal {signal}"), event.ts_ns);
+                    thread.did(Rule::Signal, || signals::name(signal), event.ts_ns);
                 }
             }
             _ => {}
@@ -171,6 +172,7 @@ impl<'r> Lint<'r> {
             findings,
             not_applied: self.not_applied(comm, locks),
             threads: self.threads.values().filter(|thread| thread.realtime.is_some()).count() as u64,
+            unused: Vec::new(),
         }
     }
 

@@ -35,6 +35,17 @@ pub struct NotApplied {
     pub why: String,
 }
 
+/// A line of a file of suppressions that names no finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unused {
+    /// Its number.
+    pub line: u64,
+    /// The rule.
+    pub rule: Rule,
+    /// The thread.
+    pub thread: String,
+}
+
 /// Everything that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LintSection {
@@ -44,6 +55,9 @@ pub struct LintSection {
     pub not_applied: Vec<NotApplied>,
     /// Real-time threads that were looked at.
     pub threads: u64,
+    /// Suppressions that suppress nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<Unused>,
 }
 
 impl LintSection {

@@ -1,12 +1,14 @@
 //! Findings that a program's owners have looked at: a file with one a line.
 
 use super::rules::{RULES, Rule};
-use super::shape::LintSection;
+use super::shape::{Finding, LintSection, Unused};
 use model::Error;
 
 /// One line: a rule, a thread's name (`*` at its end stands for any rest), and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
+    /// In its file.
+    number: u64,
     rule: Rule,
     thread: String,
 }
@@ -37,30 +39,38 @@ impl Suppressions {
                         let names: Vec<&str> = RULES.iter().map(|(_, name, ..)| *name).collect();
                         return expected(format!("rule {name:?}"), names.join(", "));
                     };
-                    lines.push(Line { rule: *rule, thread: thread.to_owned() });
+                    lines.push(Line { number, rule: *rule, thread: thread.to_owned() });
                 }
             }
         }
         Ok(Self(lines))
     }
 
-    /// Marks the findings that a line names.
+    /// Marks the findings that a line names, and notes the lines that name none.
     pub fn apply(&self, section: &mut LintSection) {
         for finding in &mut section.findings {
-            finding.suppressed = self.0.iter().any(|line| {
-                let is_thread = match line.thread.strip_suffix('*') {
-                    Some(start) => finding.comm.starts_with(start),
-                    None => finding.comm == line.thread,
-                };
-                line.rule == finding.rule && is_thread
-            });
+            finding.suppressed = self.0.iter().any(|line| line.names(finding));
         }
+        let names_none = |line: &&Line| !section.findings.iter().any(|finding| line.names(finding));
+        let unused = self.0.iter().filter(names_none);
+        section.unused = unused
+            .map(|line| Unused { line: line.number, rule: line.rule, thread: line.thread.clone() })
+            .collect();
+    }
+}
+
+impl Line {
+    fn names(&self, finding: &Finding) -> bool {
+        let is_thread = match self.thread.strip_suffix('*') {
+            Some(start) => finding.comm.starts_with(start),
+            None => finding.comm == self.thread,
+        };
+        self.rule == finding.rule && is_thread
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::Finding;
     use super::*;
 
     #[test]
@@ -87,6 +97,8 @@ mod tests {
         Suppressions::parse("x", text).unwrap().apply(&mut section);
         let open: Vec<_> = section.open().map(|finding| (finding.rule, finding.comm.as_str())).collect();
         assert_eq!(open, [(Rule::File, "control"), (Rule::Signal, "logger1")]);
+        let unused: Vec<_> = section.unused.iter().map(|one| (one.line, one.rule, &*one.thread)).collect();
+        assert_eq!(unused, [(4, Rule::Signal, "other")]);
     }
 
     #[test]
