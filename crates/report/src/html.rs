@@ -3,6 +3,7 @@
 //! A section is a partial in `templates/` and, where it needs computed values or charts, a file
 //! beside this one that returns them. A new analysis adds one of each and a row in [`SECTIONS`].
 
+mod bounds;
 mod cards;
 mod certainty;
 mod clocks;
@@ -101,7 +102,7 @@ const SECTIONS: &[Section] = &[
     section!("graph", "Edges", graph::figures, shown::graph),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
-    section!("watch", "Threads", watch::figures, shown::watch),
+    section!("watch", "Threads, locks, lint", watch::figures, shown::watch),
     section!("sources", "Who did it", sources::figures, shown::sources),
     section!("events", "Interference events", events::figures, shown::assessment),
     section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),

@@ -8,19 +8,17 @@ use attribution::attribute::step::Step;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
-use super::chart;
 use super::plot::Top;
 use super::windows::{seconds, style};
+use super::{bounds, chart};
 use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
 use crate::words::{step_name, who};
-use crate::{Document, bound, format};
+use crate::{Document, format};
 
 /// Boxes in the table; the rest is counted.
 const ROWS: usize = 30;
 /// Windows that have a bar; those with the most time.
 const BARS: usize = 24;
-/// Windows whose bound is in the table.
-const BOUNDS: usize = 12;
 /// Parts of the worst wake-up in the opening.
 const SHOWN: usize = 8;
 /// Samples that have a bar by source, and hues of sources.
@@ -70,29 +68,8 @@ pub(super) fn figures(document: &Document) -> Value {
         by_source => by_source(document),
         samples => wakeups(document).map(|window| window.samples).fold(0, u64::saturating_add),
         worst => worst(document, "pw"),
-        bounds => bounds(document),
+        bounds => bounds::of_windows(document, wakeups(document)),
     }
-}
-
-/// How late a wake-up could have come, by window: the latest first, and what is not known.
-fn bounds(document: &Document) -> Vec<Value> {
-    let mut windows: Vec<&PathSection> = wakeups(document).filter(|window| window.bound.is_some()).collect();
-    windows.sort_by_key(|window| std::cmp::Reverse(window.bound.as_ref().and_then(|bound| bound.ns)));
-    windows.into_iter().take(BOUNDS).filter_map(|window| bound(document, window)).collect()
-}
-
-/// How late a wake-up of a window could have come.
-fn bound(document: &Document, window: &PathSection) -> Option<Value> {
-    let bound = window.bound.as_ref()?;
-    let pieces = bound::pieces(bound).into_iter();
-    Some(context! {
-        phase => window.phase.as_str(), style => style(document, &window.phase), cpu => window.cpu,
-        ns => bound.ns,
-        seen_ns => bound.seen_ns,
-        withheld => bound.withheld.clone(),
-        pieces => pieces.map(|(ns, what)| context! { ns => ns, what => what }).collect::<Vec<_>>(),
-        limits => bound::limits(bound),
-    })
 }
 
 fn bar(window: &PathSection) -> StepRow {

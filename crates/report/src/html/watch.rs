@@ -6,6 +6,7 @@ use attribution::attribute::locks::shape::LockSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use minijinja::{Value, context};
 
+use super::bounds;
 use super::plot::plot;
 use super::value;
 use crate::svg::{Spread, lanes, spread};
@@ -38,6 +39,7 @@ pub(super) fn figures(document: &Document) -> Value {
         preemptions => preemptions.iter().take(ROWS).map(|(one, other)| preemption(one, other)).collect::<Vec<_>>(),
         lint => watch.lint.as_ref().map(|section| lint_figures(section, watch.t0_ns)),
         locks => watch.locks.as_ref().map(lock_figures),
+        bounds => bounds::of_threads(&watch.paths),
         chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),
         statements => watch.statements.clone(),
     }
@@ -131,7 +133,9 @@ fn lint_figures(section: &LintSection, t0_ns: i64) -> Value {
         }).collect::<Vec<_>>(),
         not_applied => section.not_applied.iter().map(|one| {
             format!("{}: not applicable: {}", one.rule.name(), one.why)
-        }).collect::<Vec<_>>(),
+        }).chain(section.unused.iter().map(|one| {
+            format!("{}: {}", one.rule.name(), lint::unused(one))
+        })).collect::<Vec<_>>(),
     }
 }
 
