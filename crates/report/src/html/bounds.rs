@@ -36,7 +36,7 @@ pub(super) fn of_threads(threads: &[ThreadPaths]) -> Vec<Value> {
 }
 
 /// The latest first, and last what is not known.
-fn latest<'d, T>(
+fn latest<'d, T: 'd>(
     all: impl Iterator<Item = &'d T>,
     bound: impl Fn(&'d T) -> Option<&'d WakeBound>,
     row: impl Fn(&'d T, &'d WakeBound) -> Value,
