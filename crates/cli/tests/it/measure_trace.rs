@@ -82,6 +82,11 @@ fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
         let parts: u64 = sample["parts"].as_array().unwrap().iter().map(|part| number(&part["ns"])).sum();
         assert_eq!(parts, number(&sample["value_ns"]), "{sample}");
     }
+    // A bound is said, or why there is none; and never below a sample.
+    let bound = &paths["bound"];
+    let largest = number(&analysis["distributions"][0]["observed_max_ns"]);
+    let holds = bound["ns"].as_u64().map_or(bound["withheld"].is_string(), |ns| ns >= largest);
+    assert!(holds, "{largest}: {bound}");
     assert!(!analysis["events"].as_array().unwrap().is_empty());
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("id=\"sources\"") && page.contains("id=\"paths\"") && page.contains(HOG));
