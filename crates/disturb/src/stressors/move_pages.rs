@@ -19,6 +19,8 @@ use rustix::param::page_size;
 use std::{fs, io};
 
 const PAGES: usize = 64;
+/// How often pages are asked for again that the kernel is moving by itself.
+const AGAIN: usize = 8;
 /// No node and no errno: marks an entry that the kernel has not written.
 const UNSET: i32 = i32::MIN;
 const MPOL_MF_MOVE: i32 = 2;
@@ -56,7 +58,16 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let mut next = nodes.iter().cycle().skip(1);
     let mut located = 0;
     let done = job.repeat(|| {
-        located += range.move_to(next.next().copied().unwrap_or_default())?;
+        let node = next.next().copied().unwrap_or_default();
+        let mut reported = range.move_to(node);
+        for _ in 0..AGAIN {
+            if !reported.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT)) {
+                break;
+            }
+            range.wait_for_pages();
+            reported = range.move_to(node);
+        }
+        located += reported?;
         Ok(())
     });
     let expected = done.tally.ok * PAGES as u64;
@@ -92,6 +103,14 @@ impl Range {
         let memory = vec![1; (PAGES + 1) * page_size()];
         let first = memory.as_ptr().align_offset(page_size());
         Self { memory, first }
+    }
+
+    /// A page that the kernel moves by itself (compaction) is reported as absent meanwhile; reading it
+    /// waits until it is there (mm/memory.c, `migration_entry_wait`).
+    fn wait_for_pages(&self) {
+        for page in self.memory.chunks(page_size()) {
+            std::hint::black_box(page[0]);
+        }
     }
 
     /// Requests all pages on a node; returns the number of pages whose node the kernel has
