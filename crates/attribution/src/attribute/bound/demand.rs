@@ -18,19 +18,27 @@ pub(super) const LONGEST_NS: u64 = length_ns(LENGTHS - 1);
 
 /// The most interference in any stretch, by the length of the stretch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Most([u64; LENGTHS]);
+pub(super) struct Most {
+    /// By length.
+    ns: [u64; LENGTHS],
+    /// The longest single stretch of interference, which lengths that hold no other one share.
+    longest_ns: u64,
+}
 
 impl Most {
     /// The most interference in a stretch of this length, ns, and the length that was looked at;
     /// `None` where that is too long.
     pub(super) fn within(&self, ns: u64) -> Option<(u64, u64)> {
         let at = (0..LENGTHS).find(|at| length_ns(*at) >= ns)?;
-        Some((self.0[at].min(ns), length_ns(at)))
+        Some((self.ns[at].max(self.longest_ns).min(ns), length_ns(at)))
     }
 
     /// The larger of each.
     pub(super) fn or(self, other: Self) -> Self {
-        Self(std::array::from_fn(|at| self.0[at].max(other.0[at])))
+        Self {
+            ns: std::array::from_fn(|at| self.ns[at].max(other.ns[at])),
+            longest_ns: self.longest_ns.max(other.longest_ns),
+        }
     }
 }
 
@@ -75,19 +83,23 @@ impl Demand {
         let earlier = self.recent.back().map_or(0, |last| last.earlier + last.ns());
         self.recent.push_back(Busy { t0_ns, t1_ns, earlier });
         let until_ns = earlier + t1_ns.abs_diff(t0_ns);
+        self.most.longest_ns = self.most.longest_ns.max(t1_ns.abs_diff(t0_ns));
         let newest = self.gone + self.recent.len() - 1;
         // The most is found at a stretch's end: from any other place one moves there without loss.
-        for at in 0..LENGTHS {
+        for at in (0..LENGTHS).rev() {
             let from_ns = t1_ns.saturating_sub_unsigned(length_ns(at));
             let mut first = self.first[at].clamp(self.gone, newest);
             while first < newest && self.recent[first - self.gone].t1_ns <= from_ns {
                 first += 1;
             }
             self.first[at] = first;
+            if first == newest {
+                break;
+            }
             let Busy { t0_ns, earlier, .. } = self.recent[first - self.gone];
             let outside_ns = from_ns.saturating_sub(t0_ns).max(0).unsigned_abs();
             let inside_ns = until_ns - earlier - outside_ns;
-            self.most.0[at] = self.most.0[at].max(inside_ns);
+            self.most.ns[at] = self.most.ns[at].max(inside_ns);
         }
         let old_ns = needed_ns.min(t1_ns.saturating_sub_unsigned(LONGEST_NS));
         while self.recent.front().is_some_and(|first| first.t1_ns < old_ns) {
