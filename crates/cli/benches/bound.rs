@@ -1,6 +1,6 @@
-//! Bounds on the wake-up against the largest latency of the same run: runs under different loads, in
-//! guests of six kernels and here. `cargo bench -p stillcore --bench bound [-- --runs N --kernels
-//! LIST]`; needs root, and for guests QEMU. `--kernels here` boots none.
+//! Bounds on the wake-up against the largest latency of the same run: runs under different loads,
+//! in guests of six kernels and here. `cargo bench -p stillcore --bench bound [-- --runs N
+//! --kernels LIST]`; needs root, and for guests QEMU. `--kernels here` boots none.
 //!
 //! A latency above its bound misses the budget: the largest is read from the samples, not from the
 //! trace. How far bounds lie above it, their looseness, is printed beside.
@@ -68,7 +68,9 @@ impl Score {
     fn of(folder: &Path, kernel: &str, runs: u64) -> Result<Self, Failed> {
         let mut score = Self::default();
         for number in 1..=runs {
-            let failed = |error: String| Failed(format!("{kernel}, run {number}: {error}"));
+            let log = std::fs::read_to_string(folder.join(format!("{number}.log"))).unwrap_or_default();
+            let said = log.lines().last().unwrap_or("it said nothing");
+            let failed = |error: String| Failed(format!("{kernel}, run {number}: {error}; {said}"));
             let text = std::fs::read(folder.join(format!("{number}.json")));
             let text = text.map_err(|error| failed(error.to_string()))?;
             let analysis = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;

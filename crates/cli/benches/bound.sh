@@ -1,5 +1,6 @@
-# Runs under different loads, each with its trace. Runs as root under sh or busybox sh in a folder of its own, where it leaves of each
-# run N.json, its analysis, for bound.rs. Arguments: the program, the measured CPU, how many runs.
+# Runs under different loads, each with its trace. Runs as root under sh or busybox sh in a folder
+# of its own, where it leaves of each run N.json, its analysis, for bound.rs. Arguments: the
+# program, the measured CPU, how many runs.
 stillcore=$1
 cpu=$2
 number=0

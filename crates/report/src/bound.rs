@@ -10,7 +10,7 @@ use crate::words::step_name;
 pub fn sentence(bound: &WakeBound) -> String {
     let Some(ns) = bound.ns else {
         let why = bound.withheld.as_deref().unwrap_or("not known");
-        return format!("may have come later than was seen, by how much is not known: {why}");
+        return format!("could have come later than was seen; by how much is not known: {why}");
     };
     format!(
         "could have been {} late; {} was seen ({:.1} times as long)",

@@ -95,8 +95,8 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
         println!("{kernel} {}: nothing was done", exact.stressor);
         return false;
     }
-    // The cell says itself that its counts are no answer: an emulated CPU may stand still for longer
-    // than the window is open.
+    // The cell says itself that its counts are no answer: an emulated CPU may stand still for
+    // longer than the window is open.
     if let Some(why) = facts.get("void") {
         println!("{kernel} {}: void: {why}", exact.stressor);
         return false;

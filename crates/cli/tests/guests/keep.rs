@@ -48,8 +48,8 @@ pub(crate) fn the_application_continues_undisturbed(guest: &Guest) {
     let kept =
         ["plan", "refused", "applied", "verified", "again", "undone", "applied-policy", "undone-policy"];
     // Before 6.2 a process that changes its group gets all the CPUs of that one, until its affinity
-    // is restored by the next call (`cpuset_attach`): the kernel may move it and back meanwhile, which
-    // takes long where an emulated CPU stands still.
+    // is restored by the next call (`cpuset_attach`): the kernel may move it and back meanwhile,
+    // which takes long where an emulated CPU stands still.
     let forgets = matches!(name.split('-').next(), Some("5.10" | "6.1"));
     for step in kept {
         let now = look(guest, step);

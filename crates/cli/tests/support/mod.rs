@@ -74,7 +74,8 @@ impl Place {
 }
 
 /// The right to use the machine, beside others or alone. A test that wants it alone waits until no
-/// other has a place. The harness has a thread for each of those, so that they keep no other waiting.
+/// other has a place. `cargo xtask test` gives the harness a thread for each of those, so that they
+/// keep no other waiting.
 struct Turn {
     alone: bool,
 }

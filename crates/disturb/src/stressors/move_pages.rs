@@ -105,8 +105,8 @@ impl Range {
         Self { memory, first }
     }
 
-    /// A page that the kernel moves by itself (compaction) is reported as absent meanwhile; reading it
-    /// waits until it is there (mm/memory.c, `migration_entry_wait`).
+    /// A page that the kernel moves by itself (compaction) is reported as absent meanwhile; reading
+    /// it waits until it is there (mm/memory.c, `migration_entry_wait`).
     fn wait_for_pages(&self) {
         for page in self.memory.chunks(page_size()) {
             std::hint::black_box(page[0]);

@@ -33,8 +33,8 @@ impl Longest {
 pub struct Gathered {
     /// By step, without interference and without what is in `off`.
     steps: BTreeMap<Step, Longest>,
-    /// The steps that a wake-up had: where its switch is not in the trace, another one stands in for
-    /// those around it.
+    /// The steps that a wake-up had: where its switch is not in the trace, another one stands in
+    /// for those around it.
     ways: BTreeSet<BTreeSet<Step>>,
     /// Stretches with interrupts or preemption off.
     off: BTreeMap<Blocking, Longest>,
@@ -92,7 +92,8 @@ impl Gathered {
             not_recorded: not_recorded.filter(|blocking| !self.off.contains_key(blocking)).collect(),
         };
         if self.missing > 0 {
-            bound.withheld = Some("events of the CPU are missing".to_owned());
+            // Its CPU's, or others' where a wake-up waited.
+            bound.withheld = Some("events are missing from the trace".to_owned());
         } else if self.recorded > 1 {
             bound.withheld = Some("only stretches of the window were recorded".to_owned());
         } else if let Some((ns, (interference_ns, within_ns))) =
@@ -108,8 +109,8 @@ impl Gathered {
         bound
     }
 
-    /// The longest of each step of a way, with what may have been off meanwhile; one nanosecond more,
-    /// because the steps of a wake-up that has not ended are shorter than their sum.
+    /// The longest of each step of a way, with what may have been off meanwhile; one nanosecond
+    /// more, because the steps of a wake-up that has not ended are shorter than their sum.
     fn steps_ns(&self, way: &BTreeSet<Step>) -> u64 {
         let steps = way.iter().filter_map(|step| self.steps.get(step));
         steps.chain(self.off.values()).map(|longest| longest.ns).fold(1, u64::saturating_add)

@@ -4,9 +4,9 @@
 //! Every latency is cut in two. *Interference* is the time in which interrupts, softirqs, and tasks
 //! with precedence ran on the thread's CPU ([`demand`]). The rest belongs to the steps of the path
 //! ([`super::path`]): what the timer, the hardware, the scheduler, and code that cannot be
-//! preempted took. Let `C` be the sum over the steps of a path of the longest rest of each, and `D(x)` the
-//! most interference in any stretch of length `x` on that CPU. The bound is the smallest `R` with
-//! `R = C + D(R)`, as in the analysis of response times.
+//! preempted took. Let `C` be the sum over the steps of a path of the longest rest of each, and
+//! `D(x)` the most interference in any stretch of length `x` on that CPU. The bound is the smallest
+//! `R` with `R = C + D(R)`, as in the analysis of response times.
 //!
 //! No latency of the same recording is longer: had a wake-up not ended `R` after its release, less
 //! than `C` of that time would be steps and at most `D(R)` interference. So `R` holds for what was
