@@ -12,7 +12,8 @@ programs='cc:gcc git:git'
 case $want in
 test | release)
     programs="$programs qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm trace-cmd:trace-cmd
-        cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace shellcheck:shellcheck"
+        cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace shellcheck:shellcheck
+        zsh:zsh fish:fish"
     ;;
 hosts)
     programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3
