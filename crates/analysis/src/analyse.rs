@@ -158,6 +158,10 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         comparisons = compare(&run, &windows, &trust, resample::DRAWS);
         distributions = measured.into_iter().filter(apart).map(|one| one.distribution).collect();
     }
+    let off = traced.as_mut().map_or_else(Vec::new, |traced| {
+        let comm = |pid| traced.comms.get(&pid).cloned();
+        std::mem::take(&mut traced.offs).sections(traced.decoder.labels(), &comm)
+    });
     let mut analysis = Analysis {
         schema: shape::SCHEMA.to_owned(),
         complete: run.complete,
@@ -172,6 +176,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         blocking: traced.as_ref().map_or_else(Vec::new, |traced| {
             blocking_coverage(&traced.recorded, traced.decoder.has_symbols(), drivers)
         }),
+        off,
         snapshots: kept,
         ipi: sections.ipi,
         periodic: sections.periodic,

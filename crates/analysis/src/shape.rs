@@ -16,6 +16,7 @@ use crate::snapshots::SnapshotSection;
 use crate::tail::Tail;
 use crate::taskset::MeasuredTask;
 use crate::time::TimeSection;
+use attribution::attribute::off::OffSection;
 use attribution::attribute::path_section::PathSection;
 use attribution::attribute::section::{Attribution, BlockingCoverage, Coverage};
 use attribution::attribute::watch::shape::WatchSection;
@@ -56,6 +57,10 @@ pub struct Analysis {
     /// What this kernel shows of waiting where nothing else runs.
     #[serde(default)]
     pub blocking: Vec<BlockingCoverage>,
+    /// Stretches with interrupts or preemption off, and calls of probed functions, a phase and CPU
+    /// each; empty where none were recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub off: Vec<OffSection>,
     /// The samples that the trace was kept around, where it holds no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotSection>,

@@ -8,6 +8,7 @@ use crate::overlap::Intervals;
 use crate::snapshots::Around;
 use crate::tally::Tally;
 use attribution::Error;
+use attribution::attribute::off::Offs;
 use attribution::damage::{damage, remarks};
 use attribution::decode::Decoder;
 use attribution::holes::Hole;
@@ -36,6 +37,8 @@ pub(crate) struct Traced {
     pub(crate) lengths: Option<(u32, Vec<TracedTerm>)>,
     /// What ran during the samples of snapshots.
     pub(crate) around: Around,
+    /// Stretches with interrupts or preemption off, and calls of probed functions.
+    pub(crate) offs: Offs,
 }
 
 /// Streams the trace into the tallies. `None` where there is none that can be placed in the
@@ -112,14 +115,24 @@ fn stream_trace<'r>(
             }
         }
     }
-    let lengths = windows.finish();
+    let (lengths, offs) = windows.finish();
     reading.decoded = (0..).zip(decoded).filter(|(_, events)| *events > 0).collect();
     reading.remarks = damage(&stream).chain(remarks(&decoder, unknown)).collect();
     let observable = decoder.observable(catalogue, &trace.events);
     // What events say goes before what was stored at the end.
     let named = file.comms().chain(decoder.comms());
     let comms = named.map(|(pid, comm)| (pid, comm.to_owned())).collect();
-    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, slept, comms, lengths, around })
+    Ok(Traced {
+        reading,
+        decoder,
+        recorded: trace.events.clone(),
+        observable,
+        slept,
+        comms,
+        lengths,
+        around,
+        offs,
+    })
 }
 
 /// One event more of a CPU; a file has thousands of them at most.
@@ -151,6 +164,7 @@ struct Windows<'a, 'r> {
     sums: Sums<'a, 'r>,
     known: Known,
     lengths: Option<(u32, Lengths)>,
+    offs: Offs,
 }
 
 impl<'a, 'r> Windows<'a, 'r> {
@@ -165,7 +179,17 @@ impl<'a, 'r> Windows<'a, 'r> {
         let tids =
             run.probes.iter().filter(|record| record.phase == TRACED).map(|record| record.tid).collect();
         let lengths = traced.map(|record| (record.cpu, Lengths::new(record.cpu, tids, decoder)));
-        Self { run, order, at: 0, open: None, holes: Vec::new(), sums, known: decoder.known(), lengths }
+        Self {
+            run,
+            order,
+            at: 0,
+            open: None,
+            holes: Vec::new(),
+            sums,
+            known: decoder.known(),
+            lengths,
+            offs: Offs::default(),
+        }
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
@@ -193,12 +217,16 @@ impl<'a, 'r> Windows<'a, 'r> {
         if let Some((_, lengths)) = self.lengths.as_mut().filter(|_| window.phase == TRACED) {
             lengths.event(event, sets);
         }
+        if self.run.measured_cpus.contains(event.cpu) {
+            self.offs.event(&window.phase, event);
+        }
         layers.event(event, sets, sums);
     }
 
     fn close(&mut self) {
         if let Some(layers) = self.open.take() {
             layers.close(&mut self.sums);
+            self.offs.lost(None);
         }
     }
 
@@ -206,6 +234,7 @@ impl<'a, 'r> Windows<'a, 'r> {
         if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == hole.cpu) {
             lengths.lost();
         }
+        self.offs.lost(Some(hole.cpu));
         if let Some(layers) = &mut self.open {
             layers.lost(hole, &mut self.sums);
         }
@@ -216,8 +245,8 @@ impl<'a, 'r> Windows<'a, 'r> {
         }
     }
 
-    fn finish(mut self) -> Option<(u32, Vec<TracedTerm>)> {
+    fn finish(mut self) -> (Option<(u32, Vec<TracedTerm>)>, Offs) {
         self.close();
-        self.lengths.map(|(cpu, lengths)| (cpu, lengths.terms()))
+        (self.lengths.map(|(cpu, lengths)| (cpu, lengths.terms())), self.offs)
     }
 }

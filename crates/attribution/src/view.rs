@@ -309,13 +309,14 @@ pub enum What {
         /// Address of the request.
         csd: u64,
     },
-    /// Interrupts or preemption were turned off, or a lock was found taken.
+    /// Interrupts or preemption were turned off, a lock was found taken, or a probed function was
+    /// entered.
     Blocked {
         /// Which of these.
         blocking: Blocking,
-        /// The function that did so, or the lock.
+        /// The function that did so or was entered, or the lock.
         label: LabelId,
-        /// Address of the lock; else 0.
+        /// Address of the lock, or the number of the probed function; else 0.
         lock: u64,
         /// Whether the task sleeps until it has the lock.
         sleeps: bool,

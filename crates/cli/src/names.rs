@@ -27,6 +27,10 @@ const SHARED: &[(&str, &str)] = &[
     ("--keep-before", "with `--trace-over`: length of trace before each sample"),
     ("--kprobes", "find senders of IPIs by kprobes, where the kernel has no events for them"),
     ("--no-dma-latency", "leave idle states enabled"),
+    (
+        "--off-stretches",
+        "record stretches with interrupts or preemption off, or calls of the named functions",
+    ),
     ("--out", "new directory, or file, for the result"),
     ("--over", "lower limit of samples to report: this long or longer. `measure` then exits with 2"),
     ("--period", "interval of releases or messages"),

@@ -1,13 +1,14 @@
 //! The hidden verbs `internal provoke DIR CPU FROM TIMES KPROBES` and `internal plant DIR CPU FROM
-//! TIMES STACKS`: known causes, and known holdups, on a measured CPU with a trace of them, for
-//! tests of attribution.
+//! TIMES HOW`: known causes, and known holdups, on a measured CPU with a trace of them, for tests of
+//! attribution. HOW holdups are recorded: 0 by the usual events, 1 with stacks, 2 with probes on the
+//! function that is held with interrupts off.
 
 use journal::session::Session;
 use lab::guest_config::CONFIG_PATH;
-use model::Cpus;
-use model::events::Stacks;
+use model::events::{EventCatalogue, Stacks};
+use model::{Cpus, off};
 use record::live::Keep;
-use record::plant::plant;
+use record::plant;
 use record::provoke::provoke;
 use record::recorder::{Place, Recorder};
 use serde::Serialize;
@@ -20,21 +21,26 @@ struct Order {
     cpu: u32,
     from: u32,
     times: u32,
-    flag: bool,
+    how: u32,
 }
 
 /// `internal provoke`.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let order = Order::of(words)?;
     let truth = || provoke(order.cpu, order.from, order.times);
-    recorded(&order, Stacks { own: false, users: true }, order.flag, truth)
+    let events = crate::run::recording::events(Stacks { own: false, users: true })?;
+    recorded(&order, &events, order.how == 1, truth)
 }
 
 /// `internal plant`.
 pub(crate) fn run_plant(words: &[OsString]) -> anyhow::Result<()> {
     let order = Order::of(words)?;
-    let truth = || plant(order.cpu, order.from, order.times);
-    recorded(&order, Stacks { own: order.flag, users: false }, false, truth)
+    let truth = || plant::plant(order.cpu, order.from, order.times);
+    let mut events = crate::run::recording::events(Stacks { own: order.how == 1, users: false })?;
+    if order.how == 2 {
+        events = events.and(off::pair(&plant::held_with_interrupts_off()));
+    }
+    recorded(&order, &events, false, truth)
 }
 
 impl Order {
@@ -45,16 +51,16 @@ impl Order {
             "`internal provoke` and `internal plant` are for guests of the lab, which have {CONFIG_PATH}"
         );
         let [dir, numbers @ ..] = words else {
-            anyhow::bail!("no directory; expected DIR CPU FROM TIMES FLAG")
+            anyhow::bail!("no directory; expected DIR CPU FROM TIMES HOW")
         };
         let numbers: Vec<u32> = numbers
             .iter()
             .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
             .collect::<anyhow::Result<_>>()?;
-        let [cpu, from, times, flag] = numbers[..] else {
-            anyhow::bail!("{} numbers behind the directory; expected 4: CPU FROM TIMES FLAG", numbers.len())
+        let [cpu, from, times, how] = numbers[..] else {
+            anyhow::bail!("{} numbers behind the directory; expected 4: CPU FROM TIMES HOW", numbers.len())
         };
-        Ok(Self { dir: PathBuf::from(dir), cpu, from, times, flag: flag == 1 })
+        Ok(Self { dir: PathBuf::from(dir), cpu, from, times, how })
     }
 }
 
@@ -62,7 +68,7 @@ impl Order {
 /// `truth.json` into the directory.
 fn recorded<T: Serialize>(
     order: &Order,
-    stacks: Stacks,
+    events: &EventCatalogue,
     kprobes: bool,
     work: impl FnOnce() -> Result<T, sys::Error>,
 ) -> anyhow::Result<()> {
@@ -77,7 +83,7 @@ fn recorded<T: Serialize>(
     let (measured, others, scratch) = (&measured, &others, &scratch);
     let place =
         Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None, keep: Keep::File };
-    let mut recorder = Recorder::prepare(&mut session, &crate::run::recording::events(stacks)?, &place)?;
+    let mut recorder = Recorder::prepare(&mut session, events, &place)?;
     recorder.record(true)?;
     let truth = work()?;
     recorder.record(false)?;

@@ -60,7 +60,7 @@ pub enum Side {
     Given,
 }
 
-fn on_measured() -> Vec<Side> {
+pub(crate) fn on_measured() -> Vec<Side> {
     vec![Side::Victim]
 }
 
@@ -102,6 +102,9 @@ pub struct EventSpec {
     /// A probe that makes the event where a kernel has none like it: a function and what to record,
     /// as `kprobe_events` takes it.
     pub kprobe: Option<String>,
+    /// Whether the probe is at the function's return, not at its entry.
+    #[serde(default)]
+    pub returns: bool,
     /// The event that makes the probe needless; the probe is defined in any case where there is none.
     pub unless: Option<String>,
     /// On which sides the kernel's stack is recorded behind it, and on which condition on its
@@ -160,6 +163,16 @@ impl Remedy {
     }
 }
 
+/// A function of the kernel that is known to keep interrupts or preemption off for long.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongOff {
+    /// Its name, by kernel; the first one that a kernel has.
+    pub functions: Vec<String>,
+    /// What it does meanwhile.
+    pub why: String,
+}
+
 /// Names of functions; `*` at the end of one stands for any rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
@@ -185,6 +198,9 @@ pub struct EventCatalogue {
     /// Functions that only pass on what another one asks for.
     #[serde(default)]
     pub helpers: Helpers,
+    /// Functions of the kernel that are known to keep interrupts or preemption off for long.
+    #[serde(default, rename = "off")]
+    pub long_off: Vec<LongOff>,
     /// Remedies by class.
     #[serde(rename = "class")]
     pub classes: BTreeMap<EventClass, Remedy>,
@@ -253,6 +269,13 @@ impl EventCatalogue {
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.events.retain(|event| event.name != name);
+        self
+    }
+
+    /// The same events with others beside them.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = EventSpec>) -> Self {
+        self.events.extend(more);
         self
     }
 

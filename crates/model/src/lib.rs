@@ -26,6 +26,7 @@ pub mod kernel_options;
 pub mod lab_cards;
 pub mod machine;
 pub mod new_file;
+pub mod off;
 pub mod place;
 pub mod plan;
 pub mod probe;

@@ -1,16 +1,23 @@
-//! What one recorded event, and one recorded stack, costs, measured on this machine: a cheap system
+//! What one recorded event, one recorded stack, and one probed function costs, measured on this machine: a cheap system
 //! call with its tracepoint on and off, and with stacks behind it.
 //!
 //! The difference holds the recording of one event plus the slower path into the kernel that
 //! system-call tracing takes, so it is an upper bound. The minimum of many batches is taken, since
 //! a batch that something interrupts says nothing about the event.
 
+use super::changes::{TraceInstance, kprobe_of};
 use super::filter::Filter;
 use super::instance::Instance;
-use model::Cpus;
-use std::path::PathBuf;
+use super::kprobe;
+use journal::session::Session;
+use model::events::EventSpec;
+use model::{Cpus, off};
+use std::path::{Path, PathBuf};
 use sys::Error;
 use sys::counter::batch_minimum_ns;
+
+/// The function of the kernel that [`system_call_ns`] calls.
+const FUNCTION: &str = "{syscall}getppid";
 
 /// What a record costs, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +57,49 @@ fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
     let more = |with: Option<f64>| with.map(|with| (with - traced).max(0.0));
     let (stack_ns, user_stack_ns) = (more(stacked), more(with_users));
     Ok(Some(Cost { event_ns: (traced - plain).max(0.0), stack_ns, user_stack_ns }))
+}
+
+/// What a call of a function costs more, ns, with a probe at its entry and one at its return that
+/// are recorded: of a cheap system call, whose own path into the kernel stays as it is. `None`
+/// where the kernel takes no such probes. Uses an instance of this name, which it removes.
+pub fn pair_ns(session: &mut Session, tracefs: &Path, name: &str, cpus: &Cpus) -> Result<Option<f64>, Error> {
+    let mut probes = Vec::new();
+    let pair = off::pair(FUNCTION);
+    for spec in &pair {
+        match session.change(kprobe_of(tracefs, spec), || kprobe::define(tracefs, spec, 0)) {
+            Ok(((), ticket)) => probes.push(ticket),
+            Err(_) => break,
+        }
+    }
+    let path = Instance::path_of(tracefs, name);
+    let mut cost = None;
+    if probes.len() == pair.len() {
+        let change = TraceInstance { path: path.clone() };
+        let (measured, made) = session.change(change, || {
+            let instance = Instance::create(path.clone(), cpus, 1024)?;
+            let result = pair_of(&instance, &pair);
+            instance.disable_events()?;
+            instance.remove()?;
+            result
+        })?;
+        session.take_back(made)?;
+        cost = measured;
+    }
+    probes.into_iter().try_for_each(|probe| session.take_back(probe))?;
+    Ok(cost)
+}
+
+fn pair_of(instance: &Instance, pair: &[EventSpec]) -> Result<Option<f64>, Error> {
+    let plain = system_call_ns();
+    for spec in pair {
+        if instance.enable(&spec.name, &[Filter::NONE])?.is_none() {
+            return Ok(None);
+        }
+    }
+    instance.record(true)?;
+    let probed = system_call_ns();
+    instance.record(false)?;
+    Ok(Some((probed - plain).max(0.0)))
 }
 
 fn system_call_ns() -> f64 {

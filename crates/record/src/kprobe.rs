@@ -23,6 +23,9 @@ pub fn of_target(target: &str) -> Option<(&Path, &str)> {
     target.rsplit_once(SEPARATOR).map(|(path, event)| (Path::new(path), event))
 }
 
+/// A probe at a function's return, for so many calls at once: more are not seen.
+const RETURN: &str = "r256";
+
 /// How the functions of system calls are called, and where their first arguments are in the
 /// registers that these get (`struct pt_regs`: arch/x86/include/asm/ptrace.h,
 /// arch/arm64/include/asm/ptrace.h).
@@ -39,7 +42,8 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
     let words = highest / 64 + 1;
     let probe = probe.replace("{return}", return_address).replace("{words}", &words.to_string());
     let probe = SYSCALL.iter().fold(probe, |probe, (name, text)| probe.replace(name, text));
-    let line = format!("p:{} {probe}\n", spec.name.replace(':', "/"));
+    let kind = if spec.returns { RETURN } else { "p" };
+    let line = format!("{kind}:{} {probe}\n", spec.name.replace(':', "/"));
     // Opening the file to truncate it would remove everybody's probes; this does not.
     tracefs::write(&tracefs.join("kprobe_events"), &line)
 }

@@ -282,7 +282,7 @@ impl<'a> Ground<'a> {
 fn hold(cpu: u32) -> io::Result<Hold> {
     let mut hold = Hold::new(cpu)?;
     hold.at_entry(&system_call("getppid"))?;
-    hold.inside(&system_call("getpgid"))?;
+    hold.inside(&held_with_interrupts_off())?;
     hold.at_entry("ip_rcv")?;
     hold.at_entry("timerfd_tmrproc")?;
     Ok(hold)
@@ -404,6 +404,11 @@ fn stretches(go_on: impl Fn(i64) -> bool) -> Vec<[i64; 2]> {
         }
     }
     stretches
+}
+
+/// The function that [`Kind::InterruptsOff`] is in.
+pub fn held_with_interrupts_off() -> String {
+    system_call("getpgid")
 }
 
 /// The kernel's function of a system call.

@@ -99,7 +99,8 @@ impl Recorder {
             cpus: measured,
             measured,
             buffer_kib: VICTIM_KIB,
-            kprobes: false,
+            // Those that a catalogue has for these CPUs were asked for one by one.
+            kprobes: true,
             tids: &[],
         };
         let mut victim = Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("victim"))?;

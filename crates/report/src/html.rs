@@ -22,6 +22,7 @@ mod ipi;
 mod matrix;
 mod noise;
 mod notebook;
+mod off;
 mod opening;
 mod overheads;
 mod overlap;
@@ -104,6 +105,7 @@ const SECTIONS: &[Section] = &[
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
     section!("watch", "Threads, locks, lint", watch::figures, shown::watch),
     section!("sources", "Who did it", sources::figures, shown::sources),
+    section!("off", "Interrupts or preemption off", off::figures, shown::off),
     section!("events", "Interference events", events::figures, shown::assessment),
     section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),

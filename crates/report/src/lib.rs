@@ -53,6 +53,7 @@ mod json;
 pub mod lint;
 pub mod locks;
 mod matrix;
+pub mod off;
 mod opening;
 mod outcome;
 mod over_time;

@@ -270,6 +270,7 @@ fn kind_of_blocking(blocking: Blocking) -> &'static str {
         Blocking::PreemptionOff => "preemption-off",
         Blocking::Lock => "lock",
         Blocking::KernelCode => "kernel-code",
+        Blocking::ProbedFunction => "probed-function",
         Blocking::NotExecuting => "not-executing",
         Blocking::IdleExit => "idle-exit",
         Blocking::FrequencyChange => "frequency-change",

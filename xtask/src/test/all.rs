@@ -45,6 +45,9 @@ struct Part {
 enum Work {
     /// Machines of `crates/cli/tests/guests/table.rs`.
     Guests { tier: &'static str, at_once: usize },
+    /// Lints of the code that is for this machine's architecture alone: the fast tier's are for the
+    /// other one.
+    Lints,
     /// The lab's own boots, failed ones among them.
     LabBoots,
     /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
@@ -62,7 +65,7 @@ impl Work {
     /// What is installed before it.
     const fn needs(&self) -> Needs {
         match self {
-            Self::Guests { .. } | Self::LabBoots | Self::Sanitizer(_) => Needs::Test,
+            Self::Guests { .. } | Self::LabBoots | Self::Lints | Self::Sanitizer(_) => Needs::Test,
             Self::Hosts(_) => Needs::Hosts,
             Self::Packages => Needs::Packages,
             Self::Features { .. } => Needs::Middleware,
@@ -99,6 +102,7 @@ const PARTS: &[Part] = &[
     guests("guests-6.1-rt", "matrix::6.1-rt::", 3, 45),
     guests("guests-6.12", "matrix::6.12::", 3, 45),
     guests("guests-6.12-rt", "matrix::6.12-rt::", 3, 45),
+    Part { name: "lints", minutes: 3, touched_by: &["crates/", "xtask/"], work: Work::Lints },
     Part { name: "lab-boots", minutes: 3, touched_by: &["crates/lab/"], work: Work::LabBoots },
     Part {
         name: "hosts-by-ansible",
@@ -233,6 +237,7 @@ impl Part {
                 let machines = Machines { tier, at_once, kernels: 1 };
                 guests::run(&find(programs, "stillcore", "guests")?, machines, true, output, counts)
             }
+            Work::Lints => build::clippy(root, &build::musl(), output),
             Work::LabBoots => {
                 let program = build::one(root, "stillcore-lab", "boot", output)?;
                 let order = Order { threads: Some(1), silence: SILENCE, ..Order::default() };

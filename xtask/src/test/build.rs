@@ -26,7 +26,16 @@ const TEST_PROGRAMS: [&str; 4] = ["it", "guests", "disturb", "processes"];
 
 /// The target of this machine.
 pub(super) fn musl() -> String {
-    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+    on(std::env::consts::ARCH)
+}
+
+/// That of machines of the other architecture.
+pub(super) fn other_musl() -> String {
+    on(if std::env::consts::ARCH == "aarch64" { "x86_64" } else { "aarch64" })
+}
+
+fn on(arch: &str) -> String {
+    format!("{arch}-unknown-linux-musl")
 }
 
 /// A test program of the one build.
@@ -148,28 +157,19 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
 
 /// The program of arm64 guests.
 pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
-    output.run(root, "cargo", &[&["build"], &ARM64[..], &COMMON].concat())
+    let what = ["build", "--package", "stillcore", "--bin", "stillcore", "--target", &on("aarch64")];
+    output.run(root, "cargo", &[&what[..], &COMMON].concat())
 }
-
-/// The same without a program: the fast tier boots none of these.
-pub(crate) fn arm64_compiles(root: &Path, output: &mut Output) -> Result<()> {
-    output.run(root, "cargo", &[&["check", "--jobs", "1"], &ARM64[..], &COMMON].concat())
-}
-
-const ARM64: [&str; 6] =
-    ["--package", "stillcore", "--bin", "stillcore", "--target", "aarch64-unknown-linux-musl"];
 
 /// The setting of a package of ours that is not to be optimised.
 pub(super) fn quickly_built(package: &str) -> String {
     format!("profile.ci.package.{package}.opt-level=0")
 }
 
-/// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs
-/// that the tests beside them want.
-pub(crate) fn clippy(root: &Path, output: &mut Output) -> Result<()> {
-    let target = musl();
-    let mut args =
-        vec!["--idle", "0", "cargo", "clippy", "--workspace", "--all-targets", "--target", &target];
+/// Lints for a target, which need no code: nothing here is compiled to run. `chrt --idle` keeps them
+/// off CPUs that the tests beside them want.
+pub(crate) fn clippy(root: &Path, target: &str, output: &mut Output) -> Result<()> {
+    let mut args = vec!["--idle", "0", "cargo", "clippy", "--workspace", "--all-targets", "--target", target];
     args.extend(COMMON);
     args.extend(["--", "-D", "warnings"]);
     output.run(root, "chrt", &args)

@@ -133,7 +133,6 @@ fn phases<'a>(
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast::6.12-rt::"), strict, output, counts)
             }),
-            Step::new("compiles for arm64", move |output, _| build::arm64_compiles(root, output)),
         ],
         vec![
             Step::new("unit, property and command tests", move |output, counts| {
@@ -149,7 +148,8 @@ fn phases<'a>(
                 all_well(&failures)
             }),
             Step::new("clippy, examples", move |output, _| {
-                build::clippy(root, output)?;
+                // The builds show that it compiles for this architecture.
+                build::clippy(root, &build::other_musl(), output)?;
                 build::doc_tests(root, output)
             }),
             Step::new("exercises of CONTRIBUTING.md", move |output, counts| {

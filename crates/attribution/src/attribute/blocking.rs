@@ -12,6 +12,10 @@
 //! wake-up identifies a CPU that does not execute ([`super::path`]). A sleeping CPU serves nothing:
 //! an interrupt or a switch waits until the CPU has left its idle state.
 //!
+//! A probed function explains the steps that interrupts or preemption off could: whether they were
+//! off is not recorded, only that the CPU was in the function. A call ends for the path where the
+//! CPU is given up inside.
+//!
 //! Events: `preemptirq:*` (kernels built with the latency tracers;
 //! include/trace/events/preemptirq.h) and `lock:contention_*` (since 5.19;
 //! include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT
@@ -52,6 +56,9 @@ impl Stretch {
             }
             (Blocking::PreemptionOff | Blocking::KernelCode, _) => {
                 step == Step::Switch && self.t1_ns <= mark_ns
+            }
+            (Blocking::ProbedFunction, _) => {
+                matches!(step, Step::TimerLate | Step::IpiInFlight | Step::Switch) && self.t1_ns <= mark_ns
             }
             (Blocking::NotExecuting, _) => step == Step::TimerLate && self.t1_ns <= mark_ns,
             (Blocking::IdleExit, _) => {
@@ -95,15 +102,22 @@ impl Blockings {
             What::Blocked { blocking, label, lock, sleeps } => {
                 self.end(event, blocking, lock, sink);
                 // An interrupt implies preemption off: its span covers the time.
-                if blocking == Blocking::PreemptionOff && !event.in_task() {
+                let covered = match blocking {
+                    Blocking::PreemptionOff => !event.in_task(),
+                    Blocking::ProbedFunction => event.level == Level::Hard,
+                    _ => false,
+                };
+                if covered {
                     return;
                 }
                 self.begin(event, blocking, label, lock, sleeps);
             }
             What::Unblocked { blocking, lock } => self.end(event, blocking, lock, sink),
-            // A spinning task does not leave the CPU; a sleeping one's end may come on any CPU.
+            // A spinning task does not leave the CPU; a sleeping one's end may come on any CPU. A
+            // probed function is left with its task.
             What::Switch { .. } => self.take(event.ts_ns, sink, |open| {
-                open.stretch.blocking == Blocking::Lock && open.stretch.sleeper.is_none()
+                let spins = open.stretch.blocking == Blocking::Lock && open.stretch.sleeper.is_none();
+                spins || open.stretch.blocking == Blocking::ProbedFunction
             }),
             _ => {}
         }
@@ -125,7 +139,8 @@ impl Blockings {
 
     fn end(&mut self, event: &KernelEvent, blocking: Blocking, lock: u64, sink: &mut impl FnMut(Stretch)) {
         self.take(event.ts_ns, sink, |open| {
-            let own = blocking != Blocking::Lock || (open.lock == lock && open.waiter == event.pid);
+            let pairs = matches!(blocking, Blocking::Lock | Blocking::ProbedFunction);
+            let own = !pairs || (open.lock == lock && open.waiter == event.pid);
             open.stretch.blocking == blocking && own
         });
     }

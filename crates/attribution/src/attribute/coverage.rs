@@ -10,6 +10,7 @@ use crate::attribute::section::{BlockingCoverage, Coverage};
 use model::EventClass;
 use model::events::KERNEL_STACK;
 use model::idle::IdleExits;
+use model::off;
 use std::collections::BTreeSet;
 
 /// How the source of a class is found: the events that show it, and with what confidence.
@@ -135,7 +136,11 @@ impl Drivers {
 pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> Vec<BlockingCoverage> {
     let exits = drivers.idle_exits;
     let line = |blocking: Blocking| {
+        if blocking == Blocking::ProbedFunction {
+            return probed(victim);
+        }
         let (events, how): (&[&str], _) = match blocking {
+            Blocking::ProbedFunction => (&[], ""),
             Blocking::InterruptsOff => {
                 (&["preemptirq:irq_disable", "preemptirq:irq_enable"], "by the function that turned them off")
             }
@@ -194,9 +199,23 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> 
             _ => "its time stays in the step of the wake-up",
         };
         let needs = events.iter().filter(|event| !has(event)).map(|&event| event.to_owned()).collect();
-        BlockingCoverage { blocking, seen, how: how.to_owned(), needs }
+        Some(BlockingCoverage { blocking, seen, how: how.to_owned(), needs })
     };
-    Blocking::ALL.map(line).into()
+    Blocking::ALL.iter().filter_map(|blocking| line(*blocking)).collect()
+}
+
+/// The line of functions that were probed; `None` where none were.
+fn probed(victim: &[String]) -> Option<BlockingCoverage> {
+    let entries = victim.iter().filter(|event| off::end_of(event) == Some(off::End::Entry));
+    let functions: Vec<&str> = entries.filter_map(|event| off::function_of(event)).collect();
+    if functions.is_empty() {
+        return None;
+    }
+    let how = format!(
+        "by a pair of probes on {}; whether interrupts or preemption were off there is not recorded",
+        functions.join(", ")
+    );
+    Some(BlockingCoverage { blocking: Blocking::ProbedFunction, seen: true, how, needs: Vec::new() })
 }
 
 /// One line per class. `victim`, `sender`: the events recorded on either side.

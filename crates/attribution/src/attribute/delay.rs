@@ -14,6 +14,8 @@ pub enum Blocking {
     Lock,
     /// A task of lower priority was in kernel code, which this kernel does not preempt.
     KernelCode,
+    /// The CPU was in a function of the kernel that was probed.
+    ProbedFunction,
     /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a
     /// hypervisor.
     NotExecuting,
@@ -25,11 +27,12 @@ pub enum Blocking {
 
 impl Blocking {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::InterruptsOff,
         Self::PreemptionOff,
         Self::Lock,
         Self::KernelCode,
+        Self::ProbedFunction,
         Self::NotExecuting,
         Self::IdleExit,
         Self::FrequencyChange,
@@ -47,6 +50,7 @@ impl Blocking {
             Self::PreemptionOff => "preemption off",
             Self::Lock => "lock contention",
             Self::KernelCode => "non-preemptible kernel code",
+            Self::ProbedFunction => "probed kernel function",
             Self::NotExecuting => "CPU or timer not running",
             Self::IdleExit => "idle exit",
             Self::FrequencyChange => "frequency change",

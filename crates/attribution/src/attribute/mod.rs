@@ -4,8 +4,8 @@
 //! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by,
 //! [`context`] finds who acts on a CPU, [`table`] sums causes for a run, [`path`] takes each
 //! wake-up apart, [`blocking`] is what delays it while nothing else runs, [`bound`] is how late one
-//! could have come, [`coverage`] reports what
-//! this kernel cannot show. [`watch`] follows any other program, [`wakeups`] takes its wake-ups
+//! could have come, [`off`] counts stretches with interrupts or preemption off, [`coverage`] reports
+//! what this kernel cannot show. [`watch`] follows any other program, [`wakeups`] takes its wake-ups
 //! apart. What is stored of all this: [`section`], [`path_section`], [`thread_paths`].
 
 pub mod blocking;
@@ -19,6 +19,7 @@ pub(crate) mod figures;
 pub(crate) mod links;
 pub mod lint;
 pub mod locks;
+pub mod off;
 pub mod path;
 pub mod path_section;
 pub mod paths;

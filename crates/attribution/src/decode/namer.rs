@@ -338,6 +338,7 @@ impl<'d> Namer<'d> {
             Pick::Unblocked { blocking, lock } => {
                 What::Unblocked { blocking: *blocking, lock: self.key(lock.as_ref()) }
             }
+            Pick::Always(what) => *what,
             Pick::Idle { state } => match self.number(state) {
                 AWAKE => What::Awake,
                 state => What::Idle(self.idle_states.get(&(self.cpu, state)).copied()),

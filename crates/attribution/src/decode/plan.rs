@@ -3,10 +3,11 @@
 use super::Decoder;
 use crate::attribute::delay::Blocking;
 use crate::labels::LabelId;
-use crate::view::Context;
+use crate::view::{Context, What};
 use ftrace::{EventFormat, Field, Formats, StackLayout, UserStackLayout};
 use model::EventClass;
 use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role, USER_STACK};
+use model::off;
 use rustc_hash::FxHashMap;
 
 /// What to do with one event of the traced kernel.
@@ -98,6 +99,8 @@ pub(super) enum Pick {
         blocking: Blocking,
         lock: Option<Field>,
     },
+    /// The same of every record.
+    Always(What),
     Idle {
         state: Field,
     },
@@ -167,8 +170,9 @@ impl Decoder {
             });
             Plan { event: event as u16, only: only(spec, format), pick }
         } else {
+            let pick = self.probed(&name);
             self.names.push(name);
-            Plan { event: (self.names.len() - 1) as u16, only: None, pick: Pick::Other }
+            Plan { event: (self.names.len() - 1) as u16, only: None, pick }
         };
         let id = usize::from(format.id);
         if self.plans.len() <= id {
@@ -300,6 +304,19 @@ impl Decoder {
             "preemptirq:irq_enable" => Pick::Unblocked { blocking: Blocking::InterruptsOff, lock: None },
             "preemptirq:preempt_enable" => Pick::Unblocked { blocking: Blocking::PreemptionOff, lock: None },
             _ => Pick::Other,
+        })
+    }
+
+    /// One end of a pair of probes on a function, which stands in the event's name.
+    fn probed(&mut self, event: &str) -> Pick {
+        let (Some(end), Some(function)) = (off::end_of(event), off::function_of(event)) else {
+            return Pick::Other;
+        };
+        let (label, blocking) = (self.tasks.labels.id(function), Blocking::ProbedFunction);
+        let lock = u64::from(label);
+        Pick::Always(match end {
+            off::End::Entry => What::Blocked { blocking, label, lock, sleeps: false },
+            off::End::Return => What::Unblocked { blocking, lock },
         })
     }
 

@@ -237,6 +237,18 @@ fn locks_are_named_by_kind_and_symbol_and_interrupts_off_by_the_function_at_its_
 }
 
 #[test]
+fn the_ends_of_a_probed_function_are_known_by_their_names() {
+    let (entered, decoder) = blocking("stillcore:in_free_pcppages_bulk", "", &[0; 16]);
+    let What::Blocked { blocking: Blocking::ProbedFunction, label, lock, sleeps: false } = entered else {
+        panic!("{entered:?}")
+    };
+    assert_eq!((decoder.labels().text(label), lock), ("free_pcppages_bulk", u64::from(label)));
+    let (returned, _) = blocking("stillcore:out_free_pcppages_bulk", "", &[0; 16]);
+    assert!(matches!(returned, What::Unblocked { blocking: Blocking::ProbedFunction, .. }));
+    assert_eq!(blocking("other:in_free_pcppages_bulk", "", &[0; 16]).0, What::Other);
+}
+
+#[test]
 fn only_what_was_recorded_is_observed() {
     let (decoder, catalogue) = decoder("irq_vectors:reschedule_entry", "");
     let recorded = ["irq_vectors:reschedule_entry".to_owned()];

@@ -81,7 +81,7 @@ pub(crate) type After<'a> =
     &'a mut dyn FnMut(&mut RunOutput, &mut Session) -> anyhow::Result<Option<&'static str>>;
 
 /// What goes with the probes of a window.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Beside {
     /// What to keep besides samples, if anything.
     pub(crate) keep: Option<Watch>,
@@ -172,7 +172,7 @@ fn follow_in(
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
-    let Beside { tracing, stopping, live, .. } = course.beside;
+    let Beside { ref tracing, stopping, live, .. } = course.beside;
     anyhow::ensure!(
         live.is_none() || top::is_looked_at(),
         "--live needs a terminal as standard input and output; leave it out where nobody looks on"
@@ -236,7 +236,7 @@ const LEFT: &str = "a key in its live view";
 
 /// The live view, where one is wanted.
 fn live_view(
-    beside: Beside,
+    beside: &Beside,
     place: &Place,
     common: &Common,
     (recorder, snapshots): (Option<&Recorder>, Option<SnapshotOrder>),
@@ -268,7 +268,7 @@ fn measure(
     output.hold_latency(common.dma_latency());
     output.run.observer = own_cost();
     let Course { probes, align, beside, watch: on_progress, after, .. } = course;
-    let Beside { keep, tracing, stopping, live } = beside;
+    let Beside { keep, ref tracing, stopping, live } = beside;
     let mut recorder = tracing.prepare(place, before.snapshots, live.is_some(), output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let reporter = Reporter::new(common.quiet || live.is_some());
@@ -281,7 +281,7 @@ fn measure(
     let disturbed = running.any();
     let signal = Cell::new(None);
     let mut pane =
-        live_view(beside, place, common, (recorder.as_ref(), before.snapshots), &output.run, signals)?;
+        live_view(&beside, place, common, (recorder.as_ref(), before.snapshots), &output.run, signals)?;
     let mut watch = |progress: Progress<'_>| {
         step.show(progress);
         let left = pane.as_mut().is_some_and(|pane| pane.post(progress).left());

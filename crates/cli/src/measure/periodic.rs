@@ -58,7 +58,7 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let session = open_session(&place)?;
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
-        let beside = Beside { tracing: args.tracing, stopping: args.stopping, ..Beside::default() };
+        let beside = Beside { tracing: args.tracing.clone(), stopping: args.stopping, ..Beside::default() };
         let outcome = carry_out_in(session, &place, &common, probes, beside, signals)?;
         let stopped = outcome.status() != 0;
         measured.push(Measured { files, outcome });

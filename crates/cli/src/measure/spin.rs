@@ -135,7 +135,7 @@ pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let keep = Some(Watch { threshold_ns: args.over.map(nanos) });
     let beside = Beside {
         keep,
-        tracing: args.tracing,
+        tracing: args.tracing.clone(),
         stopping: args.stopping,
         live: args.live.then_some("measure spin"),
     };

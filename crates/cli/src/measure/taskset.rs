@@ -80,7 +80,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
         set::bounds(&tasks).map_err(|error| Error::invalid("the task set", error, "times in range"))?;
     let place = one_cpu(args, &tasks)?;
     let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
-    let beside = Beside { tracing: args.tracing, stopping: args.stopping, ..Beside::default() };
+    let beside = Beside { tracing: args.tracing.clone(), stopping: args.stopping, ..Beside::default() };
     let outcome = carry_out(&place, &args.common, probes, beside, signals)?;
     let measured = &outcome.document.analysis.taskset;
     let mut answer = json(&outcome, "stillcore.measure-taskset/2");

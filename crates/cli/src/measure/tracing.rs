@@ -3,6 +3,7 @@
 //! The recorder is that of `assess`: the measured CPUs in one instance, what the others aim at them
 //! in another. It is set up before the window opens; its counts are read after the window.
 
+use crate::run::off_stretches;
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
 use crate::run::recording::{self, Wanted};
@@ -23,7 +24,7 @@ const BEFORE_NS: i64 = 50_000_000;
 const MOST_BEFORE_NS: i64 = 10_000_000_000;
 
 /// Options of measurements that can be traced.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Tracing {
     /// Record kernel events while measuring, and report who took the time; --trace alone = on,
     /// which fails if events cannot be recorded [default: off].
@@ -42,6 +43,11 @@ pub(crate) struct Tracing {
     /// some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
+    /// With a trace, also record stretches with interrupts or preemption off on the measured CPUs:
+    /// by the kernel's events, else by two probes on each FUNCTION [default: ten that are known to
+    /// be long]. Costs microseconds per call; --stacks adds their stacks.
+    #[arg(long, value_name = "FUNCTION,...", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) off_stretches: Option<String>,
     /// Record into a ring buffer; keep the trace only around samples at or above this value. Lets
     /// runs of days use constant disk space.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -56,12 +62,12 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    fn stacks(self) -> Stacks {
+    fn stacks(&self) -> Stacks {
         Stacks { own: self.stacks, users: self.user_stacks }
     }
 
     /// The mode that the user chose, or that follows from the other options.
-    fn mode(self) -> TraceMode {
+    fn mode(&self) -> TraceMode {
         let unsaid = if self.trace_over.is_some() { TraceMode::On } else { TraceMode::Off };
         self.trace.unwrap_or(unsaid)
     }
@@ -69,13 +75,17 @@ impl Tracing {
     /// Where only snapshots are wanted: which, if that can be. A measurement that ends at a sample
     /// of `stop_over_ns` keeps what is around that one. Refuses options that contradict each other.
     pub(crate) fn snapshots(
-        self,
+        &self,
         probes: &[ProbeSpec],
         stop_over_ns: Option<i64>,
     ) -> Result<Option<SnapshotOrder>, Error> {
         if self.mode() == TraceMode::Off {
             let expected = "--trace or --trace-over beside it";
             recording::only_with_a_trace(self.stacks(), self.kprobes, expected)?;
+            if self.off_stretches.is_some() {
+                let what = "an option of a trace, and none is recorded";
+                return Err(Error::invalid(off_stretches::OPTION, what, expected));
+            }
         }
         let last_over_ns = stop_over_ns.filter(|_| self.mode() != TraceMode::Off);
         let over = self.trace_over.or(last_over_ns.map(|ns| Duration::from_nanos(ns.unsigned_abs())));
@@ -109,14 +119,14 @@ impl Tracing {
     }
 
     /// The events to record.
-    pub(crate) fn events(self) -> Result<EventCatalogue, Error> {
+    pub(crate) fn events(&self) -> Result<EventCatalogue, Error> {
         recording::events(self.stacks())
     }
 
     /// The recorder, ready; none where none is wanted, or where none is available and that is no
     /// error. `live`: whether somebody looks on.
     pub(crate) fn prepare(
-        self,
+        &self,
         place: &Place,
         snapshots: Option<SnapshotOrder>,
         live: bool,
@@ -128,7 +138,8 @@ impl Tracing {
             return Ok(None);
         }
         let keep = if live { Keep::FileAndLive } else { Keep::File };
-        let wanted = Wanted { kprobes: self.kprobes, tids: &[], snapshots, keep };
+        let off_stretches = self.off_stretches.as_deref();
+        let wanted = Wanted { kprobes: self.kprobes, tids: &[], snapshots, keep, off_stretches };
         match recording::prepare_for(session, output, &self.events()?, place, &wanted) {
             Ok(recorder) => Ok(Some(recorder)),
             Err(error) if mode == TraceMode::Auto => {

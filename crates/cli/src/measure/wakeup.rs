@@ -161,7 +161,7 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let keep = threshold_ns.map(|_| Watch { threshold_ns });
     let beside = Beside {
         keep,
-        tracing: args.tracing,
+        tracing: args.tracing.clone(),
         stopping: args.stopping,
         live: args.live.then_some("measure wakeup"),
     };

@@ -5,6 +5,7 @@ pub(crate) mod command;
 pub(crate) mod disturbed;
 pub(crate) mod facts;
 pub(crate) mod interrupted;
+pub(crate) mod off_stretches;
 pub(crate) mod output;
 pub(crate) mod place;
 pub(crate) mod progress;

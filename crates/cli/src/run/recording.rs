@@ -1,13 +1,14 @@
 //! The recorder of a run, set up: what recording an event costs, and a private instance that is
 //! ready.
 
+use super::off_stretches;
 use super::output::RunOutput;
 use super::place::Place;
 use journal::session::Session;
 use machine::Root;
 use model::events::{EventCatalogue, Stacks, USER_STACK};
 use model::idle::{self, IdleExits};
-use model::{Error, frequency};
+use model::{Error, frequency, off};
 use record::changes::TraceInstance;
 use record::cost;
 use record::instance::Instance;
@@ -45,6 +46,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) snapshots: Option<SnapshotOrder>,
     /// What becomes of the pages.
     pub(crate) keep: Keep,
+    /// Where stretches with interrupts or preemption off are recorded too: the functions that the
+    /// user named.
+    pub(crate) off_stretches: Option<&'a str>,
 }
 
 /// Prepares to record what happens on the measured CPUs, and what the others do to them, for the
@@ -58,7 +62,7 @@ pub(crate) fn prepare(
     tids: &[i32],
     snapshots: Option<SnapshotOrder>,
 ) -> Result<Recorder, sys::Error> {
-    let wanted = Wanted { kprobes, tids, snapshots, keep: Keep::File };
+    let wanted = Wanted { kprobes, tids, snapshots, keep: Keep::File, off_stretches: None };
     prepare_for(session, output, events, place, &wanted)
 }
 
@@ -71,7 +75,7 @@ pub(crate) fn prepare_for(
     place: &Place,
     wanted: &Wanted<'_>,
 ) -> Result<Recorder, sys::Error> {
-    let Wanted { kprobes, tids, snapshots, keep } = *wanted;
+    let Wanted { kprobes, tids, snapshots, keep, off_stretches } = *wanted;
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
@@ -91,6 +95,14 @@ pub(crate) fn prepare_for(
     }
     if output.run.frequency_change_ns.is_empty() {
         events = events.without(frequency::EVENT);
+    }
+    if let Some(asked) = off_stretches {
+        events = off_stretches::recorded(events, asked, &tracefs).map_err(sys::Error::of)?;
+        if events.events.iter().any(|event| off::end_of(&event.name).is_some()) {
+            let name = format!("{name}-cost");
+            output.run.observer.trace_function_ns =
+                cost::pair_ns(session, &tracefs, &name, &place.housekeeping)?;
+        }
     }
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| sys::Error::os("create", scratch.display(), source))?;

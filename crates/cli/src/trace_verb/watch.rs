@@ -9,7 +9,7 @@ use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Reporter;
-use crate::run::recording;
+use crate::run::recording::{self, Wanted};
 use analysis::Analysis;
 use anyhow::Context;
 use attribution::attribute::lint::suppress::Suppressions;
@@ -55,7 +55,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Report an earlier run directory of trace watch again.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "lint", "stacks", "user_stacks"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "lint", "stacks", "user_stacks", "off_stretches"])]
     pub(crate) from: Option<PathBuf>,
     /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
@@ -84,6 +84,11 @@ pub(crate) struct WatchArgs {
     /// some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
+    /// Also record stretches with interrupts or preemption off on the program's CPUs: by the
+    /// kernel's events, else by two probes on each FUNCTION [default: ten that are known to be
+    /// long]. Costs microseconds per call; --stacks adds their stacks.
+    #[arg(long, value_name = "FUNCTION,...", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) off_stretches: Option<String>,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -283,7 +288,9 @@ fn watch(
     let adopted = target.held.as_ref().map(|held| session.adopt(held.pid().cast_unsigned())).transpose()?;
     target.tasks.look();
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
-    let mut recorder = recording::prepare(session, output, &events(args)?, place, false, &tids, None)?;
+    let off_stretches = args.off_stretches.as_deref();
+    let wanted = Wanted { tids: &tids, off_stretches, ..Wanted::default() };
+    let mut recorder = recording::prepare_for(session, output, &events(args)?, place, &wanted)?;
     Reporter::say(&format!(
         "watching {} on CPUs {}; run directory {}",
         target.asked,

@@ -8,7 +8,7 @@ use attribution::attribute::watch::WatchSection;
 use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, ThreadSection};
 use model::Run;
 use model::store;
-use report::format;
+use report::{format, off};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -45,6 +45,7 @@ pub(super) fn text(
     text.push('\n');
     text.push_str(&super::lint_text::text(section));
     text.push_str(&super::lock_text::text(section));
+    text.push_str(&off_stretches(run, analysis));
     text.push_str(&times(section));
     text.push_str(&latencies(section));
     let active =
@@ -64,6 +65,29 @@ pub(super) fn text(
         let _ = writeln!(text, "note: {statement}");
     }
     text
+}
+
+/// Stretches with interrupts or preemption off on the program's CPUs, where they were recorded.
+fn off_stretches(run: &Run, analysis: &Analysis) -> String {
+    let mut text = String::new();
+    if let Some(nothing) = off::nothing(run, &analysis.off) {
+        return nothing + "\n\n";
+    }
+    let (longest, more) = off::longest(&analysis.off);
+    if longest.is_empty() {
+        return text;
+    }
+    text.push_str("interrupts or preemption off on the program's CPUs, the longest first\n");
+    let rows = longest.into_iter().map(|(section, row)| off::row(run, section, row));
+    text.push_str(&table(&off::HEAD, rows.collect()));
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more rows (--json lists all)");
+    }
+    let _ = writeln!(text, "{}", off::meaning(&analysis.off));
+    for line in [off::not_called(run, &analysis.off), off::cost(run, &analysis.off)].into_iter().flatten() {
+        let _ = writeln!(text, "{line}");
+    }
+    text + "\n"
 }
 
 fn name(thread: &ThreadSection) -> String {

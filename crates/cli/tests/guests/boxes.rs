@@ -4,15 +4,18 @@
 use crate::machine::Guest;
 use crate::support::print_row;
 use attribution::attribute::delay::Blocking;
+use attribution::attribute::off::Offs;
 use attribution::attribute::path::{Part, Path as WakePath, Taken, Taker};
 use attribution::attribute::step::Step;
 use attribution::attribute::windows::{MeasuredWindow, paths_in};
 use attribution::attribute::{Confidence, Source, Who};
+use attribution::decode::Decoder;
 use attribution::prio::Prio;
 use attribution::spans::MeasuredCpu;
 use attribution::view::Task;
-use ftrace::TraceFile;
+use ftrace::{Item, TraceFile};
 use model::EventClass;
+use model::events::EventCatalogue;
 use record::plant::{KINDS, Kind, Truth};
 use result::{Limit, Of, Row};
 use std::fs;
@@ -59,6 +62,19 @@ fn is_exact(taken: &Taken) -> bool {
     taken.causes.iter().next().is_some_and(|cause| cause.confidence == Confidence::Exact)
 }
 
+/// A function that is probed.
+const PROBED: Taker = Taker::Blocking(Blocking::ProbedFunction);
+
+/// How holdups were planted and recorded.
+#[derive(Debug, Clone, Copy)]
+struct Ground {
+    rt: bool,
+    /// Whether the function that is held with interrupts off is probed.
+    probed: bool,
+    /// The task that is in the way.
+    planter: i32,
+}
+
 /// The step that a kind delays; `None` for one that delays nothing.
 fn step(kind: Kind, rt: bool) -> Option<Step> {
     match kind {
@@ -71,7 +87,8 @@ fn step(kind: Kind, rt: bool) -> Option<Step> {
 }
 
 /// Whether the time of a part is in the box of what was planted.
-fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
+fn is_right(kind: Kind, ground: Ground, taken: Option<&Taken>) -> bool {
+    let Ground { rt, probed, planter } = ground;
     let by_planter = taken.and_then(blamed) == Some(planter);
     let taker = taken.map(|taken| taken.taker);
     let kernel_code = taker == Some(Taker::Blocking(Blocking::KernelCode));
@@ -81,6 +98,7 @@ fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
         }
         // These kernels record no event of it; a switch may show a raised task by chance.
         Kind::Raised => taken.is_none() || by_planter && taker == Some(Taker::Event(EventClass::Switch)),
+        Kind::InterruptsOff if probed => by_planter && taker == Some(PROBED),
         Kind::InterruptsOff => taken.is_none(),
         Kind::PreemptionOff => by_planter && kernel_code,
         // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps
@@ -98,11 +116,14 @@ fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
 }
 
 /// Whether a part blames a task that was not in the way.
-fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
+fn is_wrong(kind: Kind, ground: Ground, part: &Part) -> bool {
+    let planter = ground.planter;
     let Some(taken) = &part.taken else { return false };
     let interrupt = matches!(part.step, Step::TimerLate | Step::IpiInFlight);
     match (blamed(taken), taken.taker) {
         (None, _) => false,
+        // In its function interrupts are off.
+        (Some(pid), PROBED) if kind == Kind::InterruptsOff => pid != planter,
         // An interrupt is never held up by a task.
         (Some(_), _) if interrupt => true,
         // A task that does not delay by running may delay for a moment by one of its system calls.
@@ -113,7 +134,7 @@ fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
         (Some(pid), Taker::Event(_)) if pid != planter => !taken.task.is_some_and(goes_before),
         // Causes that are reported as exact.
         (Some(_), Taker::Blocking(_)) if !is_exact(taken) => false,
-        _ => !is_right(kind, rt, planter, part.taken.as_ref()),
+        _ => !is_right(kind, ground, part.taken.as_ref()),
     }
 }
 
@@ -123,7 +144,7 @@ fn interrupts(taken: &Taken) -> bool {
     !matches!(taken.taker, Taker::Event(EventClass::Switch | EventClass::Throttle) | Taker::Blocking(_))
 }
 
-fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
+fn score(truth: &Truth, ground: Ground, paths: &[WakePath], kind: Kind) -> Score {
     let mut score = Score::default();
     for planted in truth.planted.iter().filter(|one| one.kind == kind) {
         let overlap =
@@ -133,13 +154,13 @@ fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
             for piece in &path.pieces {
                 let (part, ns) = (&path.parts[piece.part], overlap(piece.t0_ns, piece.t1_ns));
                 let taken = part.taken.as_ref();
-                let right = is_right(kind, rt, truth.planter, taken);
+                let right = is_right(kind, ground, taken);
                 let other = !right && taken.is_some_and(interrupts);
-                if Some(part.step) == step(kind, rt) && !other {
+                if Some(part.step) == step(kind, ground.rt) && !other {
                     score.held += ns;
                     score.right += if right { ns } else { 0 };
                 }
-                if ns > 0 && is_wrong(kind, rt, truth.planter, part) {
+                if ns > 0 && is_wrong(kind, ground, part) {
                     println!("{kind:?}: {ns} ns blamed on a task: {part:?} of the wake-up at {}", path.t_ns);
                     score.wrong += ns;
                 }
@@ -190,11 +211,12 @@ pub(crate) fn holdups_are_in_their_boxes(guest: &Guest) {
     let truth: Truth = serde_json::from_slice(&fs::read(dir.join("truth.json")).unwrap()).unwrap();
     assert_eq!(truth.absent, [], "{kernel}");
     let rt = kernel.ends_with("-rt");
+    let ground = Ground { rt, probed: false, planter: truth.planter };
     let paths = paths(&TraceFile::open(&dir.join("trace.dat")).unwrap(), &truth);
     let (mut failed, mut blamed) = (Vec::new(), 0);
     for kind in KINDS {
         let planted = truth.planted.iter().filter(|one| one.kind == kind).count();
-        let score = score(&truth, rt, &paths, kind);
+        let score = score(&truth, ground, &paths, kind);
         let share = score.right as f64 / score.held.max(1) as f64 * 100.0;
         println!("{kernel:>7} {kind:?}: {planted} planted, {score:?}, {share:.2} % right");
         blamed += score.wrong;
@@ -213,4 +235,37 @@ pub(crate) fn holdups_are_in_their_boxes(guest: &Guest) {
     let row = Row::new(format!("{kernel}: in boxes of other tasks"), blamed as f64 / 1e6, "ms");
     print_row(&row.n(paths.len() as u64).budget(Of::Value, Limit::AtMost(0.0)));
     assert!(failed.is_empty(), "{kernel}: {failed:?}");
+}
+
+/// Without stacks and without events of interrupts that are off, a function that is named shows when
+/// the CPU was in it, and the wake-up that came late meanwhile has it in its box.
+pub(crate) fn a_probed_function_is_seen_and_blamed(guest: &Guest) {
+    let (kernel, dir) = (guest.kernel(), guest.root.join("truth"));
+    let truth: Truth = serde_json::from_slice(&fs::read(dir.join("truth.json")).unwrap()).unwrap();
+    let trace = TraceFile::open(&dir.join("trace.dat")).unwrap();
+    let ground = Ground { rt: kernel.ends_with("-rt"), probed: true, planter: truth.planter };
+    let paths = paths(&trace, &truth);
+    let score = score(&truth, ground, &paths, Kind::InterruptsOff);
+    let share = score.right as f64 / score.held.max(1) as f64 * 100.0;
+    println!("{kernel:>7} {score:?}, {share:.2} % right");
+    assert!(share >= LEAST && score.wrong == 0 && score.samples > 0, "{kernel}: {score:?}");
+
+    let mut offs = Offs::default();
+    let catalogue = EventCatalogue::embedded().unwrap();
+    let mut decoder = Decoder::of(&trace, &catalogue).unwrap();
+    let mut stream = trace.stream_buffers(&[""]).unwrap();
+    while let Some(item) = stream.next().unwrap() {
+        if let Item::Event(event) = item {
+            let event = decoder.decode(&event).unwrap();
+            offs.event("planted", &event);
+        }
+    }
+    let held: Vec<_> = truth.planted.iter().filter(|one| one.kind == Kind::InterruptsOff).collect();
+    let sections = offs.sections(decoder.labels(), &|_| None);
+    let row = &sections.iter().find(|one| one.cpu == truth.cpu).expect("it was seen on its CPU").rows[0];
+    assert_eq!((row.blocking, row.gave_up), (Blocking::ProbedFunction, 0), "{row:?}");
+    assert_eq!(row.count, held.len() as u64, "{kernel}: {row:?}");
+    let longest = held.iter().map(|one| one.t1_ns.abs_diff(one.t0_ns)).max().unwrap();
+    assert!(row.max_ns >= longest && row.p50_ns >= longest / 2, "{kernel}: held {longest} ns, {row:?}");
+    assert_eq!(row.by.as_ref().and_then(|by| by.pid), Some(truth.planter));
 }

@@ -49,11 +49,15 @@ pub(crate) fn the_application_continues_undisturbed(guest: &Guest) {
         ["plan", "refused", "applied", "verified", "again", "undone", "applied-policy", "undone-policy"];
     // Before 6.2 a process that changes its group gets all the CPUs of that one, until its affinity
     // is restored by the next call (`cpuset_attach`): the kernel may move it and back meanwhile,
-    // which takes long where an emulated CPU stands still.
+    // which takes long where an emulated CPU stands still. It may see that itself, once a change.
     let forgets = matches!(name.split('-').next(), Some("5.10" | "6.1"));
+    let mut strange = first.strange;
     for step in kept {
         let now = look(guest, step);
-        assert_eq!(now.strange, first.strange, "{name} {step}");
+        let changes_group = ["applied", "undone"].contains(&step);
+        let may = u64::from(forgets && changes_group);
+        assert!(now.strange <= strange + may, "{name} {step}: {} after {strange}", now.strange);
+        strange = now.strange;
         assert!(forgets || now.migrations == first.migrations, "{name} {step}: {:?}", now.migrations);
         assert!(now.seen >= before, "{name} {step}: it stopped");
         before = now.seen;
@@ -80,7 +84,7 @@ pub(crate) fn the_application_continues_undisturbed(guest: &Guest) {
     assert_ne!(allowed("moved"), *cpu, "{name}");
     assert_eq!(allowed("moved-undone"), *cpu, "{name}");
     println!(
-        "{}: {} looks of a SCHED_FIFO application at itself through apply --keep, verify and undo, placed by {}: never found elsewhere",
-        guest.machine.name, before, applied["placement"]
+        "{}: {} looks of a SCHED_FIFO application at itself through apply --keep, verify and undo, placed by {}: found elsewhere {} times",
+        guest.machine.name, before, applied["placement"], strange
     );
 }

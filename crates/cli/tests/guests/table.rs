@@ -383,7 +383,12 @@ fn provoked(kprobes: bool) -> Case {
 
 /// Ten of each holdup.
 fn planted() -> Case {
-    Case::new("boxes", "boxes.sh", boxes::holdups_are_in_their_boxes).with(&["10"])
+    Case::new("boxes", "boxes.sh", boxes::holdups_are_in_their_boxes).with(&["10", "1"])
+}
+
+/// The same without stacks, and with probes on a function in which interrupts are off.
+fn probed() -> Case {
+    Case::new("probed", "boxes.sh", boxes::a_probed_function_is_seen_and_blamed).with(&["6", "2"])
 }
 
 /// A script that hangs costs a second boot, and no more.

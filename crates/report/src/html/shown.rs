@@ -85,6 +85,12 @@ pub(super) fn clocks(document: &Document) -> bool {
     document.analysis.clocks.is_some()
 }
 
+/// Stretches with interrupts or preemption off, where they were recorded.
+pub(super) fn off(document: &Document) -> bool {
+    document.analysis.off.iter().any(|section| !section.rows.is_empty())
+        || crate::off::nothing(&document.run, &document.analysis.off).is_some()
+}
+
 /// A program that was watched.
 pub(super) fn watch(document: &Document) -> bool {
     document.analysis.watch.is_some()

@@ -4,6 +4,7 @@ pub(super) mod certainty;
 mod clocks;
 pub(super) mod graph;
 mod ipi;
+mod off;
 mod overheads;
 mod periodic;
 mod snapshots;
@@ -21,6 +22,7 @@ pub(super) fn all(page: &mut Page, document: &Document) {
     periodic::section(page, document);
     taskset::section(page, document);
     clocks::section(page, document);
+    off::section(page, document);
     snapshots::section(page, document);
     time::section(page, document);
 }

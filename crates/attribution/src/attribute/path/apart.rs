@@ -84,7 +84,10 @@ impl Local<'_> {
             // What ran inside it has its own box.
             around: matches!(
                 one.blocking,
-                Blocking::KernelCode | Blocking::NotExecuting | Blocking::FrequencyChange
+                Blocking::KernelCode
+                    | Blocking::ProbedFunction
+                    | Blocking::NotExecuting
+                    | Blocking::FrequencyChange
             ),
             taken: Taken {
                 taker: Taker::Blocking(one.blocking),

@@ -196,6 +196,41 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
 }
 
 #[test]
+fn a_probed_function_takes_its_time_until_the_cpu_is_given_up_in_it() {
+    let function = Blocking::ProbedFunction;
+    let another = KernelEvent { pid: 6, ..unblocked(150, function) };
+    let events = [
+        blocked(140, function, 3),
+        // The same function, of another task: not its end.
+        another,
+        expiry(600, 2),
+        wake(610, 2, false),
+        switch(700),
+        unblocked(900, function),
+    ];
+    let path = &paths_of(&[(100, 700)], &events, &[span(EventClass::Irq, 640, 650)])[0];
+    let expected = [
+        (Step::TimerLate, None, 500),
+        (Step::TimerHandler, None, 10),
+        (Step::Switch, Some(function), 80),
+        (Step::Switch, None, 10),
+        (Step::Return, None, 100),
+    ];
+    assert_eq!(blockings(path), expected, "what interrupts it has its own box");
+    assert_eq!(path.parts[2].taken.unwrap().label, 3);
+    // One that returns before the interrupt may have kept it off.
+    let before = [
+        blocked(140, function, 3),
+        unblocked(550, function),
+        expiry(600, 2),
+        wake(610, 2, false),
+        switch(700),
+    ];
+    let path = &paths_of(&[(100, 700)], &before, &[])[0];
+    assert_eq!(blockings(path)[1], (Step::TimerLate, Some(function), 410));
+}
+
+#[test]
 fn a_lock_that_is_spun_for_takes_its_time_and_one_that_another_task_sleeps_for_takes_none() {
     let (lock, expiry, waking, to) = (Blocking::Lock, expiry(300, 2), wake(600, 2, false), switch(700));
     let handler = |event: KernelEvent| KernelEvent { level: Level::Hard, ..event };
