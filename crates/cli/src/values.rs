@@ -17,6 +17,16 @@ pub(crate) fn guest_time(text: &str) -> Result<Duration, Box<dyn std::error::Err
     Ok(time)
 }
 
+/// Which lockings of a watched program are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LockMode {
+    /// Those that have to wait; a free lock costs nothing.
+    #[default]
+    Contended,
+    /// Every one, by probes on the C library.
+    Every,
+}
+
 /// Recording of kernel events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceMode {

@@ -66,7 +66,7 @@ mod tests {
         let general = socket_address(Ipv4Addr::new(192, 0, 2, 1));
         assert_eq!(general.sa_family, libc::AF_INET as u16);
         assert_eq!(
-            general.sa_data[..7].iter().map(|byte| *byte as u8).collect::<Vec<_>>(),
+            general.sa_data[..7].iter().flat_map(|byte| byte.to_ne_bytes()).collect::<Vec<_>>(),
             [0, 0, 192, 0, 2, 1, 0]
         );
     }

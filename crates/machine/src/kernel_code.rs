@@ -265,6 +265,7 @@ mod tests {
     use super::super::tree::tree;
     use super::*;
 
+    #[cfg(target_arch = "x86_64")]
     const SYMBOLS: &[u8] = b"ffffffff81000000 T first\n\
         ffffffff81000010 t asked.part.0\n\
         ffffffff81000020 T asked\n\
@@ -278,6 +279,7 @@ mod tests {
     }
 
     /// What `asked` does at its start, and its split-off part at its own; nops elsewhere.
+    #[cfg(target_arch = "x86_64")]
     fn answer(whole: &[u8], part: &[u8], question: &CallQuestion) -> Option<bool> {
         let code = Code::of(SYMBOLS, std::slice::from_ref(question), |from, bytes| {
             bytes.fill(0x90);

@@ -102,7 +102,11 @@ pub struct EventSpec {
     /// A probe that makes the event where a kernel has none like it: a function and what to record,
     /// as `kprobe_events` takes it.
     pub kprobe: Option<String>,
-    /// Whether the probe is at the function's return, not at its entry.
+    /// Probes of functions of programs that make it: file and offset, and what to record, as
+    /// `uprobe_events` takes them.
+    #[serde(default)]
+    pub uprobes: Vec<String>,
+    /// Whether a probe is at the function's return, not at its entry.
     #[serde(default)]
     pub returns: bool,
     /// The event that makes the probe needless; the probe is defined in any case where there is none.
@@ -210,6 +214,13 @@ pub struct EventCatalogue {
     /// Remedies by what a wake-up waits for while nothing else runs.
     #[serde(default, rename = "blocking")]
     pub blockings: BTreeMap<String, Vec<String>>,
+}
+
+impl EventSpec {
+    /// Whether probes make it.
+    pub fn is_probe(&self) -> bool {
+        self.kprobe.is_some() || !self.uprobes.is_empty()
+    }
 }
 
 impl EventCatalogue {

@@ -24,6 +24,7 @@ pub mod growth;
 pub mod idle;
 pub mod kernel_options;
 pub mod lab_cards;
+pub mod locking;
 pub mod machine;
 pub mod new_file;
 pub mod off;

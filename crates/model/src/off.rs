@@ -25,7 +25,7 @@ pub const KERNEL: [&str; 4] = [
 
 impl EventSpec {
     /// An event that is no interference itself, on the measured CPUs.
-    fn link(name: String) -> Self {
+    pub(crate) fn link(name: String) -> Self {
         Self {
             name,
             role: Role::Link,
@@ -42,6 +42,7 @@ impl EventSpec {
             row: None,
             when: BTreeMap::new(),
             kprobe: None,
+            uprobes: Vec::new(),
             returns: false,
             unless: None,
             stack: BTreeMap::new(),

@@ -415,6 +415,9 @@ pub struct ObserverCost {
     /// One call of a function with a probe at its entry and one at its return, ns more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_function_ns: Option<f64>,
+    /// Locking and unlocking a free lock, where both are recorded, ns more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_lock_ns: Option<f64>,
     /// CPU time of the wake-up probe per sample, ns, sleep and wake-up included.
     pub wakeup_sample_ns: Option<f64>,
     /// One iteration of the noise loop, ns.

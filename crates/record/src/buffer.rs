@@ -177,7 +177,7 @@ fn define(
     let has = |name: &str| tracefs.join("events").join(name.replace(':', "/")).is_dir();
     let wanted = |event: &&EventSpec| {
         let is_needless = || event.unless.as_deref().is_some_and(has);
-        event.on.contains(&order.side) && event.kprobe.is_some() && !is_needless()
+        event.on.contains(&order.side) && event.is_probe() && !is_needless()
     };
     let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
     let (mut probes, mut refused) = (Vec::new(), Vec::new());
@@ -223,7 +223,7 @@ fn enable(
                 }
                 events.push(event.clone());
             }
-            None if event.kprobe.is_none() => absent.push(event.name.clone()),
+            None if !event.is_probe() => absent.push(event.name.clone()),
             None => {}
         }
     }

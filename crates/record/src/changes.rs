@@ -56,11 +56,11 @@ impl Change for TraceInstance {
     }
 }
 
-/// A probe of a kernel function.
+/// A probe of a function of the kernel, or of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kprobe {
-    /// The file `kprobe_events` in which it is defined.
+    /// The file `kprobe_events` or `uprobe_events` in which it is defined.
     pub file: PathBuf,
     /// `group/name`.
     pub event: String,
@@ -85,7 +85,8 @@ impl Change for Kprobe {
     }
 
     fn bounds(&self) -> Result<(), Error> {
-        let file_is_one = self.file.file_name().is_some_and(|name| name == "kprobe_events");
+        let is_one = |name: &std::ffi::OsStr| name == kprobe::KERNEL || name == kprobe::USER;
+        let file_is_one = self.file.file_name().is_some_and(is_one);
         // A line end would begin another command to the same file.
         let own = PROBES.iter().any(|group| self.event.starts_with(group)) && !self.event.contains('\n');
         let may = reach::is_plain(&self.file) && file_is_one && own && tracefs::is_of_tracefs(&self.file);
@@ -105,7 +106,7 @@ impl Change for Kprobe {
 
 /// The change that [`define`] makes.
 pub fn kprobe_of(tracefs: &Path, spec: &EventSpec) -> Kprobe {
-    Kprobe { file: tracefs.join("kprobe_events"), event: spec.name.replace(':', "/") }
+    Kprobe { file: tracefs.join(kprobe::file_of(spec)), event: spec.name.replace(':', "/") }
 }
 
 #[cfg(test)]

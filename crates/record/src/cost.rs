@@ -1,5 +1,5 @@
-//! What one recorded event, one recorded stack, and one probed function costs, measured on this machine: a cheap system
-//! call with its tracepoint on and off, and with stacks behind it.
+//! What one recorded event, one recorded stack, and one probed function costs, measured on this
+//! machine: a cheap system call with its tracepoint on and off, and with stacks behind it.
 //!
 //! The difference holds the recording of one event plus the slower path into the kernel that
 //! system-call tracing takes, so it is an upper bound. The minimum of many batches is taken, since
@@ -63,9 +63,20 @@ fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
 /// are recorded: of a cheap system call, whose own path into the kernel stays as it is. `None`
 /// where the kernel takes no such probes. Uses an instance of this name, which it removes.
 pub fn pair_ns(session: &mut Session, tracefs: &Path, name: &str, cpus: &Cpus) -> Result<Option<f64>, Error> {
+    probed_ns(session, tracefs, name, cpus, &off::pair(FUNCTION), &system_call_ns)
+}
+
+/// What a call costs more, ns, with these probes; `call` measures it.
+pub(crate) fn probed_ns(
+    session: &mut Session,
+    tracefs: &Path,
+    name: &str,
+    cpus: &Cpus,
+    specs: &[EventSpec],
+    call: &dyn Fn() -> f64,
+) -> Result<Option<f64>, Error> {
     let mut probes = Vec::new();
-    let pair = off::pair(FUNCTION);
-    for spec in &pair {
+    for spec in specs {
         match session.change(kprobe_of(tracefs, spec), || kprobe::define(tracefs, spec, 0)) {
             Ok(((), ticket)) => probes.push(ticket),
             Err(_) => break,
@@ -73,11 +84,11 @@ pub fn pair_ns(session: &mut Session, tracefs: &Path, name: &str, cpus: &Cpus) -
     }
     let path = Instance::path_of(tracefs, name);
     let mut cost = None;
-    if probes.len() == pair.len() {
+    if probes.len() == specs.len() {
         let change = TraceInstance { path: path.clone() };
         let (measured, made) = session.change(change, || {
             let instance = Instance::create(path.clone(), cpus, 1024)?;
-            let result = pair_of(&instance, &pair);
+            let result = more_with(&instance, specs, call);
             instance.disable_events()?;
             instance.remove()?;
             result
@@ -89,15 +100,15 @@ pub fn pair_ns(session: &mut Session, tracefs: &Path, name: &str, cpus: &Cpus) -
     Ok(cost)
 }
 
-fn pair_of(instance: &Instance, pair: &[EventSpec]) -> Result<Option<f64>, Error> {
-    let plain = system_call_ns();
-    for spec in pair {
+fn more_with(instance: &Instance, specs: &[EventSpec], call: &dyn Fn() -> f64) -> Result<Option<f64>, Error> {
+    let plain = call();
+    for spec in specs {
         if instance.enable(&spec.name, &[Filter::NONE])?.is_none() {
             return Ok(None);
         }
     }
     instance.record(true)?;
-    let probed = system_call_ns();
+    let probed = call();
     instance.record(false)?;
     Ok(Some((probed - plain).max(0.0)))
 }

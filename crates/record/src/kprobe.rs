@@ -10,6 +10,15 @@ use std::io::ErrorKind;
 use std::path::Path;
 use sys::{Error, tracefs};
 
+/// Where probes of the kernel are defined, and those of programs (Documentation/trace/uprobetracer.rst).
+pub(crate) const KERNEL: &str = "kprobe_events";
+pub(crate) const USER: &str = "uprobe_events";
+
+/// The file in which an event's probes are defined.
+pub(crate) fn file_of(spec: &EventSpec) -> &'static str {
+    if spec.uprobes.is_empty() { KERNEL } else { USER }
+}
+
 /// The separator of file and event in the name of both.
 const SEPARATOR: char = '#';
 
@@ -43,9 +52,19 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
     let probe = probe.replace("{return}", return_address).replace("{words}", &words.to_string());
     let probe = SYSCALL.iter().fold(probe, |probe, (name, text)| probe.replace(name, text));
     let kind = if spec.returns { RETURN } else { "p" };
-    let line = format!("{kind}:{} {probe}\n", spec.name.replace(':', "/"));
+    let name = spec.name.replace(':', "/");
+    if !spec.uprobes.is_empty() {
+        // Of the same name and fields, each further one is added to the event (since 5.4).
+        let kind = if spec.returns { "r" } else { "p" };
+        let file = tracefs.join(USER);
+        return spec
+            .uprobes
+            .iter()
+            .try_for_each(|probe| tracefs::write(&file, &format!("{kind}:{name} {probe}\n")));
+    }
+    let line = format!("{kind}:{name} {probe}\n");
     // Opening the file to truncate it would remove everybody's probes; this does not.
-    tracefs::write(&tracefs.join("kprobe_events"), &line)
+    tracefs::write(&tracefs.join(KERNEL), &line)
 }
 
 /// Whether the event is defined in a file `kprobe_events`; it is not where there is no such file.

@@ -15,6 +15,7 @@ pub mod instance;
 mod kept;
 pub mod kprobe;
 pub mod live;
+pub mod locking;
 pub mod plant;
 mod programs;
 pub mod provoke;

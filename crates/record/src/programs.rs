@@ -81,8 +81,47 @@ impl Programs {
     }
 }
 
+/// The files with code in the text of a process's `maps`.
+pub(super) fn files(maps: &str) -> BTreeSet<String> {
+    let paths = maps.lines().filter_map(mapping).map(|one| one.path);
+    paths.filter(|path| path.starts_with('/') && !path.ends_with(" (deleted)")).collect()
+}
+
+/// Where the code at an address of this process is: file and offset.
+pub(super) fn place_of(address: u64) -> Option<(String, u64)> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let mut mappings = maps.lines().filter_map(mapping);
+    let mapping = mappings.find(|one| (one.from..one.to).contains(&address))?;
+    Some((mapping.path, address - mapping.from + mapping.offset))
+}
+
+/// Where in a file functions of these names begin; several places where it has several versions of
+/// one.
+pub(super) fn offsets<'n>(path: &Path, names: &[&'n str]) -> Vec<(&'n str, u64)> {
+    let Some(cache) = cache(path) else { return Vec::new() };
+    let Ok(file) = object::File::parse(&cache) else { return Vec::new() };
+    let segments: Vec<_> =
+        file.segments().map(|segment| (segment.address(), segment.size(), segment.file_range().0)).collect();
+    let symbols = file.symbols().chain(file.dynamic_symbols()).take(MOST_SYMBOLS);
+    let functions = symbols.filter(|one| one.kind() == SymbolKind::Text && one.is_definition());
+    let mut found: Vec<(&str, u64)> = functions
+        .filter_map(|one| {
+            let symbol = one.name().ok()?;
+            let name = names.iter().find(|name| **name == symbol)?;
+            let within = |(from, size, _): &&(u64, u64, u64)| {
+                (*from..from.saturating_add(*size)).contains(&one.address())
+            };
+            let (from, _, offset) = segments.iter().find(within)?;
+            Some((*name, one.address() - from + offset))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// The file as the process sees it, in its own root; as this one does where that is gone.
-fn visible(tgid: u32, path: &str) -> PathBuf {
+pub(super) fn visible(tgid: u32, path: &str) -> PathBuf {
     let own = PathBuf::from(format!("/proc/{tgid}/root{path}"));
     if path.starts_with('/') && own.exists() { own } else { PathBuf::from(path) }
 }
@@ -99,6 +138,17 @@ fn mapping(line: &str) -> Option<Mapping> {
     rights.contains('x').then_some(Mapping { from: hex(from)?, to: hex(to)?, offset: hex(offset)?, path })
 }
 
+/// A file to look into.
+fn cache(path: &Path) -> Option<ReadCache<fs::File>> {
+    // A device, a socket or a pipe may keep who reads it, and a pipe who opens it: by now it may
+    // have the name of the program.
+    let mut options = fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+    let is_one = |data: fs::Metadata| data.is_file() && data.len() <= MOST_BYTES;
+    let file = Some(file).filter(|file| file.metadata().is_ok_and(is_one))?;
+    Some(ReadCache::new(file))
+}
+
 /// The functions of a file.
 struct Functions {
     /// Where in the file, and where in memory, each loaded part begins, and its length.
@@ -109,14 +159,7 @@ struct Functions {
 
 impl Functions {
     fn of(path: &Path) -> Option<Self> {
-        // A device, a socket or a pipe may keep who reads it, and a pipe who opens it: by now it
-        // may have the name of the program.
-        let mut options = fs::OpenOptions::new();
-        let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
-        let is_one = |data: fs::Metadata| data.is_file() && data.len() <= MOST_BYTES;
-        let file = Some(file).filter(|file| file.metadata().is_ok_and(is_one))?;
-        let cache = ReadCache::new(file);
-        Self::read(&cache)
+        Self::read(&cache(path)?)
     }
 
     fn read<'data>(data: impl ReadRef<'data>) -> Option<Self> {

@@ -39,6 +39,7 @@ mod conditions;
 pub mod distribution;
 mod document;
 mod error;
+pub mod every_lock;
 mod explained;
 pub mod export;
 mod exposure;

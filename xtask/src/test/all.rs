@@ -45,8 +45,8 @@ struct Part {
 enum Work {
     /// Machines of `crates/cli/tests/guests/table.rs`.
     Guests { tier: &'static str, at_once: usize },
-    /// Lints of the code that is for this machine's architecture alone: the fast tier's are for the
-    /// other one.
+    /// Lints of tests, and of both architectures: the fast tier's are for the other one, without
+    /// tests.
     Lints,
     /// The lab's own boots, failed ones among them.
     LabBoots,
@@ -94,7 +94,7 @@ const IN_GUESTS: &[&str] = &[
 ];
 
 const PARTS: &[Part] = &[
-    guests("guests-slow", "slow::", 3, 40),
+    guests("guests-slow", "slow::", 3, 36),
     guests("guests-slow-arm64", "slow-arm64::", 1, 10),
     guests("guests-5.10", "matrix::5.10::", 3, 45),
     guests("guests-5.10-rt", "matrix::5.10-rt::", 3, 45),
@@ -102,7 +102,7 @@ const PARTS: &[Part] = &[
     guests("guests-6.1-rt", "matrix::6.1-rt::", 3, 45),
     guests("guests-6.12", "matrix::6.12::", 3, 45),
     guests("guests-6.12-rt", "matrix::6.12-rt::", 3, 45),
-    Part { name: "lints", minutes: 3, touched_by: &["crates/", "xtask/"], work: Work::Lints },
+    Part { name: "lints", minutes: 5, touched_by: &["crates/", "xtask/"], work: Work::Lints },
     Part { name: "lab-boots", minutes: 3, touched_by: &["crates/lab/"], work: Work::LabBoots },
     Part {
         name: "hosts-by-ansible",
@@ -237,7 +237,9 @@ impl Part {
                 let machines = Machines { tier, at_once, kernels: 1 };
                 guests::run(&find(programs, "stillcore", "guests")?, machines, true, output, counts)
             }
-            Work::Lints => build::clippy(root, &build::musl(), output),
+            Work::Lints => [build::musl(), build::other_musl()]
+                .iter()
+                .try_for_each(|target| build::clippy(root, &["--all-targets", "--target", target], output)),
             Work::LabBoots => {
                 let program = build::one(root, "stillcore-lab", "boot", output)?;
                 let order = Order { threads: Some(1), silence: SILENCE, ..Order::default() };

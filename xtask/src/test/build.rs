@@ -166,10 +166,11 @@ pub(super) fn quickly_built(package: &str) -> String {
     format!("profile.ci.package.{package}.opt-level=0")
 }
 
-/// Lints for a target, which need no code: nothing here is compiled to run. `chrt --idle` keeps them
-/// off CPUs that the tests beside them want.
-pub(crate) fn clippy(root: &Path, target: &str, output: &mut Output) -> Result<()> {
-    let mut args = vec!["--idle", "0", "cargo", "clippy", "--workspace", "--all-targets", "--target", target];
+/// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs
+/// that the tests beside them want.
+pub(crate) fn clippy(root: &Path, what: &[&str], output: &mut Output) -> Result<()> {
+    let mut args = vec!["--idle", "0", "cargo", "clippy", "--workspace"];
+    args.extend(what);
     args.extend(COMMON);
     args.extend(["--", "-D", "warnings"]);
     output.run(root, "chrt", &args)

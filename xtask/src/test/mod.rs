@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::steps::{Done, Step, run_all, summary};
+use crate::output::Output;
+use crate::steps::{Counts, Done, Step, run_all, summary};
 use crate::{python, repo, tidy};
 use build::Program;
 use guests::Machines;
@@ -135,21 +136,18 @@ fn phases<'a>(
             }),
         ],
         vec![
-            Step::new("unit, property and command tests", move |output, counts| {
-                let mut failures = Vec::new();
-                for program in programs()?.iter().filter(|program| program.name != "guests") {
-                    let name = (program.package.as_str(), program.name.as_str());
-                    let threads =
-                        AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
-                    let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
-                    // One that fails does not keep the others from being run.
-                    failures.extend(programs::run(program, &order, output, counts).err());
-                }
-                all_well(&failures)
+            Step::new("tests on this machine", move |output, counts| {
+                let all = programs()?;
+                test(all.iter().filter(|program| !computes(program)), false, output, counts)
+            }),
+            // Most of those wait most of the time.
+            Step::new("tests that compute", move |output, counts| {
+                let all = programs()?;
+                test(all.iter().filter(|program| computes(program)), true, output, counts)
             }),
             Step::new("clippy, examples", move |output, _| {
                 // The builds show that it compiles for this architecture.
-                build::clippy(root, &build::other_musl(), output)?;
+                build::clippy(root, &["--target", &build::other_musl()], output)?;
                 build::doc_tests(root, output)
             }),
             Step::new("exercises of CONTRIBUTING.md", move |output, counts| {
@@ -157,6 +155,44 @@ fn phases<'a>(
             }),
         ],
     ]
+}
+
+/// Packages whose own tests use nothing of this machine but its CPUs, and files of their own.
+const COMPUTE: [&str; 12] = [
+    "pack",
+    "stillcore-analysis",
+    "stillcore-attribution",
+    "stillcore-audit",
+    "stillcore-boot",
+    "stillcore-ftrace",
+    "stillcore-model",
+    "stillcore-report",
+    "stillcore-sched",
+    "stillcore-stats",
+    "stillcore-study",
+    "xtask",
+];
+
+fn computes(program: &Program) -> bool {
+    COMPUTE.contains(&program.package.as_str())
+}
+
+/// Runs test programs one after another; `idle`: on CPUs that nothing else wants.
+fn test<'p>(
+    programs: impl Iterator<Item = &'p Program>,
+    idle: bool,
+    output: &mut Output,
+    counts: &mut Counts,
+) -> Result<()> {
+    let mut failures = Vec::new();
+    for program in programs.filter(|program| program.name != "guests") {
+        let name = (program.package.as_str(), program.name.as_str());
+        let threads = AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
+        let order = Order { skip: &APART, silence: SILENCE, threads, idle, ..Order::default() };
+        // One that fails does not keep the others from being run.
+        failures.extend(programs::run(program, &order, output, counts).err());
+    }
+    all_well(&failures)
 }
 
 /// One machine of the fast tier.

@@ -6,6 +6,7 @@
 //! failure.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -31,6 +32,8 @@ pub(crate) struct Order<'a> {
     pub threads: Option<usize>,
     /// The longest that it may print nothing.
     pub silence: Duration,
+    /// Only on CPUs that nothing else wants (SCHED_IDLE).
+    pub idle: bool,
 }
 
 /// Runs one; fails where a test fails, none ran, or it was ended.
@@ -40,7 +43,7 @@ pub(crate) fn run(program: &Program, order: &Order, output: &mut Output, counts:
     args.extend(order.skip.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]));
     args.extend(order.threads.map(|threads| format!("--test-threads={threads}")));
     output.line(&format!("\n$ {} {} {}", program.package, program.name, args.join(" ")))?;
-    let (status, text) = finish(program, &args, order.silence, output)?;
+    let (status, text) = finish(program, &args, order, output)?;
     let name = format!("{} {}", program.package, program.name);
     let found = parse(&text).with_context(|| format!("{name}: {status}, no line \"test result\""))?;
     let failed = found.failed;
@@ -55,10 +58,15 @@ pub(crate) fn run(program: &Program, order: &Order, output: &mut Output, counts:
 fn finish(
     program: &Program,
     args: &[String],
-    silence: Duration,
+    order: &Order,
     output: &mut Output,
 ) -> Result<(std::process::ExitStatus, String)> {
-    let mut child = Command::new(&program.path)
+    let silence = order.silence;
+    let mut command = Command::new(if order.idle { Path::new("chrt") } else { &program.path });
+    if order.idle {
+        command.args(["--idle", "0"]).arg(&program.path);
+    }
+    let mut child = command
         .args(args)
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
@@ -135,7 +143,7 @@ pub(crate) fn for_want_of_a_package(counts: &Counts) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     #[test]
     fn tests_are_counted_and_those_skipped_are_named() {
@@ -156,14 +164,18 @@ mod tests {
         (program, vec!["-c".into(), script.into()])
     }
 
+    fn silent_for(ms: u64) -> Order<'static> {
+        Order { silence: Duration::from_millis(ms), ..Order::default() }
+    }
+
     #[test]
     fn a_silent_program_is_ended_and_a_talking_one_is_not() {
         let mut output = Output::Terminal;
         let (program, args) = shell("echo one; echo two");
-        let (status, text) = finish(&program, &args, Duration::from_secs(30), &mut output).unwrap();
+        let (status, text) = finish(&program, &args, &silent_for(30_000), &mut output).unwrap();
         assert!(status.success() && text == "one\ntwo\n");
         let (program, args) = shell("echo one; exec sleep 60");
-        let ended = finish(&program, &args, Duration::from_millis(300), &mut output).unwrap_err();
+        let ended = finish(&program, &args, &silent_for(300), &mut output).unwrap_err();
         assert!(format!("{ended:#}").contains("its last line: one"), "{ended:#}");
     }
 }

@@ -14,8 +14,8 @@ pub(crate) const OPTION: &str = "--off-stretches";
 /// The events with those that the option asks for. `asked`: functions by name, with commas; the
 /// kernel's events, or the functions that are known to be long, where it is empty.
 pub(crate) fn recorded(events: EventCatalogue, asked: &str, tracefs: &Path) -> Result<EventCatalogue, Error> {
-    let has = |event: &&str| tracefs.join("events").join(event.replace(':', "/")).is_dir();
-    if asked.is_empty() && off::KERNEL.iter().any(|event| has(&event)) {
+    let has = |event: &str| tracefs.join("events").join(event.replace(':', "/")).is_dir();
+    if asked.is_empty() && off::KERNEL.iter().any(|event| has(event)) {
         return Ok(events.with_preemptirq());
     }
     if !tracefs.join("kprobe_events").exists() {

@@ -1,9 +1,10 @@
 //! Waits for locks in words and a table.
 
 use crate::measure::table::table;
-use attribution::attribute::locks::shape::{LockSection, LockWait};
+use attribution::attribute::locks::shape::{EveryLock, LockSection, LockWait};
 use attribution::attribute::watch::WatchSection;
-use report::{format, locks};
+use model::Run;
+use report::{every_lock, format, locks};
 use std::fmt::Write;
 
 /// Locks and waits that are printed.
@@ -11,13 +12,29 @@ const LOCKS: usize = 8;
 const WAITS: usize = 4;
 
 /// Everything about locks; empty where nobody waited for one.
-pub(super) fn text(section: &WatchSection) -> String {
+pub(super) fn text(run: &Run, section: &WatchSection) -> String {
     let Some(section) = &section.locks else { return String::new() };
+    let every = section.every.as_ref().map(|every| every_lock(run, every)).unwrap_or_default();
+    if section.locks.is_empty() && section.withheld == 0 {
+        return every;
+    }
     let mut text = format!("locks: {}\n", locks::account(section));
     section.worst.iter().take(WAITS).for_each(|wait| text.push_str(&story(wait)));
     text.push_str(&rows(section));
     for sentence in locks::unknown(section) {
         let _ = writeln!(text, "  {sentence}");
+    }
+    text + "\n" + &every
+}
+
+/// Every locking, where that was recorded.
+fn every_lock(run: &Run, every: &EveryLock) -> String {
+    let mut text = format!("every locking: {}\n", every_lock::account(run, every));
+    let rows = every.locks.iter().take(every_lock::ROWS).map(every_lock::row);
+    text.push_str(&table(&every_lock::HEAD, rows.collect()));
+    let more = every.locks.len().saturating_sub(every_lock::ROWS);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more locks (--json lists all)");
     }
     text + "\n"
 }

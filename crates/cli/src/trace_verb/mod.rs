@@ -4,6 +4,7 @@ mod any_trace;
 mod counts;
 mod coverage_text;
 mod destination;
+mod every_lock;
 mod explain;
 mod explain_text;
 mod export;

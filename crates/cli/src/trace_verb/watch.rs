@@ -1,7 +1,7 @@
 //! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs,
 //! then reported thread by thread.
 
-use super::watch_text;
+use super::{every_lock, watch_text};
 use crate::conclude;
 use crate::failure;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
@@ -10,6 +10,7 @@ use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Reporter;
 use crate::run::recording::{self, Wanted};
+use crate::values::LockMode;
 use analysis::Analysis;
 use anyhow::Context;
 use attribution::attribute::lint::suppress::Suppressions;
@@ -55,7 +56,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Report an earlier run directory of trace watch again.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "lint", "stacks", "user_stacks", "off_stretches"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "lint", "stacks", "user_stacks", "off_stretches", "locks"])]
     pub(crate) from: Option<PathBuf>,
     /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
@@ -68,6 +69,11 @@ pub(crate) struct WatchArgs {
     /// waiting.
     #[arg(long)]
     pub(crate) no_syscalls: bool,
+    /// Which lockings to record: `contended` records waits alone, and a free lock costs nothing;
+    /// `every` probes the C library's mutexes in every program that uses it, and counts how often
+    /// and how long each lock is held. It makes locking a thousand times slower.
+    #[arg(long, value_name = "WHICH", default_value = "contended", conflicts_with = "no_syscalls")]
+    pub(crate) locks: LockMode,
     /// Check real-time threads for page faults, allocation, relative sleeps, file access and other
     /// mistakes; exit 2 if any is found. Records more system calls.
     #[arg(long, conflicts_with = "no_syscalls")]
@@ -210,6 +216,15 @@ fn target(args: &WatchArgs) -> anyhow::Result<Target> {
 /// Refuses a command that is not there before anything is recorded or made for it.
 fn can_be_executed(words: &[OsString]) -> Result<(), model::Error> {
     let Some(name) = words.first().map(Path::new) else { return Ok(()) };
+    if executable(words).is_some() {
+        return Ok(());
+    }
+    Err(model::Error::invalid("the command", name.display(), "a program that can be executed"))
+}
+
+/// The file of a command.
+fn executable(words: &[OsString]) -> Option<PathBuf> {
+    let name = words.first().map(Path::new)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_program = |file: &Path| {
         let mode = std::fs::metadata(file)
@@ -218,15 +233,10 @@ fn can_be_executed(words: &[OsString]) -> Result<(), model::Error> {
             .map(|data| data.permissions().mode());
         mode.is_some_and(|mode| mode & 0o111 != 0)
     };
-    let found = if name.components().count() > 1 {
-        is_program(name)
-    } else {
-        std::env::split_paths(&path).any(|dir| is_program(&dir.join(name)))
-    };
-    if found {
-        return Ok(());
+    if name.components().count() > 1 {
+        return Some(name.to_owned()).filter(|file| is_program(file));
     }
-    Err(model::Error::invalid("the command", name.display(), "a program that can be executed"))
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| is_program(file))
 }
 
 fn words(args: &WatchArgs) -> Vec<String> {
@@ -290,7 +300,14 @@ fn watch(
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
     let off_stretches = args.off_stretches.as_deref();
     let wanted = Wanted { tids: &tids, off_stretches, ..Wanted::default() };
-    let mut recorder = recording::prepare_for(session, output, &events(args)?, place, &wanted)?;
+    let mut events = events(args)?;
+    if args.locks == LockMode::Every {
+        let tgids = target.tasks.tasks.values().map(|task| task.tgid).collect();
+        let command = if target.held.is_some() { executable(&args.command) } else { None };
+        let files = every_lock::files(command.as_deref(), &tgids);
+        events = events.and(every_lock::probes(&files, place, output, session)?);
+    }
+    let mut recorder = recording::prepare_for(session, output, &events, place, &wanted)?;
     Reporter::say(&format!(
         "watching {} on CPUs {}; run directory {}",
         target.asked,

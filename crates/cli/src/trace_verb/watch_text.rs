@@ -44,7 +44,7 @@ pub(super) fn text(
     }
     text.push('\n');
     text.push_str(&super::lint_text::text(section));
-    text.push_str(&super::lock_text::text(section));
+    text.push_str(&super::lock_text::text(run, section));
     text.push_str(&off_stretches(run, analysis));
     text.push_str(&times(section));
     text.push_str(&latencies(section));

@@ -226,13 +226,20 @@ fn a_killed_subscriber_takes_no_message_along_unseen() {
 
 #[test]
 fn a_killed_publisher_is_counted_up_to_its_last_message() {
-    let place = Place::new();
-    fs::write(place.path("graph.toml"), two_processes("shm-futex", "qos = { depth = 5 }")).unwrap();
-    let (code, answer) = disturbed(&place, "-KILL", 0);
-    assert_eq!(code, Some(1));
-    assert!(answer["died"][0].as_str().unwrap().contains("talker"), "{answer}");
-    assert_balanced(&place.path("run"), &answer);
-    let sent = count(&answer["edges"][0]["account"], "sent");
+    let mut sent = 0;
+    // On a machine that is busy elsewhere it may be killed before its first message.
+    for _ in 0..3 {
+        let place = Place::new();
+        fs::write(place.path("graph.toml"), two_processes("shm-futex", "qos = { depth = 5 }")).unwrap();
+        let (code, answer) = disturbed(&place, "-KILL", 0);
+        assert_eq!(code, Some(1));
+        assert!(answer["died"][0].as_str().unwrap().contains("talker"), "{answer}");
+        assert_balanced(&place.path("run"), &answer);
+        sent = count(&answer["edges"][0]["account"], "sent");
+        if sent > 0 {
+            break;
+        }
+    }
     assert!((1..3000).contains(&sent), "{sent}");
 }
 

@@ -12,11 +12,15 @@ const ROUNDS: usize = 5;
 
 /// The plants, compiled; `None` where they cannot be, or nothing can be recorded.
 fn contention(place: &Place) -> Option<PathBuf> {
+    compiled(place, "contention")
+}
+
+fn compiled(place: &Place, name: &str) -> Option<PathBuf> {
     if !records_events() {
         return None;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plants/contention.c");
-    let program = place.path("contention");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/plants/{name}.c"));
+    let program = place.path(name);
     let compiled = Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).status();
     match compiled {
         Ok(status) if status.success() => Some(program),
@@ -160,4 +164,47 @@ fn threads_that_wait_for_one_another_are_a_deadlock() {
         assert_eq!(circle, [parts[part], parts[other]], "{part}: {locks:#}");
     }
     assert!(printed.contains("deadlock") && printed.contains("in the same order"), "{printed}");
+}
+
+#[test]
+fn every_locking_is_counted_where_that_is_asked_for_and_no_probe_stays() {
+    let place = Place::alone();
+    let Some(program) = compiled(&place, "locking") else { return };
+    let run = place.path("run");
+    let output = stillcore(&["trace", "watch", "--json", "--locks=every", "--out"])
+        .arg(&run)
+        .arg("--state")
+        .arg(place.state())
+        .arg("--")
+        .arg(&program)
+        .args(["contended", "0.1"])
+        .output()
+        .unwrap();
+    let log = text(&output.stderr);
+    if log.contains("CONFIG_UPROBE_EVENTS") {
+        println!("skipped: this kernel has no probes of programs");
+        return;
+    }
+    assert!(output.status.success(), "{log}");
+    assert!(log.contains("locking and unlocking a mutex takes about"), "{log}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // CPU time of an iteration, iterations, and in how many the lock was taken.
+    let line =
+        log.lines().rfind(|line| line.split_whitespace().count() == 4).unwrap_or_else(|| panic!("{log}"));
+    let counts: Vec<u64> = line.split_whitespace().skip(2).map(|word| word.parse().unwrap()).collect();
+    let [iterations, taken] = counts[..] else { panic!("{line}") };
+    let every = &answer["watch"]["locks"]["every"];
+    let lock = &every["locks"][0];
+    let main = &answer["watch"]["command"]["pid"];
+    let by = lock["by"].as_array().unwrap().iter().find(|by| by["thread"]["tid"] == *main);
+    let by = by.unwrap_or_else(|| panic!("{every:#}"));
+    assert_eq!(
+        (by["taken"].as_u64(), by["held"]["n"].as_u64()),
+        (Some(iterations), Some(iterations)),
+        "{every:#}"
+    );
+    assert_eq!(lock["refused"], taken, "{every:#}");
+    let printed = text(&stillcore(&["trace", "watch", "--from"]).arg(&run).output().unwrap().stdout);
+    assert!(printed.contains("every locking: ") && printed.contains("held, median"), "{printed}");
+    assert_eq!(place.leftovers(), Vec::<String>::new());
 }

@@ -63,7 +63,7 @@ impl Lines {
         self.round += 1;
         for word in self.words.iter_mut().step_by(LINE / 8) {
             *word = self.round;
-            flush(word);
+            flush(std::ptr::from_ref(word));
         }
         settle();
         let kept = self.words.iter().step_by(LINE / 8).all(|word| *word == self.round);
@@ -72,9 +72,9 @@ impl Lines {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn flush(word: &u64) {
+fn flush(word: *const u64) {
     // SAFETY: every x86-64 processor has the instruction, and it changes no memory.
-    unsafe { std::arch::x86_64::_mm_clflush(std::ptr::from_ref(word).cast()) };
+    unsafe { std::arch::x86_64::_mm_clflush(word.cast()) };
 }
 
 /// Waits until the flushes are done.
@@ -85,7 +85,7 @@ fn settle() {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn flush(word: &u64) {
+fn flush(word: *const u64) {
     // SAFETY: Linux allows the instruction to programs (arch/arm64, SCTLR_EL1.UCI); it changes no
     // memory.
     unsafe { std::arch::asm!("dc civac, {}", in(reg) word, options(nostack)) };
@@ -99,7 +99,7 @@ fn settle() {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn flush(_: &u64) {}
+fn flush(_: *const u64) {}
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn settle() {}

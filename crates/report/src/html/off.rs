@@ -2,6 +2,7 @@
 
 use super::windows::style;
 use crate::{Document, off};
+use attribution::attribute::section::SourceText;
 use minijinja::{Value, context};
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -11,8 +12,8 @@ pub(super) fn figures(document: &Document) -> Value {
         context! {
             style => style(document, &section.phase),
             cells => off::row(run, section, row),
-            who => row.by.as_ref().map(|by| by.name()),
-            frames => row.by.as_ref().map(|by| by.functions()).unwrap_or_default(),
+            who => row.by.as_ref().map(SourceText::name),
+            frames => row.by.as_ref().map(SourceText::functions).unwrap_or_default(),
         }
     });
     context! {

@@ -10,7 +10,7 @@ use super::bounds;
 use super::plot::plot;
 use super::value;
 use crate::svg::{Spread, lanes, spread};
-use crate::{Document, format, lint, locks};
+use crate::{Document, every_lock, format, lint, locks};
 
 /// Threads in the tables and the plot: those that waited longest for a CPU.
 const THREADS: usize = 24;
@@ -38,7 +38,12 @@ pub(super) fn figures(document: &Document) -> Value {
         releases => releases.take(ROWS).map(|(one, other)| release(one, other)).collect::<Vec<_>>(),
         preemptions => preemptions.iter().take(ROWS).map(|(one, other)| preemption(one, other)).collect::<Vec<_>>(),
         lint => watch.lint.as_ref().map(|section| lint_figures(section, watch.t0_ns)),
-        locks => watch.locks.as_ref().map(lock_figures),
+        locks => watch.locks.as_ref().filter(|locks| !locks.locks.is_empty() || locks.withheld > 0).map(lock_figures),
+        every => watch.locks.as_ref().and_then(|locks| locks.every.as_ref()).map(|every| context! {
+            account => every_lock::account(&document.run, every),
+            head => every_lock::HEAD,
+            rows => every.locks.iter().take(every_lock::ROWS).map(every_lock::row).collect::<Vec<_>>(),
+        }),
         bounds => bounds::of_threads(&watch.paths),
         chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),
         statements => watch.statements.clone(),

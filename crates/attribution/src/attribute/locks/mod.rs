@@ -1,10 +1,12 @@
 //! Who waited for a lock, who held it, and what the holder did meanwhile.
 //!
-//! Only waits are recorded, never the locking of a free lock: a futex call is made only when a
-//! thread has to wait or to wake another one. [`futex`] reads a call, [`waits`] follows waits and
+//! Only waits are recorded unless asked otherwise, never the locking of a free lock: a futex call is
+//! made only when a thread has to wait or to wake another one. [`every`] counts every locking, where
+//! that was recorded. [`futex`] reads a call, [`waits`] follows waits and
 //! finds the holders, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
 //! adds up, [`section`] gives names, [`shape`] is the answer.
 
+mod every;
 mod explain;
 mod futex;
 mod log;

@@ -27,8 +27,10 @@ impl Locks {
             inversions: self.sums.inversions,
             withheld: self.withheld,
             memory: self.memory,
+            every: self.every.section(&|tid| named.thread(tid, Prio::UNKNOWN)),
         };
-        (!section.locks.is_empty() || section.withheld > 0).then_some(section)
+        let is_there = !section.locks.is_empty() || section.withheld > 0 || section.every.is_some();
+        is_there.then_some(section)
     }
 }
 

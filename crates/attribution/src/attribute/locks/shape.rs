@@ -255,4 +255,47 @@ pub struct LockSection {
     pub withheld: u64,
     /// Whether the words at a lock's address were recorded.
     pub memory: bool,
+    /// Every locking, where that was recorded (`--locks=every`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<EveryLock>,
+}
+
+/// Every locking of a program.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EveryLock {
+    /// By lock: those held for the most time first, at most 100.
+    pub locks: Vec<TakenLock>,
+    /// Lockings of locks that are not listed.
+    pub unlisted: u64,
+    /// Lockings and releases whose other end was not recorded.
+    pub unpaired: u64,
+}
+
+/// One lock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TakenLock {
+    /// Its address.
+    pub word: u64,
+    /// Process, where known.
+    pub tgid: Option<i32>,
+    /// How often it was taken.
+    pub taken: u64,
+    /// How often a thread asked in vain: it was taken, and the thread did not wait, or not for long
+    /// enough.
+    pub refused: u64,
+    /// How long it was held at a time.
+    pub held: Option<Figures>,
+    /// By thread, most time first.
+    pub by: Vec<TakenBy>,
+}
+
+/// One thread with one lock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TakenBy {
+    /// Who.
+    pub thread: ThreadName,
+    /// How often it took the lock.
+    pub taken: u64,
+    /// How long it held it at a time.
+    pub held: Option<Figures>,
 }

@@ -4,6 +4,7 @@
 //! Two things show a holder: the owner in the lock's memory when the wait begins, and who wakes the
 //! waiter, since whoever releases a lock held it. Where they disagree, the owner is not known.
 
+use super::every::Every;
 use super::explain::{Explained, explain};
 use super::futex::FutexCall;
 use super::log::{Change, Runner};
@@ -75,6 +76,8 @@ pub(crate) struct Locks {
     pub(super) withheld: u64,
     /// Whether memory of locks was recorded.
     pub(super) memory: bool,
+    /// Every locking, where that was recorded.
+    pub(super) every: Every,
 }
 
 impl Locks {
@@ -115,6 +118,11 @@ impl Locks {
             What::CallEnter { number, arguments } => self.enter(event, number, arguments),
             What::LockWords(words) => self.words(event.pid, words),
             What::CallExit { result } => self.exit(event, result),
+            What::Asks { lock, condition } => {
+                self.every.asks(event, self.process(event.pid), lock, condition);
+            }
+            What::Asked { result } => self.every.asked(event, result),
+            What::Releases { lock } => self.every.releases(event, self.process(event.pid), lock),
             _ => {}
         }
     }
@@ -296,6 +304,7 @@ impl Locks {
         self.withheld +=
             self.open.values().filter(|open| open.slept && open.call.kind.is_lock()).count() as u64;
         self.open.clear();
+        self.every.lost();
         self.releases.clear();
         self.past.lost(now_ns);
     }

@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
+use model::locking;
 use rustc_hash::FxHashMap;
 
 /// Bits of `common_flags` that mark an interrupt: hard, soft, NMI (include/linux/trace_events.h).
@@ -50,6 +51,9 @@ enum Pick {
     CallEnter { number: Field, arguments: Field },
     CallExit { result: Field },
     LockWords(Box<[Field; 5]>),
+    Asks { lock: Field, condition: bool },
+    Asked { result: Field },
+    Releases { lock: Field },
     Boost { pid: Field, prios: [Field; 2] },
     PageFault { address: Field },
     Delivered { signal: Field, handler: Field },
@@ -193,6 +197,11 @@ impl Decoder {
                 }
                 What::LockWords(words)
             }
+            Pick::Asks { lock, condition } => {
+                What::Asks { lock: lock.uint(data, endian)?, condition: *condition }
+            }
+            Pick::Asked { result } => What::Asked { result: int(result)? },
+            Pick::Releases { lock } => What::Releases { lock: lock.uint(data, endian)? },
             // By default a signal is ignored, or ends the process.
             Pick::Delivered { signal, handler } => {
                 What::Delivered { signal: pid(signal)?, handled: handler.uint(data, endian)? != 0 }
@@ -279,6 +288,10 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             let word = |at: usize| field(&format!("word{at}"));
             Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
         }
+        locking::ASK => Pick::Asks { lock: field("lock")?, condition: false },
+        locking::WAIT => Pick::Asks { lock: field("lock")?, condition: true },
+        locking::RETURN => Pick::Asked { result: field("result")? },
+        locking::RELEASE => Pick::Releases { lock: field("lock")? },
         "signal:signal_deliver" => Pick::Delivered { signal: field("sig")?, handler: field("sa_handler")? },
         "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {

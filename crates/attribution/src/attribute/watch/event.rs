@@ -113,6 +113,24 @@ pub enum What {
     /// The words at the address of the futex call that the thread has begun, that of the futex
     /// first.
     LockWords([u32; 5]),
+    /// The thread calls a function that takes a lock, or one that waits for a condition: that one
+    /// releases the lock first, and takes it again.
+    Asks {
+        /// Address of the lock.
+        lock: u64,
+        /// Whether for a condition.
+        condition: bool,
+    },
+    /// That function returns.
+    Asked {
+        /// What it returns: 0, or an error number.
+        result: i64,
+    },
+    /// The thread calls a function that releases a lock.
+    Releases {
+        /// Address of the lock.
+        lock: u64,
+    },
     /// The task takes a signal.
     Delivered {
         /// Its number.

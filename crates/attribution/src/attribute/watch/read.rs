@@ -111,7 +111,13 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
 fn is_of_the_program(what: &What) -> bool {
     matches!(
         what,
-        What::CallEnter { .. } | What::CallExit { .. } | What::LockWords(_) | What::Delivered { .. }
+        What::CallEnter { .. }
+            | What::CallExit { .. }
+            | What::LockWords(_)
+            | What::Asks { .. }
+            | What::Asked { .. }
+            | What::Releases { .. }
+            | What::Delivered { .. }
     )
 }
 

@@ -1,0 +1,73 @@
+//! Probes on the functions of a C library by which a program locks and unlocks: every locking is
+//! recorded then, not only those that had to wait.
+//!
+//! POSIX.1-2024, `pthread_mutex_lock`, `pthread_cond_wait`: waiting for a condition releases the
+//! mutex, and returns with it taken, also where the time was over.
+
+use crate::events::{EventSpec, Side};
+
+/// A thread asks for a lock.
+pub const ASK: &str = "stillcore:lock_ask";
+/// The function returns that it asked with.
+pub const RETURN: &str = "stillcore:lock_return";
+/// A thread releases a lock.
+pub const RELEASE: &str = "stillcore:lock_release";
+/// A thread waits for a condition: it releases a lock, and asks for it again.
+pub const WAIT: &str = "stillcore:lock_wait";
+
+/// The functions, with the events at their entry.
+pub const FUNCTIONS: [(&str, &str); 8] = [
+    ("pthread_mutex_lock", ASK),
+    ("pthread_mutex_trylock", ASK),
+    ("pthread_mutex_timedlock", ASK),
+    ("pthread_mutex_clocklock", ASK),
+    ("pthread_mutex_unlock", RELEASE),
+    ("pthread_cond_wait", WAIT),
+    ("pthread_cond_timedwait", WAIT),
+    ("pthread_cond_clockwait", WAIT),
+];
+
+/// Registers of the first and the second argument of a function of user space.
+const ARGUMENTS: [&str; 2] = if cfg!(target_arch = "x86_64") { ["%di", "%si"] } else { ["%x0", "%x1"] };
+
+/// The probes. `places`: function of [`FUNCTIONS`], file, and offset of its code in the file.
+pub fn probes(places: &[(&str, String, u64)]) -> Vec<EventSpec> {
+    let at = |(_, file, offset): &(&str, String, u64)| format!("{file}:{offset:#x}");
+    let event = |name: &str, returns: bool, is_it: &dyn Fn(&str) -> bool, what: &str| {
+        let of = |function: &str| FUNCTIONS.iter().any(|(one, event)| *one == function && is_it(event));
+        let ours = places.iter().filter(|(function, ..)| of(function));
+        let uprobes: Vec<String> = ours.map(|place| format!("{} {what}", at(place))).collect();
+        let on = vec![Side::Watched];
+        EventSpec { on, uprobes, returns, ..EventSpec::link(name.to_owned()) }
+    };
+    let [first, second] = ARGUMENTS;
+    let all = [
+        event(ASK, false, &|event| event == ASK, &format!("lock={first}:x64")),
+        event(WAIT, false, &|event| event == WAIT, &format!("lock={second}:x64")),
+        event(RELEASE, false, &|event| event == RELEASE, &format!("lock={first}:x64")),
+        event(RETURN, true, &|event| event != RELEASE, "result=$retval:s32"),
+    ];
+    all.into_iter().filter(|event| !event.uprobes.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_has_the_functions_that_it_is_for() {
+        let place = |function: &'static str, offset| (function, "/lib/libc.so.6".to_owned(), offset);
+        let places = [
+            place("pthread_mutex_lock", 0x10),
+            place("pthread_mutex_unlock", 0x20),
+            place("pthread_cond_wait", 0x30),
+        ];
+        let probes = probes(&places);
+        let of = |name: &str| probes.iter().find(|event| event.name == name).unwrap();
+        assert_eq!(of(ASK).uprobes, [format!("/lib/libc.so.6:0x10 lock={}:x64", ARGUMENTS[0])]);
+        assert_eq!(of(WAIT).uprobes, [format!("/lib/libc.so.6:0x30 lock={}:x64", ARGUMENTS[1])]);
+        assert_eq!(of(RELEASE).uprobes.len(), 1);
+        assert!(of(RETURN).returns && of(RETURN).uprobes.len() == 2, "of the lock and of the condition");
+        assert_eq!(super::probes(&places[1..2]).len(), 1, "what has no function has no event");
+    }
+}

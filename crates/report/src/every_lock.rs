@@ -1,0 +1,94 @@
+//! Every locking of a watched program in words: the same rows on a terminal and on a page.
+
+use crate::{format, locks};
+use attribution::attribute::locks::shape::{EveryLock, TakenLock};
+use model::Run;
+
+/// What the columns of [`row`] are.
+pub const HEAD: [&str; 8] =
+    ["lock", "taken", "in vain", "held, median", "p99", "observed max", "longest by", "taken by"];
+
+/// Locks that are printed.
+pub const ROWS: usize = 12;
+
+/// One lock.
+pub fn row(lock: &TakenLock) -> Vec<String> {
+    let time = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format::ns);
+    let held = lock.held;
+    let longest =
+        lock.by.iter().filter(|by| by.held.is_some()).max_by_key(|by| by.held.map(|held| held.max_ns));
+    vec![
+        format!("{:#x}", lock.word),
+        format::count(lock.taken),
+        format::count(lock.refused),
+        time(held.map(|held| held.median_ns)),
+        time(held.map(|held| held.p99_ns)),
+        time(held.map(|held| held.max_ns)),
+        longest.map_or_else(|| "-".to_owned(), |by| locks::thread(&by.thread)),
+        locks::names(lock.by.iter().map(|by| &by.thread)),
+    ]
+}
+
+/// How many lockings, and what recording them has cost.
+pub fn account(run: &Run, every: &EveryLock) -> String {
+    let listed: u64 = every.locks.iter().map(|lock| lock.taken).sum();
+    let lockings = listed.saturating_add(every.unlisted);
+    let cost = match run.observer.trace_lock_ns {
+        Some(ns) => format!(
+            "; recording each took about {} more, {} in all, and so did those of other programs that use the same library",
+            format::ns_f(ns),
+            format::ns_f(ns * lockings as f64)
+        ),
+        None => String::new(),
+    };
+    let unpaired = match every.unpaired {
+        0 => String::new(),
+        n => format!("; {} whose other end was not recorded", format::count(n)),
+    };
+    format!(
+        "{} of {}{unpaired}{cost}",
+        format::plural(lockings, "locking"),
+        format::plural(every.locks.len() as u64, "lock")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use attribution::attribute::locks::shape::{TakenBy, ThreadName};
+    use attribution::attribute::watch::shape::Figures;
+
+    #[test]
+    fn a_lock_has_its_count_its_holds_and_who_held_it_longest() {
+        let figures = |n: u64, max_ns: i64| Figures {
+            n,
+            min_ns: 100,
+            mean_ns: 200.0,
+            median_ns: 150,
+            p99_ns: 900,
+            max_ns,
+        };
+        let by = |tid: i32, comm: &str, max_ns: i64| TakenBy {
+            thread: ThreadName { tid, comm: comm.to_owned(), prio: None },
+            taken: 500,
+            held: Some(figures(500, max_ns)),
+        };
+        let lock = TakenLock {
+            word: 0x4c0,
+            tgid: Some(7),
+            taken: 1_000,
+            refused: 3,
+            held: Some(figures(1_000, 70_000)),
+            by: vec![by(7, "main", 1_200), by(8, "log", 70_000)],
+        };
+        assert_eq!(row(&lock).join("|"), "0x4c0|1,000|3|150 ns|900 ns|70.00 us|log[8]|main, log");
+        let every = EveryLock { locks: vec![lock], unlisted: 0, unpaired: 2 };
+        let mut run = crate::fixture::document().run;
+        run.observer.trace_lock_ns = Some(13_000.0);
+        assert_eq!(
+            account(&run, &every),
+            "1,000 lockings of 1 lock; 2 whose other end was not recorded; recording each took about 13.00 us more, 13.00 ms \
+             in all, and so did those of other programs that use the same library"
+        );
+    }
+}
