@@ -193,6 +193,9 @@ impl<'a, 'r> Windows<'a, 'r> {
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
+        if self.order.is_empty() {
+            return self.of_a_phase(event);
+        }
         let stretch = loop {
             let Some(stretch) = self.order.get(self.at) else { return };
             if event.ts_ns > stretch.span[1] {
@@ -221,6 +224,14 @@ impl<'a, 'r> Windows<'a, 'r> {
             self.offs.event(&window.phase, event);
         }
         layers.event(event, sets, sums);
+    }
+
+    /// Where nothing was measured in windows, as of a watched program, its phase is the window.
+    fn of_a_phase(&mut self, event: &KernelEvent) {
+        let phase = self.run.phases.iter().find(|one| (one.t0_ns..=one.t1_ns).contains(&event.ts_ns));
+        if let Some(phase) = phase.filter(|_| self.run.measured_cpus.contains(event.cpu)) {
+            self.offs.event(&phase.name, event);
+        }
     }
 
     fn close(&mut self) {

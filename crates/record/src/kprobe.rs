@@ -57,10 +57,9 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
         // Of the same name and fields, each further one is added to the event (since 5.4).
         let kind = if spec.returns { "r" } else { "p" };
         let file = tracefs.join(USER);
-        return spec
-            .uprobes
-            .iter()
-            .try_for_each(|probe| tracefs::write(&file, &format!("{kind}:{name} {probe}\n")));
+        let define = |probe: &String| tracefs::write(&file, &format!("{kind}:{name} {probe}\n"));
+        // An event with some of its probes would miss calls.
+        return spec.uprobes.iter().try_for_each(define).inspect_err(|_| drop(remove(&file, &name)));
     }
     let line = format!("{kind}:{name} {probe}\n");
     // Opening the file to truncate it would remove everybody's probes; this does not.

@@ -235,9 +235,7 @@ impl<'a> Ground<'a> {
                 let _parent = rustix::process::getppid();
                 Ok(())
             }),
-            Kind::InterruptsOff => {
-                self.held(|_| rustix::process::getpgid(None).map(drop).map_err(Into::into))
-            }
+            Kind::InterruptsOff => self.held(|_| sys::process::group().map(drop)),
             Kind::Softirq => self.held(|ground| {
                 let [from, to] = ground.sockets.as_ref().map_err(again)?;
                 from.send(b"x")?;

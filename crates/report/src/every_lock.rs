@@ -8,6 +8,10 @@ use model::Run;
 pub const HEAD: [&str; 8] =
     ["lock", "taken", "in vain", "held, median", "p99", "observed max", "longest by", "taken by"];
 
+/// How the events of these probes begin, and the one that is of waits.
+const PROBES: &str = "stillcore:lock_";
+const WORDS: &str = "words";
+
 /// Locks that are printed.
 pub const ROWS: usize = 12;
 
@@ -45,8 +49,16 @@ pub fn account(run: &Run, every: &EveryLock) -> String {
         0 => String::new(),
         n => format!("; {} whose other end was not recorded", format::count(n)),
     };
+    let absent = run.trace.iter().filter_map(|trace| trace.watched.as_ref()).flat_map(|one| &one.absent);
+    let refused: Vec<&str> =
+        absent.filter_map(|event| event.strip_prefix(PROBES)).filter(|event| *event != WORDS).collect();
+    let too_low = if refused.is_empty() {
+        String::new()
+    } else {
+        format!("; the kernel refused probes ({}), so that counts are too low", refused.join(", "))
+    };
     format!(
-        "{} of {}{unpaired}{cost}",
+        "{} of {}{unpaired}{too_low}{cost}",
         format::plural(lockings, "locking"),
         format::plural(every.locks.len() as u64, "lock")
     )

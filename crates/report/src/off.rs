@@ -65,10 +65,20 @@ pub fn row(run: &Run, section: &OffSection, row: &OffRow) -> Vec<String> {
     ]
 }
 
-/// When the first window of a section's phase began.
-fn begin_ns(run: &Run, section: &OffSection) -> i64 {
+/// The windows of a section's phase; where there are none, as of a watched program, the phase.
+fn windows(run: &Run, section: &OffSection) -> Vec<[i64; 2]> {
     let windows = run.windows.iter().filter(|window| window.phase == section.phase);
-    windows.map(|window| window.t0_ns).min().unwrap_or(0)
+    let windows: Vec<_> = windows.map(|window| [window.t0_ns, window.t1_ns]).collect();
+    if !windows.is_empty() {
+        return windows;
+    }
+    let phases = run.phases.iter().filter(|phase| phase.name == section.phase);
+    phases.map(|phase| [phase.t0_ns, phase.t1_ns]).collect()
+}
+
+/// When the first of them began.
+fn begin_ns(run: &Run, section: &OffSection) -> i64 {
+    windows(run, section).into_iter().map(|[t0_ns, _]| t0_ns).min().unwrap_or(0)
 }
 
 fn what(blocking: Blocking) -> &'static str {
@@ -82,8 +92,7 @@ fn what(blocking: Blocking) -> &'static str {
 fn gave_up(row: &OffRow) -> String {
     match row.blocking {
         Blocking::ProbedFunction => {
-            let all = row.gave_up.saturating_add(row.count);
-            format!("{} of {}", format::count(row.gave_up), format::count(all))
+            format!("{} of {}", format::count(row.gave_up), format::count(row.count))
         }
         _ => "-".to_owned(),
     }
@@ -93,8 +102,8 @@ fn gave_up(row: &OffRow) -> String {
 pub fn meaning(sections: &[OffSection]) -> &'static str {
     let mut rows = sections.iter().flat_map(|section| &section.rows);
     if rows.any(|row| row.blocking == Blocking::ProbedFunction) {
-        "a call is counted from the probe at the entry to the one at the return, interrupts within it included; \
-         whether interrupts or preemption were off is not recorded: where the CPU was given up, preemption was not"
+        "a call lasts from the probe at the entry to the one at the return, or until the CPU is given up inside, where \
+         preemption is on; interrupts within it included; whether interrupts or preemption were off before is not recorded"
     } else {
         "recorded by the kernel where it turned interrupts or preemption off and on again"
     }
@@ -127,12 +136,12 @@ pub fn cost(run: &Run, sections: &[OffSection]) -> Option<String> {
     let each_ns = run.observer.trace_function_ns?;
     let calls = |section: &&OffSection| -> u64 {
         let probed = section.rows.iter().filter(|row| row.blocking == Blocking::ProbedFunction);
-        probed.map(|row| row.count.saturating_add(row.gave_up)).fold(0, u64::saturating_add)
+        probed.map(|row| row.count).fold(0, u64::saturating_add)
     };
     let section = sections.iter().max_by_key(calls)?;
     let calls = Some(calls(&section)).filter(|calls| *calls > 0)?;
-    let windows = run.windows.iter().filter(|window| window.phase == section.phase);
-    let span_ns = windows.map(|window| window.t1_ns.abs_diff(window.t0_ns)).fold(0, u64::saturating_add);
+    let spans = windows(run, section).into_iter().map(|[t0_ns, t1_ns]| t1_ns.abs_diff(t0_ns));
+    let span_ns = spans.fold(0, u64::saturating_add);
     Some(format!(
         "the two probes add about {} to each call, measured just before: {} calls on CPU {}, about {} of {}",
         format::ns_f(each_ns),
@@ -188,8 +197,8 @@ mod tests {
             cells(&one())[1..].join("|"),
             "3|free_pcppages_bulk|call|1,500|4.000 us|31.00 us|84.00 us|+2.500 ms|bash[812] in free_unref_page|0 of 1,500"
         );
-        let left = OffRow { gave_up: 7, count: 0, by: None, ..one() };
-        assert_eq!(cells(&left)[4..].join("|"), "0|-|-|-|-|-|7 of 7");
+        let left = OffRow { gave_up: 7, by: None, ..one() };
+        assert_eq!(cells(&left)[9..].join("|"), "-|7 of 1,500");
         let kernel = cells(&OffRow { blocking: Blocking::InterruptsOff, ..one() });
         assert_eq!((kernel[3].as_str(), kernel[10].as_str()), ("interrupts off", "-"));
     }

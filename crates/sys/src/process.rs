@@ -98,6 +98,14 @@ impl FromStr for Owner {
     }
 }
 
+/// The process group of this process; 0 where its leader is outside of this PID namespace, or it
+/// was started by the kernel (getpgid(2)).
+pub fn group() -> std::io::Result<i32> {
+    // SAFETY: the call reads no memory.
+    let group = unsafe { libc::getpgid(0) };
+    if group < 0 { Err(std::io::Error::last_os_error()) } else { Ok(group) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,9 +57,11 @@ impl Stretch {
             (Blocking::PreemptionOff | Blocking::KernelCode, _) => {
                 step == Step::Switch && self.t1_ns <= mark_ns
             }
-            (Blocking::ProbedFunction, _) => {
-                matches!(step, Step::TimerLate | Step::IpiInFlight | Step::Switch) && self.t1_ns <= mark_ns
-            }
+            // Interrupts may be on again before it returns, and then one comes within it.
+            (Blocking::ProbedFunction, _) => match step {
+                Step::TimerLate | Step::IpiInFlight => true,
+                step => step == Step::Switch && self.t1_ns <= mark_ns,
+            },
             (Blocking::NotExecuting, _) => step == Step::TimerLate && self.t1_ns <= mark_ns,
             (Blocking::IdleExit, _) => {
                 matches!(step, Step::TimerLate | Step::IpiInFlight | Step::WakeUp | Step::Switch)

@@ -1,9 +1,9 @@
 //! Stretches with interrupts or preemption off, and calls of probed functions, counted by what began
 //! them: how many, how long, and the longest with its stack.
 //!
-//! A pair of probes shows when a CPU was in a function ([`model::off`]). Preemption was not off all
-//! through a call in which the CPU was given up: such calls are counted apart, and not among the
-//! lengths. The scheduler's own stretch, in which it switches, is no stretch of anybody.
+//! A pair of probes shows when a CPU was in a function ([`model::off`]). A call lasts until the
+//! function returns, or until the CPU is given up inside it, where preemption is on: on a preemptible
+//! kernel that is how calls end that keep a real-time task waiting. The scheduler's own stretch, in which it switches, is no stretch of anybody.
 
 use super::cause::{Source, Who};
 use super::spread::Spread;
@@ -41,7 +41,7 @@ pub struct OffRow {
     pub function: String,
     /// How many ended with a known length.
     pub count: u64,
-    /// Calls in which the CPU was given up: preemption was not off there.
+    /// Of these, calls in which the CPU was given up: there they end.
     pub gave_up: u64,
     /// Their time, ns.
     pub total_ns: u64,
@@ -177,11 +177,14 @@ impl OnCpu {
                     open.switched = true;
                 }
                 // A task takes the functions that it is in along; it may come back elsewhere.
-                let left = |open: &Open| open.blocking == Blocking::ProbedFunction;
-                for open in self.open.iter().filter(|open| left(open)) {
+                let is_left = |open: &Open| open.blocking == Blocking::ProbedFunction;
+                let (left, stay): (Vec<Open>, _) =
+                    std::mem::take(&mut self.open).into_iter().partition(is_left);
+                self.open = stay;
+                for open in left {
+                    self.ended(open, event.ts_ns);
                     self.rows.entry((open.blocking, open.label)).or_default().gave_up += 1;
                 }
-                self.open.retain(|open| !left(open));
             }
             _ => {}
         }
@@ -308,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_gives_the_cpu_up_has_no_length_and_is_counted_apart() {
+    fn a_call_lasts_until_it_gives_the_cpu_up() {
         let mut labels = Labels::default();
         let sleeps = labels.id("sleeps");
         let rows = rows(&labels, &[enters(100, sleeps), switch(150), returns(900, sleeps)]);
-        assert_eq!((rows[0].count, rows[0].gave_up, rows[0].max_ns, rows[0].by.clone()), (0, 1, 0, None));
+        assert_eq!((rows[0].count, rows[0].gave_up, rows[0].max_ns), (1, 1, 50));
     }
 
     #[test]

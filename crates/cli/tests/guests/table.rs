@@ -228,7 +228,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     }
     at_boot.extend([assessed("4s"), isolated("2,3", ASTRAY, "80", "v2"), traces(), held_up()]);
     at_boot.extend(provoked_there);
-    at_boot.push(planted());
+    at_boot.extend([planted(), probed()]);
     at_boot.extend([
         Case::new("exposure", "exposure.sh", exposure::repeats).limit(900),
         Case::new("graph", "graph.sh", graph::graphs),

@@ -75,7 +75,7 @@ fn pairs_that_cannot_be_are_refused_in_one_sentence() {
         (["--policy", "deadline"], "fifo, rr or other"),
         (["--cpus", "0"], "two CPUs"),
     ] {
-        let place = Place::alone();
+        let place = Place::new();
         let output = measure(&place, "ipi", &order).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{order:?}");
         assert!(text(&output.stderr).contains(what), "{order:?}: {}", text(&output.stderr));

@@ -217,7 +217,7 @@ fn the_text_shows_the_cost_of_measuring_alone() {
 
 #[test]
 fn orders_that_cannot_be_carried_out_are_refused() {
-    let place = Place::alone();
+    let place = Place::new();
     for (order, reason) in [
         (&["--rate", "0"][..], "rate"),
         (&["--size", "4K"][..], "--work array"),

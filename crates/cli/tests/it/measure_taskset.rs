@@ -78,7 +78,7 @@ fn what_is_no_task_set_is_refused_before_anything_is_written() {
         (&["--tasks", "1000:3:50", "--duration", "1s"][..], "two releases"),
         (&[][..], "--tasks"),
     ] {
-        let place = Place::alone();
+        let place = Place::new();
         let mut command = measure_in_words(&place, "taskset", arguments);
         assert_refused(&command.output().unwrap(), &[expected]);
         assert!(!place.path("run").exists());

@@ -64,7 +64,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let before = job.begin_counting(Counter::read("kprobe_profile hits", || probe.hits())?)?;
     let done = job.repeat(|| {
         fs::write(&enable, "1")?;
-        let hit = rustix::process::getpgid(None);
+        let hit = sys::process::group();
         fs::write(&enable, "0")?;
         Ok(hit.map(drop)?)
     });

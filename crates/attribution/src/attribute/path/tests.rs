@@ -210,14 +210,15 @@ fn a_probed_function_takes_its_time_until_the_cpu_is_given_up_in_it() {
     ];
     let path = &paths_of(&[(100, 700)], &events, &[span(EventClass::Irq, 640, 650)])[0];
     let expected = [
-        (Step::TimerLate, None, 500),
+        (Step::TimerLate, None, 40),
+        (Step::TimerLate, Some(function), 460),
         (Step::TimerHandler, None, 10),
         (Step::Switch, Some(function), 80),
         (Step::Switch, None, 10),
         (Step::Return, None, 100),
     ];
     assert_eq!(blockings(path), expected, "what interrupts it has its own box");
-    assert_eq!(path.parts[2].taken.unwrap().label, 3);
+    assert_eq!(path.parts[1].taken.unwrap().label, 3);
     // One that returns before the interrupt may have kept it off.
     let before = [
         blocked(140, function, 3),
