@@ -8,6 +8,7 @@ use model::locking;
 use std::collections::BTreeSet;
 use std::fs;
 use std::hint::black_box;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use sys::{Error, clock};
 
@@ -49,8 +50,17 @@ pub fn probes(files: &BTreeSet<PathBuf>) -> Vec<EventSpec> {
         let found = if text.is_some() { programs::offsets(file, &names) } else { Vec::new() };
         found.into_iter().filter_map(move |(name, offset)| Some((name, text.clone()?, offset)))
     };
-    let places: BTreeSet<_> = files.iter().flat_map(of).collect();
+    let places: BTreeSet<_> = files.iter().filter(|file| is_roots(file)).flat_map(of).collect();
     locking::probes(&places.into_iter().collect::<Vec<_>>())
+}
+
+/// Whether nobody but root can put something else in the place of a file. The kernel opens it again
+/// when a probe is set: in another file, a probe of this one's offsets would break code of others.
+fn is_roots(file: &Path) -> bool {
+    let is_safe = |path: &Path| {
+        path.metadata().is_ok_and(|data| data.uid() == 0 && data.permissions().mode() & 0o022 == 0)
+    };
+    file.canonicalize().is_ok_and(|file| file.ancestors().all(is_safe))
 }
 
 /// Calls that are timed together, and how often: a probe of a program takes microseconds.
@@ -107,6 +117,20 @@ mod tests {
         let ask = probes.iter().find(|event| event.name == locking::ASK).unwrap();
         assert!(ask.uprobes.iter().all(|one| one.starts_with('/') && one.contains(":0x")), "{ask:?}");
         assert!(probes.iter().any(|event| event.name == locking::RETURN && event.returns));
+    }
+
+    /// Its owner could put another file there before the kernel opens it.
+    #[test]
+    fn a_file_that_others_may_replace_is_not_probed() {
+        let dir = tempfile::tempdir().unwrap();
+        let libraries = of_program(Path::new("/bin/sh"));
+        let Some(library) = libraries.iter().find(|file| file.ends_with("libc.so.6")) else {
+            println!("skipped: this machine has no glibc");
+            return;
+        };
+        let copy = dir.path().join("libc.so.6");
+        fs::copy(library, &copy).unwrap();
+        assert_eq!(probes(&BTreeSet::from([copy])), []);
     }
 
     #[test]

@@ -113,21 +113,39 @@ pub fn meaning(sections: &[OffSection]) -> &'static str {
 pub fn nothing(run: &Run, sections: &[OffSection]) -> Option<String> {
     let functions = probed(run);
     let is_empty = sections.iter().all(|section| section.rows.is_empty());
-    (is_empty && !functions.is_empty())
-        .then(|| format!("no measured CPU called a probed function ({})", functions.join(", ")))
+    if !is_empty {
+        return None;
+    }
+    let silent = (!functions.is_empty())
+        .then(|| format!("no call of a probed function was recorded ({})", functions.join(", ")));
+    let all: Vec<String> = silent.into_iter().chain(refused(run)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Functions that were probed and that no measured CPU called; `None` where all were called.
 pub fn not_called(run: &Run, sections: &[OffSection]) -> Option<String> {
     let is_called = |name: &&str| sections.iter().flat_map(|one| &one.rows).any(|row| row.function == *name);
     let silent: Vec<&str> = probed(run).into_iter().filter(|name| !is_called(name)).collect();
-    (!silent.is_empty()).then(|| format!("no call of {}", silent.join(", ")))
+    (!silent.is_empty()).then(|| format!("no call was recorded of {}", silent.join(", ")))
 }
 
+/// Functions with probes at both ends.
 fn probed(run: &Run) -> Vec<&str> {
-    let events = run.trace.iter().flat_map(|trace| &trace.events);
-    let entries = events.filter(|event| off::end_of(event) == Some(off::End::Entry));
-    entries.filter_map(|event| off::function_of(event)).collect()
+    let of = |end: off::End| {
+        let events = run.trace.iter().flat_map(|trace| &trace.events);
+        let ours = events.filter(move |event| off::end_of(event) == Some(end));
+        ours.filter_map(|event| off::function_of(event))
+    };
+    of(off::End::Entry).filter(|name| of(off::End::Return).any(|other| other == *name)).collect()
+}
+
+/// Functions that the kernel takes no probe on; `None` where there are none.
+pub fn refused(run: &Run) -> Option<String> {
+    let absent = run.trace.iter().flat_map(|trace| &trace.absent);
+    let mut names: Vec<&str> = absent.filter_map(|event| off::function_of(event)).collect();
+    names.dedup();
+    (!names.is_empty())
+        .then(|| format!("not recorded, since this kernel takes no probe there: {}", names.join(", ")))
 }
 
 /// What the probes cost on the CPU and in the phase with the most calls; `None` where nothing was
@@ -179,13 +197,21 @@ mod tests {
         let mut document = crate::fixture::document();
         let sections = &document.analysis.off;
         assert_eq!(not_called(&document.run, sections), None);
-        let events = &mut document.run.trace.as_mut().unwrap().events;
+        let trace = document.run.trace.as_mut().unwrap();
+        trace.absent.push("stillcore:out_do_idle".to_owned());
+        let events = &mut trace.events;
+        events.extend(["stillcore:in_do_idle".to_owned()]);
         events.extend(["stillcore:in_multi_cpu_stop", "stillcore:out_multi_cpu_stop"].map(str::to_owned));
         let silent = not_called(&document.run, sections);
-        assert_eq!(silent.as_deref(), Some("no call of multi_cpu_stop"));
+        assert_eq!(silent.as_deref(), Some("no call was recorded of multi_cpu_stop"));
         assert_eq!(nothing(&document.run, sections), None);
         let said = nothing(&document.run, &[]);
-        assert_eq!(said.as_deref(), Some("no measured CPU called a probed function (multi_cpu_stop)"));
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "no call of a probed function was recorded (multi_cpu_stop); not recorded, since this kernel takes no probe there: do_idle"
+            )
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! A pair of probes shows when a CPU was in a function ([`model::off`]). A call lasts until the
 //! function returns, or until the CPU is given up inside it, where preemption is on: on a preemptible
-//! kernel that is how calls end that keep a real-time task waiting. The scheduler's own stretch, in which it switches, is no stretch of anybody.
+//! kernel that is how calls end that keep a real-time task waiting. The scheduler's own stretch, in
+//! which it switches, is no stretch of anybody.
 
 use super::cause::{Source, Who};
 use super::spread::Spread;

@@ -28,7 +28,7 @@ pub(super) fn probes(
     ensure!(
         !probes.is_empty(),
         "--locks=every: no file of the program has pthread_mutex_lock as a function with a name; expected a program that \
-         uses the C library's mutexes, and whose own are not stripped where it is static"
+         uses the C library's mutexes, in a file that root alone can replace, with its symbols where it is static"
     );
     let tracefs = session.tracefs()?;
     ensure!(

@@ -84,7 +84,10 @@ fn off_stretches(run: &Run, analysis: &Analysis) -> String {
         let _ = writeln!(text, "and {more} more rows (--json lists all)");
     }
     let _ = writeln!(text, "{}", off::meaning(&analysis.off));
-    for line in [off::not_called(run, &analysis.off), off::cost(run, &analysis.off)].into_iter().flatten() {
+    for line in [off::not_called(run, &analysis.off), off::refused(run), off::cost(run, &analysis.off)]
+        .into_iter()
+        .flatten()
+    {
         let _ = writeln!(text, "{line}");
     }
     text + "\n"

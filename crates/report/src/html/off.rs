@@ -23,6 +23,7 @@ pub(super) fn figures(document: &Document) -> Value {
         more => more,
         meaning => off::meaning(sections),
         silent => off::not_called(run, sections),
+        refused => off::refused(run),
         cost => off::cost(run, sections),
     }
 }

@@ -20,7 +20,9 @@ pub(super) fn section(page: &mut Page, document: &Document) {
         page.item("  ", &format!("and {more} more rows (analysis.json)"));
     }
     page.item("  ", off::meaning(sections));
-    for line in [off::not_called(run, sections), off::cost(run, sections)].into_iter().flatten() {
+    for line in
+        [off::not_called(run, sections), off::refused(run), off::cost(run, sections)].into_iter().flatten()
+    {
         page.item("  ", &line);
     }
 }
