@@ -24,8 +24,10 @@ fn main() {
         for line in String::from_utf8_lossy(&list.stdout).lines() {
             let (name, rules) = line.split_once(' ').unwrap_or((line, ""));
             let all: BTreeSet<&str> = rules.split(',').filter(|rule| !rule.is_empty()).collect();
+            // Signals of conditions are recorded only with every locking.
+            let locks = if all.contains("condition") { "--locks=every" } else { "--locks=contended" };
             let output = Command::new(&program)
-                .args(["trace", "watch", "--lint", "--json", "--out"])
+                .args(["trace", "watch", "--lint", locks, "--json", "--out"])
                 .arg(place.path().join(name))
                 .arg("--")
                 .arg(&plant)

@@ -14,9 +14,11 @@ pub const RETURN: &str = "stillcore:lock_return";
 pub const RELEASE: &str = "stillcore:lock_release";
 /// A thread waits for a condition: it releases a lock, and asks for it again.
 pub const WAIT: &str = "stillcore:lock_wait";
+/// A thread signals a condition.
+pub const SIGNAL: &str = "stillcore:lock_signal";
 
 /// The functions, with the events at their entry.
-pub const FUNCTIONS: [(&str, &str); 8] = [
+pub const FUNCTIONS: [(&str, &str); 10] = [
     ("pthread_mutex_lock", ASK),
     ("pthread_mutex_trylock", ASK),
     ("pthread_mutex_timedlock", ASK),
@@ -25,6 +27,8 @@ pub const FUNCTIONS: [(&str, &str); 8] = [
     ("pthread_cond_wait", WAIT),
     ("pthread_cond_timedwait", WAIT),
     ("pthread_cond_clockwait", WAIT),
+    ("pthread_cond_signal", SIGNAL),
+    ("pthread_cond_broadcast", SIGNAL),
 ];
 
 /// Registers of the first and the second argument of a function of user space.
@@ -43,9 +47,10 @@ pub fn probes(places: &[(&str, String, u64)]) -> Vec<EventSpec> {
     let [first, second] = ARGUMENTS;
     let all = [
         event(ASK, false, &|event| event == ASK, &format!("lock={first}:x64")),
-        event(WAIT, false, &|event| event == WAIT, &format!("lock={second}:x64")),
+        event(WAIT, false, &|event| event == WAIT, &format!("lock={second}:x64 condition={first}:x64")),
         event(RELEASE, false, &|event| event == RELEASE, &format!("lock={first}:x64")),
-        event(RETURN, true, &|event| event != RELEASE, "result=$retval:s32"),
+        event(SIGNAL, false, &|event| event == SIGNAL, &format!("condition={first}:x64")),
+        event(RETURN, true, &|event| ![RELEASE, SIGNAL].contains(&event), "result=$retval:s32"),
     ];
     all.into_iter().filter(|event| !event.uprobes.is_empty()).collect()
 }
@@ -61,11 +66,15 @@ mod tests {
             place("pthread_mutex_lock", 0x10),
             place("pthread_mutex_unlock", 0x20),
             place("pthread_cond_wait", 0x30),
+            place("pthread_cond_signal", 0x40),
         ];
         let probes = probes(&places);
         let of = |name: &str| probes.iter().find(|event| event.name == name).unwrap();
         assert_eq!(of(ASK).uprobes, [format!("/lib/libc.so.6:0x10 lock={}:x64", ARGUMENTS[0])]);
-        assert_eq!(of(WAIT).uprobes, [format!("/lib/libc.so.6:0x30 lock={}:x64", ARGUMENTS[1])]);
+        let [first, second] = ARGUMENTS;
+        let wait = format!("/lib/libc.so.6:0x30 lock={second}:x64 condition={first}:x64");
+        assert_eq!(of(WAIT).uprobes, [wait]);
+        assert_eq!(of(SIGNAL).uprobes, [format!("/lib/libc.so.6:0x40 condition={first}:x64")]);
         assert_eq!(of(RELEASE).uprobes.len(), 1);
         assert!(of(RETURN).returns && of(RETURN).uprobes.len() == 2, "of the lock and of the condition");
         assert_eq!(super::probes(&places[1..2]).len(), 1, "what has no function has no event");

@@ -67,6 +67,18 @@ pub struct LintFacts {
     pub isolated: Cpus,
     /// The threads.
     pub tasks: Vec<TaskSettings>,
+    /// Threads of the kernel.
+    #[serde(default)]
+    pub kernel_threads: Vec<KernelThreadName>,
+}
+
+/// A thread of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelThreadName {
+    /// Which.
+    pub tid: i32,
+    /// Its name.
+    pub comm: String,
 }
 
 /// What is set for a thread.

@@ -4,7 +4,7 @@
 
 use model::Cpus;
 use model::syscalls::{self, Wait};
-use model::watch::{Descriptor, InCall, LintFacts, LockWords, TaskSettings, WatchedTask};
+use model::watch::{Descriptor, InCall, KernelThreadName, LintFacts, LockWords, TaskSettings, WatchedTask};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -114,8 +114,9 @@ impl Tasks {
     }
 
     /// What is set for the threads, as last seen. `isolated`: the CPUs that are.
-    pub fn settings(&self, isolated: &Cpus) -> LintFacts {
-        LintFacts { isolated: isolated.clone(), tasks: self.settings.values().cloned().collect() }
+    pub fn settings(&self, isolated: &Cpus, kernel_threads: Vec<KernelThreadName>) -> LintFacts {
+        let tasks = self.settings.values().cloned().collect();
+        LintFacts { isolated: isolated.clone(), tasks, kernel_threads }
     }
 
     /// The memory of the futexes that threads wait for at this moment.

@@ -1,7 +1,7 @@
 //! Every locking of a watched program in words: the same rows on a terminal and on a page.
 
 use crate::{format, locks};
-use attribution::attribute::locks::shape::{EveryLock, TakenLock};
+use attribution::attribute::locks::shape::{EveryLock, FreeSignal, TakenLock};
 use model::Run;
 
 /// What the columns of [`row`] are.
@@ -64,6 +64,23 @@ pub fn account(run: &Run, every: &EveryLock) -> String {
     )
 }
 
+/// Conditions that were signalled without the mutex of those who waited, most signals first.
+pub fn signals(every: &EveryLock) -> impl Iterator<Item = String> {
+    every.signals.iter().take(ROWS).map(signal)
+}
+
+fn signal(one: &FreeSignal) -> String {
+    format!(
+        "{} signalled condition {:#x} {} without mutex {:#x}, with which {} waited for it: another thread may take the \
+         mutex before them",
+        locks::thread(&one.thread),
+        one.condition,
+        format::plural(one.n, "time"),
+        one.mutex,
+        locks::names(one.waiters.iter())
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,13 +111,35 @@ mod tests {
             by: vec![by(7, "main", 1_200), by(8, "log", 70_000)],
         };
         assert_eq!(row(&lock).join("|"), "0x4c0|1,000|3|150 ns|900 ns|70.00 us|log[8]|main, log");
-        let every = EveryLock { locks: vec![lock], unlisted: 0, unpaired: 2 };
+        let every = EveryLock { locks: vec![lock], unlisted: 0, unpaired: 2, signals: Vec::new() };
         let mut run = crate::fixture::document().run;
         run.observer.trace_lock_ns = Some(13_000.0);
         assert_eq!(
             account(&run, &every),
             "1,000 lockings of 1 lock; 2 whose other end was not recorded; recording each took about 13.00 us more, 13.00 ms \
              in all, and so did those of other programs that use the same library"
+        );
+    }
+
+    #[test]
+    fn a_signal_without_the_mutex_has_its_threads_and_its_count() {
+        let name = |tid: i32, comm: &str| ThreadName { tid, comm: comm.to_owned(), prio: None };
+        let one = FreeSignal {
+            condition: 0x80,
+            tgid: Some(7),
+            mutex: 0x10,
+            thread: name(8, "control"),
+            n: 40,
+            first_ns: 5,
+            waiters: vec![name(7, "main")],
+        };
+        let every = EveryLock { signals: vec![one], ..EveryLock::default() };
+        assert_eq!(
+            signals(&every).collect::<Vec<_>>(),
+            [
+                "control[8] signalled condition 0x80 40 times without mutex 0x10, with which main waited for it: another thread may \
+              take the mutex before them"
+            ]
         );
     }
 }

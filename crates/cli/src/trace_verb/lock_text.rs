@@ -36,6 +36,9 @@ fn every_lock(run: &Run, every: &EveryLock) -> String {
     if more > 0 {
         let _ = writeln!(text, "and {more} more locks (--json lists all)");
     }
+    for sentence in every_lock::signals(every) {
+        let _ = writeln!(text, "  {sentence}");
+    }
     text + "\n"
 }
 

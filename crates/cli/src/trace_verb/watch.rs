@@ -19,7 +19,7 @@ use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks};
 use model::quantity::duration;
 use model::run::Phase;
-use model::watch::{CommandRecord, FILE, LockWords, SCHEMA, WatchRecord};
+use model::watch::{CommandRecord, FILE, KernelThreadName, LockWords, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
 use record::recorder::Recorder;
 use record::tasks::Tasks;
@@ -335,7 +335,7 @@ fn watch(
         descriptors: target.tasks.descriptors().cloned().collect(),
         glibc: target.tasks.glibc().collect(),
         lock_words,
-        lint: args.lint.then(|| target.tasks.settings(&isolated)),
+        lint: args.lint.then(|| target.tasks.settings(&isolated, kernel_threads())),
         command,
     };
     store::write_json(&output.dir.join(FILE), &facts)?;
@@ -370,6 +370,15 @@ enum End {
 /// Waits until the program has ended, the time is over or the user asks. Returns the signal if that
 /// cut a set time short, and the command. Recording ends before a command is asked to: then `last`
 /// has what was read.
+/// Threads of the kernel that are there now.
+fn kernel_threads() -> Vec<KernelThreadName> {
+    let all = machine::processes(&machine::Root::live()).kernel;
+    let one = |thread: machine::KernelThread| {
+        Some(KernelThreadName { tid: i32::try_from(thread.pid).ok()?, comm: thread.name })
+    };
+    all.into_iter().filter_map(one).collect()
+}
+
 fn follow(
     args: &WatchArgs,
     target: &mut Target,

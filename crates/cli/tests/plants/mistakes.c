@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -24,6 +25,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +33,7 @@ enum { TURNS = 40, PERIOD_NS = 5000000, PAGE = 4096, BIG = 1 << 20, PRIORITY = 6
 
 static char *region;
 static char scratch[] = "/tmp/stillcore-mistakes-XXXXXX";
-static int file, terminal, event, timer, pipes[2];
+static int file, controller, terminal, event, timer, pipes[2];
 static mqd_t queue;
 static pthread_mutex_t lock, inheriting;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -129,6 +131,17 @@ static void append(int turn)
 static void sync_file(int turn) { (void)turn; fsync(file); }
 static void print(int turn) { (void)turn; sink += (int)write(terminal, "x", 1); }
 
+/* The kernel's own worker takes each byte of a terminal to who reads it. */
+static void wait_for_kworker(int turn)
+{
+	struct pollfd ends = { .fd = terminal, .events = POLLIN };
+	char c = 'x';
+	(void)turn;
+	sink += (int)write(controller, &c, 1);
+	if (poll(&ends, 1, 100) == 1)
+		sink += (int)read(terminal, &c, 1);
+}
+
 /* Threads and processes. */
 static void *end_at_once(void *unused) { return unused; }
 static void make_thread(int turn)
@@ -187,6 +200,7 @@ static void use_condition(int turn)
 	pthread_cond_signal(&condition);
 	pthread_mutex_unlock(&inheriting);
 }
+static void signal_freely(int turn) { (void)turn; pthread_cond_signal(&condition); }
 static void small_malloc(int turn)
 {
 	volatile char *block = malloc(32);
@@ -197,7 +211,7 @@ static void small_malloc(int turn)
 
 enum {
 	UNLOCKED = 1, MAPS = 2, FILE_MAP = 4, LATE_POLICY = 8, TOP = 16, NO_BUDGET = 32, HELD = 64,
-	SIGNALS = 128, TIMER_SIGNALS = 256,
+	SIGNALS = 128, TIMER_SIGNALS = 256, WAITS = 512, RAW = 1024,
 };
 
 static const struct mistake {
@@ -230,6 +244,8 @@ static const struct mistake {
 	{ "sync", "file", sync_file, 0 },
 	{ "log", "file", append, 0 },
 	{ "print", "terminal", print, 0 },
+	{ "kworker", "kernel-thread,terminal", wait_for_kworker, RAW },
+	{ "free-signal", "condition", signal_freely, WAITS },
 	{ "thread", "thread,memory", make_thread, 0 },
 	{ "process", "thread,page-fault", make_process, 0 },
 	{ "late-policy", "born-other", nothing, LATE_POLICY },
@@ -241,7 +257,7 @@ static const struct mistake {
 	{ "clean-timer", "", use_timer, 0 },
 	{ "clean-semaphore", "", use_semaphore, 0 },
 	{ "clean-queue", "", use_queue, 0 },
-	{ "clean-condition", "", use_condition, 0 },
+	{ "clean-condition", "", use_condition, WAITS },
 	{ "clean-inheriting", "", take_inheriting, HELD },
 	{ "clean-malloc", "", small_malloc, 0 },
 	{ "clean-uncontended", "", take_plain, 0 },
@@ -306,11 +322,17 @@ static void prepare(void)
 	event = eventfd(0, 0);
 	timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	must(pipe(pipes), "pipe");
-	terminal = posix_openpt(O_RDWR | O_NOCTTY);
-	must(terminal < 0 || grantpt(terminal) || unlockpt(terminal), "posix_openpt");
-	snprintf(name, sizeof name, "%s", ptsname(terminal));
+	controller = posix_openpt(O_RDWR | O_NOCTTY);
+	must(controller < 0 || grantpt(controller) || unlockpt(controller), "posix_openpt");
+	snprintf(name, sizeof name, "%s", ptsname(controller));
 	terminal = open(name, O_RDWR | O_NOCTTY);
 	must(terminal < 0, "open of a terminal");
+	if (mistake->how & RAW) {
+		struct termios raw;
+		must(tcgetattr(terminal, &raw), "tcgetattr");
+		cfmakeraw(&raw);
+		must(tcsetattr(terminal, TCSANOW, &raw), "tcsetattr");
+	}
 	struct mq_attr size = { .mq_maxmsg = 4, .mq_msgsize = 16 };
 	queue = mq_open("/stillcore-mistakes", O_RDWR | O_CREAT, 0600, &size);
 	mq_unlink("/stillcore-mistakes");
@@ -357,6 +379,14 @@ static void meddle(pthread_t thread)
 			pthread_mutex_lock(held);
 			usleep(1500);
 			pthread_mutex_unlock(held);
+		}
+		if (mistake->how & WAITS) {
+			struct timespec until;
+			clock_gettime(CLOCK_REALTIME, &until);
+			until.tv_sec++;
+			pthread_mutex_lock(&inheriting);
+			pthread_cond_timedwait(&condition, &inheriting, &until);
+			pthread_mutex_unlock(&inheriting);
 		}
 		if (mistake->how & SIGNALS)
 			pthread_kill(thread, SIGUSR1);

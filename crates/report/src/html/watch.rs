@@ -43,6 +43,7 @@ pub(super) fn figures(document: &Document) -> Value {
             account => every_lock::account(&document.run, every),
             head => every_lock::HEAD,
             rows => every.locks.iter().take(every_lock::ROWS).map(every_lock::row).collect::<Vec<_>>(),
+            signals => every_lock::signals(every).collect::<Vec<_>>(),
         }),
         bounds => bounds::of_threads(&watch.paths),
         chains => watch.chains.iter().take(ROWS).map(chain).collect::<Vec<_>>(),

@@ -1,11 +1,12 @@
 //! All threads of a program, event by event.
 
 use super::facts;
+use super::kernel_threads::KernelThreads;
 use super::rules::Rule;
 use super::shape::{Finding, LintSection, NotApplied};
 use super::signals;
 use super::thread::ThreadLint;
-use crate::attribute::locks::shape::{LockKind, LockSection};
+use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockKind, LockSection};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::prio::Prio;
 use model::syscalls::{self, Misuse, Wait};
@@ -21,13 +22,21 @@ pub(crate) struct Lint<'r> {
     /// Threads of the program, with their processes where known.
     processes: FxHashMap<i32, i32>,
     threads: FxHashMap<i32, ThreadLint>,
-    /// Whether page faults are among the events.
-    has_faults: bool,
+    kernel_threads: KernelThreads,
+    recorded: Recorded,
+}
+
+/// What the events show besides calls and the scheduler's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recorded {
+    /// Page faults.
+    pub(crate) faults: bool,
+    /// Every locking, and every signal of a condition.
+    pub(crate) every_locking: bool,
 }
 
 impl<'r> Lint<'r> {
-    /// `has_faults`: whether page faults were recorded.
-    pub(crate) fn new(record: &'r WatchRecord, has_faults: bool) -> Self {
+    pub(crate) fn new(record: &'r WatchRecord, recorded: Recorded) -> Self {
         let processes: FxHashMap<i32, i32> = record.tasks.iter().map(|task| (task.tid, task.tgid)).collect();
         let waits = |number| syscalls::by_number(&record.arch, number).map(|call| call.wait);
         let thread = |task: &model::watch::WatchedTask| {
@@ -38,18 +47,28 @@ impl<'r> Lint<'r> {
             }
         };
         let threads = record.tasks.iter().map(|task| (task.tid, thread(task))).collect();
-        Self { record, processes, threads, has_faults }
+        let kernel_threads = KernelThreads::new(record.lint.as_ref());
+        Self { record, processes, threads, kernel_threads, recorded }
     }
 
     /// Takes the next event.
     pub(crate) fn event(&mut self, event: &WatchEvent) {
         match event.what {
-            What::Switch { prev, leaves, prios, .. } => {
+            What::Switch { prev, next, leaves, prios } => {
+                self.kernel_threads.runs(next.0, prios[1]);
                 if let Some(thread) = self.threads.get_mut(&prev.0) {
                     match leaves {
                         Leaves::Ended => thread.ended(),
                         _ => thread.leaves(prios[0], leaves == Leaves::Sleeps, event.ts_ns),
                     }
+                }
+            }
+            What::Waking { task: (tid, _), .. } if event.in_task => {
+                let Self { threads, kernel_threads, .. } = self;
+                let Some(thread) = threads.get_mut(&tid) else { return };
+                let waker = thread.waits_as().and_then(|prio| kernel_threads.below(event.pid, prio));
+                if let Some(waker) = waker {
+                    thread.did(Rule::KernelThread, || waker, event.ts_ns);
                 }
             }
             What::Fork { parent, child } if self.threads.contains_key(&parent) => {
@@ -165,6 +184,8 @@ impl<'r> Lint<'r> {
             }));
         }
         findings.extend(locks.into_iter().flat_map(|section| self.without_inheritance(section)));
+        let every = locks.and_then(|section| section.every.as_ref());
+        findings.extend(every.into_iter().flat_map(|every| self.without_mutex(every)));
         merge_faults(&mut findings);
         findings
             .sort_by(|a, b| (a.rule, &a.comm, a.tid, &a.detail).cmp(&(b.rule, &b.comm, b.tid, &b.detail)));
@@ -209,9 +230,36 @@ impl<'r> Lint<'r> {
         all
     }
 
+    /// Conditions that were signalled without their mutex, where one of the threads is real-time.
+    fn without_mutex(&self, every: &EveryLock) -> Vec<Finding> {
+        let is_realtime = |tid: i32| self.threads.get(&tid).is_some_and(|thread| thread.realtime.is_some());
+        let of = |one: &FreeSignal| {
+            let waiter = one.waiters.iter().find(|waiter| is_realtime(waiter.tid));
+            let waiter = waiter.or_else(|| one.waiters.first().filter(|_| is_realtime(one.thread.tid)))?;
+            Some(Finding {
+                rule: Rule::Condition,
+                tid: one.thread.tid,
+                comm: one.thread.comm.clone(),
+                prio: one.thread.prio,
+                detail: format!(
+                    "condition {:#x}, for which {} waited with mutex {:#x}",
+                    one.condition, waiter.comm, one.mutex
+                ),
+                n: one.n,
+                first_ns: Some(one.first_ns),
+                suppressed: false,
+            })
+        };
+        every.signals.iter().filter_map(of).collect()
+    }
+
     fn not_applied(&self, comm: &dyn Fn(i32) -> String, locks: Option<&LockSection>) -> Vec<NotApplied> {
         let mut all = Vec::new();
-        if !self.has_faults {
+        if !self.recorded.every_locking {
+            let why = "signals of conditions were not recorded; --locks=every records them";
+            all.push(NotApplied { rule: Rule::Condition, why: why.to_owned() });
+        }
+        if !self.recorded.faults {
             let why =
                 "page faults were not recorded: this kernel has no exceptions:page_fault_user (x86 only)";
             all.push(NotApplied { rule: Rule::PageFault, why: why.to_owned() });

@@ -14,6 +14,10 @@ pub enum Rule {
     RelativeSleep,
     /// A wait for a lock that does not inherit, held by a less urgent thread.
     NoInheritance,
+    /// A condition was signalled without the mutex of those who waited for it.
+    Condition,
+    /// A kernel thread that is less urgent woke it.
+    KernelThread,
     /// A signal came.
     Signal,
     /// A file was opened, read or written.
@@ -33,7 +37,7 @@ pub enum Rule {
 }
 
 /// All rules, with the name used in suppressions, what is found, and what to do.
-pub const RULES: [(Rule, &str, &str, &str); 12] = [
+pub const RULES: [(Rule, &str, &str, &str); 14] = [
     (
         Rule::PageFault,
         "page-fault",
@@ -57,6 +61,18 @@ pub const RULES: [(Rule, &str, &str, &str); 12] = [
         "no-inheritance",
         "a wait for a lock without priority inheritance that a less urgent thread held",
         "pthread_mutexattr_setprotocol(PTHREAD_PRIO_INHERIT)",
+    ),
+    (
+        Rule::Condition,
+        "condition",
+        "a condition was signalled without the mutex of those who waited for it, so that another thread may take that before them",
+        "pthread_cond_signal and pthread_cond_broadcast between pthread_mutex_lock and pthread_mutex_unlock",
+    ),
+    (
+        Rule::KernelThread,
+        "kernel-thread",
+        "it waited for a thread of the kernel that is less urgent, and so for all that runs before that one",
+        "give the kernel's thread a higher priority than this one (chrt --pid), or wait for something that needs none",
     ),
     (
         Rule::Signal,

@@ -1,23 +1,29 @@
 //! Mistakes made by hand: what counts, and what is a thread's start or end.
 
-use super::program::Lint;
+use super::program::{Lint, Recorded};
 use super::rules::{RULES, Rule};
 use super::shape::LintSection;
+use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockSection, ThreadName};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::prio::Prio;
-use model::watch::{Descriptor, LintFacts, SCHEMA, TaskSettings, WatchRecord, WatchedTask};
+use model::watch::{Descriptor, KernelThreadName, LintFacts, SCHEMA, TaskSettings, WatchRecord, WatchedTask};
 use std::collections::BTreeSet;
 
 const CONTROL: i32 = 10;
 const PROCESS: i32 = 9;
+/// Threads of the kernel.
+const KWORKER: i32 = 31;
+const IRQ: i32 = 32;
 /// On x86-64.
 const MMAP: u64 = 9;
 const WRITE: u64 = 1;
+const POLL: u64 = 7;
 const FUTEX: u64 = 202;
 const CLOCK_NANOSLEEP: u64 = 230;
 const SCHED_SETSCHEDULER: u64 = 144;
 const EXECVE: u64 = 59;
 const FIFO_60: i64 = 39;
+const ALL: Recorded = Recorded { faults: true, every_locking: true };
 const NICE_0: i64 = 120;
 
 fn record(allowed: &str, isolated: &str) -> WatchRecord {
@@ -31,6 +37,10 @@ fn record(allowed: &str, isolated: &str) -> WatchRecord {
     };
     let settings = TaskSettings { tid: CONTROL, allowed: allowed.parse().unwrap(), has_rttime: true };
     let descriptor = |fd, target: &str| Descriptor { tgid: PROCESS, fd, target: target.to_owned() };
+    let kernel_threads = vec![
+        KernelThreadName { tid: KWORKER, comm: "kworker/1:0".to_owned() },
+        KernelThreadName { tid: IRQ, comm: "irq/24-eth0".to_owned() },
+    ];
     WatchRecord {
         schema: SCHEMA.to_owned(),
         asked: String::new(),
@@ -44,7 +54,7 @@ fn record(allowed: &str, isolated: &str) -> WatchRecord {
         ],
         glibc: Vec::new(),
         lock_words: Vec::new(),
-        lint: Some(LintFacts { isolated: isolated.parse().unwrap(), tasks: vec![settings] }),
+        lint: Some(LintFacts { isolated: isolated.parse().unwrap(), tasks: vec![settings], kernel_threads }),
         command: None,
     }
 }
@@ -65,7 +75,7 @@ fn waits(ts_ns: i64) -> WatchEvent {
 }
 
 fn lint(record: &WatchRecord, events: &[WatchEvent]) -> LintSection {
-    let mut lint = Lint::new(record, true);
+    let mut lint = Lint::new(record, ALL);
     for event in events {
         let sleeps = matches!(event.what, What::Switch { leaves: Leaves::Sleeps, .. });
         if sleeps {
@@ -99,7 +109,7 @@ fn the_loop_counts_and_neither_the_start_nor_the_end() {
 #[test]
 fn a_sleep_outside_of_a_call_is_no_wait() {
     let record = record("1", "");
-    let mut lint = Lint::new(&record, true);
+    let mut lint = Lint::new(&record, ALL);
     let returns = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
     for event in [
         call(1, CLOCK_NANOSLEEP, [1, 1, 0]),
@@ -121,7 +131,7 @@ fn a_sleep_outside_of_a_call_is_no_wait() {
 fn a_new_thread_that_the_c_library_holds_back_has_not_begun_its_loop() {
     let mut record = record("1", "");
     record.tasks[0].before = false;
-    let mut lint = Lint::new(&record, true);
+    let mut lint = Lint::new(&record, ALL);
     let returns = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
     for event in [
         call(1, FUTEX, [7, 128, 2]),
@@ -226,4 +236,73 @@ fn every_rule_has_one_row_and_says_what_to_do() {
         assert!(!what.is_empty() && !remedy.is_empty(), "{name}");
         assert_eq!(serde_json::to_value(rule).unwrap(), name);
     }
+}
+
+#[test]
+fn a_wait_that_a_less_urgent_thread_of_the_kernel_ends_is_found_and_no_other() {
+    let runs = |ts_ns, tid, prio| {
+        let prios = [NICE_0, prio].map(Prio::new);
+        let what = What::Switch { prev: (0, 0), leaves: Leaves::Runnable, next: (tid, 0), prios };
+        WatchEvent { ts_ns, cpu: 1, pid: 0, in_task: true, what }
+    };
+    let wakes = |ts_ns, pid, in_task| {
+        let what = What::Waking { task: (CONTROL, 0), prio: Prio::new(FIFO_60) };
+        WatchEvent { ts_ns, cpu: 1, pid, in_task, what }
+    };
+    let polls = |ts_ns| [call(ts_ns, POLL, [0, 1, 0]), leaves(ts_ns, FIFO_60, Leaves::Sleeps)];
+    let returns = |ts_ns| {
+        let what = What::CallExit { result: 1 };
+        WatchEvent { ts_ns, cpu: 0, pid: CONTROL, in_task: true, what }
+    };
+    let turn = |ts_ns: i64, woken: &[WatchEvent]| {
+        polls(ts_ns).into_iter().chain(woken.iter().copied()).chain([returns(ts_ns + 9)]).collect::<Vec<_>>()
+    };
+    let found = |woken: &[WatchEvent]| {
+        let record = record("1", "");
+        let mut lint = Lint::new(&record, ALL);
+        let events = [turn(0, &[]), turn(10, woken), turn(20, woken), turn(30, &[])].concat();
+        events.iter().for_each(|event| lint.event(event));
+        lint.finish();
+        let all = lint.section(&|_| "control".to_owned(), None).findings;
+        all.into_iter().map(|one| (one.rule, one.detail, one.n)).collect::<Vec<_>>()
+    };
+    let kworker = [runs(11, KWORKER, NICE_0), wakes(12, KWORKER, true)];
+    assert_eq!(found(&kworker), [(Rule::KernelThread, "kworker/1:0[31], nice 0".to_owned(), 2)]);
+    let below = [runs(11, IRQ, 49), wakes(12, IRQ, true)];
+    assert_eq!(found(&below), [(Rule::KernelThread, "irq/24-eth0[32], priority 50".to_owned(), 2)]);
+    assert_eq!(found(&[runs(11, IRQ, 9), wakes(12, IRQ, true)]), [], "more urgent");
+    assert_eq!(found(&[wakes(12, IRQ, true)]), [], "its priority is not known");
+    assert_eq!(found(&[runs(11, KWORKER, NICE_0), wakes(12, KWORKER, false)]), [], "an interrupt wakes it");
+    assert_eq!(found(&[runs(11, PROCESS, NICE_0), wakes(12, PROCESS, true)]), [], "a thread of the program");
+}
+
+#[test]
+fn a_condition_without_its_mutex_counts_where_one_of_the_threads_is_real_time() {
+    let name = |tid: i32| ThreadName { tid, comm: format!("t{tid}"), prio: None };
+    let signal = |tid: i32, waiter: i32| FreeSignal {
+        condition: 0x80,
+        tgid: Some(PROCESS),
+        mutex: 0x10,
+        thread: name(tid),
+        n: 3,
+        first_ns: 5,
+        waiters: vec![name(waiter)],
+    };
+    let found = |signals: Vec<FreeSignal>| {
+        let record = record("1", "");
+        let mut lint = Lint::new(&record, ALL);
+        [waits(0), waits(10)].iter().for_each(|event| lint.event(event));
+        let every = Some(EveryLock { signals, ..EveryLock::default() });
+        let locks = LockSection { every, ..LockSection::default() };
+        let all = lint.section(&|_| "control".to_owned(), Some(&locks)).findings;
+        all.into_iter().map(|one| (one.rule, one.tid, one.n)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(vec![signal(CONTROL, 12)]), [(Rule::Condition, CONTROL, 3)]);
+    assert_eq!(found(vec![signal(12, CONTROL)]), [(Rule::Condition, 12, 3)]);
+    assert_eq!(found(vec![signal(12, 13)]), []);
+    let record = record("1", "");
+    let mut lint = Lint::new(&record, Recorded { every_locking: false, ..ALL });
+    lint.finish();
+    let section = lint.section(&|_| String::new(), None);
+    assert!(section.not_applied.iter().any(|one| one.rule == Rule::Condition), "{section:?}");
 }

@@ -60,6 +60,11 @@ impl ThreadLint {
         self.has_waited && self.prio.is_some_and(is_realtime)
     }
 
+    /// Its priority where it waits in its loop, in a call in which threads wait.
+    pub(super) fn waits_as(&self) -> Option<Prio> {
+        self.prio.filter(|_| self.in_loop() && self.in_wait.is_some())
+    }
+
     /// It did something.
     pub(super) fn did(&mut self, rule: Rule, detail: impl FnOnce() -> String, ts_ns: i64) {
         if self.in_loop() && self.pending.len() < MOST {

@@ -5,6 +5,7 @@
 //! it. A function that waits for a condition releases it in between. What has no begin or no end in
 //! the recording has no length.
 
+use super::conditions::{Conditions, Key};
 use super::shape::{EveryLock, TakenBy, TakenLock, ThreadName};
 use crate::attribute::figures::Sums;
 use crate::attribute::watch::event::WatchEvent;
@@ -19,14 +20,12 @@ const LISTED: usize = 100;
 /// The mutex of a thread that died was taken (`EOWNERDEAD`, include/uapi/asm-generic/errno.h).
 const OWNER_DIED: i64 = 130;
 
-/// A lock, of a process where that is known.
-type Key = (Option<i32>, u64);
-
 /// A call that has not returned.
 #[derive(Debug, Clone, Copy)]
 struct Ask {
     key: Key,
-    condition: bool,
+    /// What it waits for.
+    condition: Option<Key>,
 }
 
 /// A lock that is held.
@@ -60,17 +59,29 @@ pub(crate) struct Every {
     asks: FxHashMap<i32, Vec<Ask>>,
     holds: FxHashMap<Key, Hold>,
     locks: FxHashMap<Key, OfLock>,
+    conditions: Conditions,
     unlisted: u64,
     unpaired: u64,
     any: bool,
 }
 
 impl Every {
-    /// A thread calls a function that takes a lock.
-    pub(crate) fn asks(&mut self, event: &WatchEvent, process: Option<i32>, lock: u64, condition: bool) {
+    /// A thread calls a function that takes a lock. `condition`: the address of what it waits for
+    /// first.
+    pub(crate) fn asks(
+        &mut self,
+        event: &WatchEvent,
+        process: Option<i32>,
+        lock: u64,
+        condition: Option<u64>,
+    ) {
         self.any = true;
         let key = (process, lock);
-        if condition {
+        let condition = condition.map(|condition| (process, condition));
+        if let Some(condition) = condition {
+            if self.holds(event.pid, &key) {
+                self.conditions.begins(event.pid, condition, key);
+            }
             // Until it is taken again.
             self.ended(event, key, true);
         }
@@ -87,7 +98,9 @@ impl Every {
             self.unpaired += 1;
             return;
         };
-        if !condition && result != 0 && result != OWNER_DIED {
+        if let Some(condition) = condition {
+            self.conditions.ends(event.pid, condition);
+        } else if result != 0 && result != OWNER_DIED {
             if let Some(lock) = self.lock(key) {
                 lock.refused += 1;
             }
@@ -95,7 +108,7 @@ impl Every {
         }
         match self.holds.get_mut(&key) {
             // A C library may wait for a condition by its own functions that lock and unlock.
-            Some(hold) if hold.tid == event.pid && condition => {}
+            Some(hold) if hold.tid == event.pid && condition.is_some() => {}
             Some(hold) if hold.tid == event.pid => {
                 hold.depth += 1;
                 self.taken(event.pid, key);
@@ -115,10 +128,23 @@ impl Every {
         self.ended(event, (process, lock), false);
     }
 
+    /// A thread calls a function that signals a condition.
+    pub(crate) fn signals(&mut self, event: &WatchEvent, process: Option<i32>, condition: u64) {
+        self.any = true;
+        let Self { conditions, holds, .. } = self;
+        let has = |key: &Key| holds.get(key).is_some_and(|hold| hold.tid == event.pid);
+        conditions.signals(event.ts_ns, event.pid, (process, condition), has);
+    }
+
     /// Events are missing.
     pub(crate) fn lost(&mut self) {
+        self.conditions.lost();
         self.asks.clear();
         self.holds.clear();
+    }
+
+    fn holds(&self, tid: i32, key: &Key) -> bool {
+        self.holds.get(key).is_some_and(|hold| hold.tid == tid)
     }
 
     fn ended(&mut self, event: &WatchEvent, key: Key, whole: bool) {
@@ -191,6 +217,7 @@ impl Every {
             locks: locks.into_iter().take(LISTED).map(one).collect(),
             unlisted: self.unlisted + beyond,
             unpaired: self.unpaired,
+            signals: self.conditions.section(thread),
         })
     }
 }
@@ -201,6 +228,7 @@ mod tests {
     use crate::attribute::watch::event::What;
 
     const LOCK: u64 = 0x10;
+    const CONDITION: u64 = 0x80;
 
     fn at(ts_ns: i64, pid: i32) -> WatchEvent {
         WatchEvent { ts_ns, cpu: 0, pid, in_task: true, what: What::Other }
@@ -212,7 +240,7 @@ mod tests {
     }
 
     fn take(every: &mut Every, ts_ns: i64, tid: i32) {
-        every.asks(&at(ts_ns, tid), Some(1), LOCK, false);
+        every.asks(&at(ts_ns, tid), Some(1), LOCK, None);
         every.asked(&at(ts_ns + 1, tid), 0);
     }
 
@@ -226,7 +254,7 @@ mod tests {
         take(&mut every, 0, 7);
         give(&mut every, 11, 7);
         // One thread asks while the other has it.
-        every.asks(&at(20, 7), Some(1), LOCK, false);
+        every.asks(&at(20, 7), Some(1), LOCK, None);
         take(&mut every, 20, 8);
         give(&mut every, 51, 8);
         every.asked(&at(52, 7), 0);
@@ -245,7 +273,7 @@ mod tests {
     fn a_lock_is_not_held_while_its_thread_waits_for_a_condition() {
         let mut every = Every::default();
         take(&mut every, 0, 7);
-        every.asks(&at(11, 7), Some(1), LOCK, true);
+        every.asks(&at(11, 7), Some(1), LOCK, Some(CONDITION));
         take(&mut every, 20, 8);
         give(&mut every, 26, 8);
         // The time was over, and the lock is taken all the same (ETIMEDOUT).
@@ -260,7 +288,7 @@ mod tests {
     fn a_library_that_waits_by_its_own_locking_is_not_counted_twice() {
         let mut every = Every::default();
         take(&mut every, 0, 7);
-        every.asks(&at(11, 7), Some(1), LOCK, true);
+        every.asks(&at(11, 7), Some(1), LOCK, Some(CONDITION));
         give(&mut every, 12, 7);
         take(&mut every, 20, 7);
         every.asked(&at(22, 7), 0);
@@ -274,7 +302,7 @@ mod tests {
         let mut every = Every::default();
         take(&mut every, 0, 7);
         take(&mut every, 10, 7);
-        every.asks(&at(12, 8), Some(1), LOCK, false);
+        every.asks(&at(12, 8), Some(1), LOCK, None);
         every.asked(&at(13, 8), 16);
         give(&mut every, 20, 7);
         give(&mut every, 41, 7);
@@ -284,6 +312,41 @@ mod tests {
             (lock.taken, lock.refused, lock.held.unwrap().n, lock.held.unwrap().max_ns),
             (2, 1, 1, 40)
         );
+    }
+
+    #[test]
+    fn a_signal_without_the_mutex_of_those_who_wait_is_counted_and_no_other() {
+        let mut every = Every::default();
+        let signal = |every: &mut Every, ts_ns, tid| every.signals(&at(ts_ns, tid), Some(1), CONDITION);
+        let wait = |every: &mut Every, ts_ns| {
+            take(every, ts_ns, 7);
+            every.asks(&at(ts_ns + 2, 7), Some(1), LOCK, Some(CONDITION));
+        };
+        signal(&mut every, 0, 8);
+        wait(&mut every, 1);
+        take(&mut every, 5, 8);
+        signal(&mut every, 7, 8);
+        give(&mut every, 8, 8);
+        assert_eq!(section(&every).signals, [], "nobody waited, and then the lock was held");
+        signal(&mut every, 9, 8);
+        // Another thread holds it.
+        take(&mut every, 10, 9);
+        signal(&mut every, 12, 8);
+        give(&mut every, 13, 9);
+        every.asked(&at(14, 7), 0);
+        signal(&mut every, 15, 8);
+        give(&mut every, 16, 7);
+        let all = section(&every).signals;
+        let of: Vec<_> = all.iter().map(|one| (one.thread.tid, one.mutex, one.n, one.first_ns)).collect();
+        assert_eq!(of, [(8, LOCK, 2, 9)]);
+        assert_eq!(all[0].waiters.iter().map(|one| one.tid).collect::<Vec<_>>(), [7]);
+        // What was held is not known behind a loss, nor of a lock whose taking no probe saw.
+        wait(&mut every, 20);
+        every.lost();
+        signal(&mut every, 23, 8);
+        every.asks(&at(25, 6), Some(1), LOCK, Some(CONDITION));
+        signal(&mut every, 27, 8);
+        assert_eq!(section(&every).signals[0].n, 2);
     }
 
     #[test]

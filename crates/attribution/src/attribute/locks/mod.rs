@@ -2,10 +2,11 @@
 //!
 //! Only waits are recorded unless asked otherwise, never the locking of a free lock: a futex call is
 //! made only when a thread has to wait or to wake another one. [`every`] counts every locking, where
-//! that was recorded. [`futex`] reads a call, [`waits`] follows waits and
-//! finds the holders, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
+//! that was recorded, and [`conditions`] the signals of threads that do not hold the mutex.
+//! [`futex`] reads a call, [`waits`] follows waits and finds the holders, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
 //! adds up, [`section`] gives names, [`shape`] is the answer.
 
+mod conditions;
 mod every;
 mod explain;
 mod futex;

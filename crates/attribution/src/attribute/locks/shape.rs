@@ -269,6 +269,29 @@ pub struct EveryLock {
     pub unlisted: u64,
     /// Lockings and releases whose other end was not recorded.
     pub unpaired: u64,
+    /// Conditions that were signalled by a thread that did not hold the mutex, while others waited
+    /// for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<FreeSignal>,
+}
+
+/// Signals of one thread to one condition, without the mutex of those who waited for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreeSignal {
+    /// Address of the condition.
+    pub condition: u64,
+    /// Process, where known.
+    pub tgid: Option<i32>,
+    /// Address of the mutex.
+    pub mutex: u64,
+    /// Who signalled.
+    pub thread: ThreadName,
+    /// How often.
+    pub n: u64,
+    /// CLOCK_MONOTONIC, ns: the first time.
+    pub first_ns: i64,
+    /// Who waited.
+    pub waiters: Vec<ThreadName>,
 }
 
 /// One lock.

@@ -123,6 +123,9 @@ impl Locks {
             }
             What::Asked { result } => self.every.asked(event, result),
             What::Releases { lock } => self.every.releases(event, self.process(event.pid), lock),
+            What::Signals { condition } => {
+                self.every.signals(event, self.process(event.pid), condition);
+            }
             _ => {}
         }
     }

@@ -51,9 +51,10 @@ enum Pick {
     CallEnter { number: Field, arguments: Field },
     CallExit { result: Field },
     LockWords(Box<[Field; 5]>),
-    Asks { lock: Field, condition: bool },
+    Asks { lock: Field, condition: Option<Field> },
     Asked { result: Field },
     Releases { lock: Field },
+    Signals { condition: Field },
     Boost { pid: Field, prios: [Field; 2] },
     PageFault { address: Field },
     Delivered { signal: Field, handler: Field },
@@ -198,10 +199,15 @@ impl Decoder {
                 What::LockWords(words)
             }
             Pick::Asks { lock, condition } => {
-                What::Asks { lock: lock.uint(data, endian)?, condition: *condition }
+                let condition = match condition {
+                    Some(condition) => Some(condition.uint(data, endian)?),
+                    None => None,
+                };
+                What::Asks { lock: lock.uint(data, endian)?, condition }
             }
             Pick::Asked { result } => What::Asked { result: int(result)? },
             Pick::Releases { lock } => What::Releases { lock: lock.uint(data, endian)? },
+            Pick::Signals { condition } => What::Signals { condition: condition.uint(data, endian)? },
             // By default a signal is ignored, or ends the process.
             Pick::Delivered { signal, handler } => {
                 What::Delivered { signal: pid(signal)?, handled: handler.uint(data, endian)? != 0 }
@@ -288,10 +294,11 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             let word = |at: usize| field(&format!("word{at}"));
             Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
         }
-        locking::ASK => Pick::Asks { lock: field("lock")?, condition: false },
-        locking::WAIT => Pick::Asks { lock: field("lock")?, condition: true },
+        locking::ASK => Pick::Asks { lock: field("lock")?, condition: None },
+        locking::WAIT => Pick::Asks { lock: field("lock")?, condition: Some(field("condition")?) },
         locking::RETURN => Pick::Asked { result: field("result")? },
         locking::RELEASE => Pick::Releases { lock: field("lock")? },
+        locking::SIGNAL => Pick::Signals { condition: field("condition")? },
         "signal:signal_deliver" => Pick::Delivered { signal: field("sig")?, handler: field("sa_handler")? },
         "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {

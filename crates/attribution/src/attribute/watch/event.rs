@@ -118,8 +118,8 @@ pub enum What {
     Asks {
         /// Address of the lock.
         lock: u64,
-        /// Whether for a condition.
-        condition: bool,
+        /// Address of the condition that it waits for.
+        condition: Option<u64>,
     },
     /// That function returns.
     Asked {
@@ -130,6 +130,11 @@ pub enum What {
     Releases {
         /// Address of the lock.
         lock: u64,
+    },
+    /// The thread calls a function that signals a condition.
+    Signals {
+        /// Address of the condition.
+        condition: u64,
     },
     /// The task takes a signal.
     Delivered {

@@ -8,7 +8,7 @@ use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, Watch
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
 use super::waker::By;
 use crate::Error;
-use crate::attribute::lint::program::Lint;
+use crate::attribute::lint::program::{Lint, Recorded};
 use crate::attribute::locks::waits::Locks;
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
@@ -17,10 +17,10 @@ use crate::names::Names;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use model::events::EventCatalogue;
-use model::run::{Run, SenderRecord};
+use model::run::{Run, SenderRecord, TraceRecord};
 use model::syscalls::{SYSCALLS, Wait};
 use model::watch::{FILE, SCHEMA, WatchRecord};
-use model::{Cpus, store};
+use model::{Cpus, locking, store};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,8 +54,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let threads = record.tasks.iter().map(|task| (task.tid, task.tgid));
     let before = record.tasks.iter().filter(|task| task.before).map(|task| task.tid);
     let mut locks = Locks::new(&record.arch, threads, record.glibc.iter().copied()).were_there(before);
-    let has_faults = trace.events.iter().any(|name| name == "exceptions:page_fault_user");
-    let mut lint = record.lint.is_some().then(|| Lint::new(&record, has_faults));
+    let mut lint = record.lint.is_some().then(|| Lint::new(&record, recorded(trace)));
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
     let names: Vec<&str> = std::iter::once("").chain(beside).collect();
     let mut stream = file.stream_buffers(&names)?;
@@ -107,6 +106,15 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     Ok(Some(section))
 }
 
+/// What mistakes can be looked for.
+fn recorded(trace: &TraceRecord) -> Recorded {
+    let probes = [locking::ASK, locking::WAIT, locking::RETURN, locking::RELEASE, locking::SIGNAL];
+    let watched = trace.watched.iter().flat_map(|watched| &watched.events);
+    let every_locking = probes.iter().all(|probe| watched.clone().any(|name| name == probe));
+    let faults = trace.events.iter().any(|name| name == "exceptions:page_fault_user");
+    Recorded { faults, every_locking }
+}
+
 /// Whether an event is of the buffer that holds what only the program's tasks do.
 fn is_of_the_program(what: &What) -> bool {
     matches!(
@@ -117,6 +125,7 @@ fn is_of_the_program(what: &What) -> bool {
             | What::Asks { .. }
             | What::Asked { .. }
             | What::Releases { .. }
+            | What::Signals { .. }
             | What::Delivered { .. }
     )
 }
