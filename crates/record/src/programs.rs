@@ -9,7 +9,7 @@ use model::user_frames::UserFrame;
 use object::read::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The most processes that are kept: a look must end.
@@ -36,13 +36,21 @@ struct Mapping {
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     of: BTreeMap<u32, BTreeSet<Mapping>>,
+    /// Processes whose root is not this one's: when they have ended, nobody sees their files.
+    elsewhere: BTreeSet<u32>,
 }
 
 impl Programs {
     /// Looks at all processes there are.
     pub(super) fn look(&mut self) {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        for tgid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+        self.look_at(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()));
+    }
+
+    /// Looks at these processes, those of them that are there.
+    pub(super) fn look_at(&mut self, tgids: impl IntoIterator<Item = u32>) {
+        let own_root = root_of("self");
+        for tgid in tgids {
             if self.of.len() >= MOST && !self.of.contains_key(&tgid) {
                 return;
             }
@@ -50,6 +58,9 @@ impl Programs {
             // Kernel threads have none.
             let mappings: BTreeSet<Mapping> = maps.lines().filter_map(mapping).collect();
             if !mappings.is_empty() {
+                if root_of(&tgid.to_string()).is_none_or(|root| Some(root) != own_root) {
+                    self.elsewhere.insert(tgid);
+                }
                 self.of.entry(tgid).or_default().extend(mappings);
             }
         }
@@ -68,7 +79,13 @@ impl Programs {
             let offset = address - mapping.from + mapping.offset;
             let base = mapping.path.rsplit('/').next().unwrap_or(&mapping.path);
             let path = visible(tgid, &mapping.path);
-            let functions = files.entry(path).or_insert_with_key(|path| Functions::of(path));
+            // Another file may have that name here.
+            let is_gone = self.elsewhere.contains(&tgid) && path == Path::new(&mapping.path);
+            let functions = if is_gone {
+                &None
+            } else {
+                &*files.entry(path).or_insert_with_key(|path| Functions::of(path))
+            };
             let function = functions.as_ref().and_then(|functions| functions.at(offset));
             let function = match function {
                 Some(function) => format!("{function} ({base})"),
@@ -124,6 +141,12 @@ pub(super) fn offsets<'n>(path: &Path, names: &[&'n str]) -> Vec<(&'n str, u64)>
 pub(super) fn visible(tgid: u32, path: &str) -> PathBuf {
     let own = PathBuf::from(format!("/proc/{tgid}/root{path}"));
     if path.starts_with('/') && own.exists() { own } else { PathBuf::from(path) }
+}
+
+/// The root directory of a process: device and inode.
+fn root_of(process: &str) -> Option<(u64, u64)> {
+    let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
+    Some((root.dev(), root.ino()))
 }
 
 /// `55d0c0a5c000-55d0c0a5d000 r-xp 00001000 fe:00 1234 /usr/bin/worker`: what can be executed.
@@ -226,6 +249,21 @@ mod tests {
         let own = Functions::of(Path::new("/proc/self/exe")).unwrap();
         let name = if own.functions.is_empty() { "+0x" } else { "programs::tests::somewhere (" };
         assert!(named[0].function.contains(name), "{named:?}");
+    }
+
+    /// Of a container that is gone the path is left: here it leads to another file.
+    #[test]
+    fn files_of_an_ended_process_with_another_root_are_not_looked_for_here() {
+        let own = fs::read_to_string("/proc/self/maps").unwrap();
+        let mappings = own.lines().filter_map(mapping).collect();
+        let mut programs = Programs { of: [(u32::MAX, mappings)].into(), ..Programs::default() };
+        let address = [(u32::MAX, somewhere() + 1)].into();
+        let here = programs.name(&address);
+        programs.elsewhere.insert(u32::MAX);
+        let gone = programs.name(&address);
+        assert!(gone[0].function.contains("+0x"), "{gone:?}");
+        let is_stripped = here[0].function.contains("+0x");
+        assert!(is_stripped || here[0].function.contains("somewhere"), "{here:?}");
     }
 
     #[test]

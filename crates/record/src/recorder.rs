@@ -150,7 +150,8 @@ impl Recorder {
         let mut groups = Groups::default();
         groups.look();
         let has_users = |buffer: &Buffer| buffer.events.iter().any(|event| event.name == USER_STACK);
-        let mut programs = sender.as_ref().filter(|sender| has_users(sender)).map(|_| Programs::default());
+        let has_users = sender.iter().chain(&watched).any(has_users);
+        let mut programs = has_users.then(Programs::default);
         programs.iter_mut().for_each(Programs::look);
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
         let scratch = place.scratch.to_owned();
@@ -174,6 +175,14 @@ impl Recorder {
     pub fn look(&mut self) {
         self.groups.look();
         self.programs.iter_mut().for_each(Programs::look);
+    }
+
+    /// Looks which programs these processes run, where that is wanted: some tens of microseconds
+    /// each. One that has ended by the last look would have no names.
+    pub fn look_at(&mut self, tgids: impl IntoIterator<Item = u32>) {
+        if let Some(programs) = &mut self.programs {
+            programs.look_at(tgids);
+        }
     }
 
     /// Senders are recorded for as long as victims and a little longer, so that causes at the edges

@@ -144,6 +144,11 @@ impl Tasks {
         self.tasks.values().any(there)
     }
 
+    /// Their processes.
+    pub fn processes(&self) -> BTreeSet<u32> {
+        self.tasks.values().filter_map(|task| u32::try_from(task.tgid).ok()).collect()
+    }
+
     /// The thread ids.
     pub fn tids(&self) -> Vec<i32> {
         self.tasks.keys().copied().collect()

@@ -34,6 +34,11 @@ pub fn thread(finding: &Finding) -> String {
     format!("{}[{}]{prio}", in_a_line(&finding.comm), finding.tid)
 }
 
+/// Where in the program it was done, where that was recorded.
+pub fn callers(finding: &Finding) -> Option<String> {
+    finding.callers.as_ref().map(|callers| format!("from {}", in_a_line(callers)))
+}
+
 /// What it is, how often and since when, without its thread. `t0_ns`: the beginning of the
 /// recording.
 pub fn sentence(finding: &Finding, t0_ns: i64) -> String {

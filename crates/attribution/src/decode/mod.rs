@@ -86,6 +86,20 @@ pub struct Decoder {
     unreadable: Vec<String>,
 }
 
+/// The program functions that the recorder of a trace file stored beside it.
+pub(crate) fn program_functions(file: &TraceFile) -> Result<Option<UserFrames>, Error> {
+    let beside = file.path().with_file_name(user_frames::FILE);
+    if !beside.exists() {
+        return Ok(None);
+    }
+    let frames: UserFrames = store::read_json(&beside)?;
+    if frames.schema != user_frames::SCHEMA {
+        let what = format!("schema {:?}", frames.schema);
+        return Err(model::Error::invalid(beside.display(), what, user_frames::SCHEMA).into());
+    }
+    Ok(Some(frames))
+}
+
 impl Decoder {
     /// A plan for every event of the trace. Events that the catalogue lacks are counted under
     /// their own names.
@@ -156,13 +170,7 @@ impl Decoder {
     /// The decoder of a trace file, with the program functions that its recorder stored beside it.
     pub fn of(file: &TraceFile, catalogue: &EventCatalogue) -> Result<Self, Error> {
         let mut decoder = Self::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
-        let beside = file.path().with_file_name(user_frames::FILE);
-        if beside.exists() {
-            let frames: UserFrames = store::read_json(&beside)?;
-            if frames.schema != user_frames::SCHEMA {
-                let what = format!("schema {:?}", frames.schema);
-                return Err(model::Error::invalid(beside.display(), what, user_frames::SCHEMA).into());
-            }
+        if let Some(frames) = program_functions(file)? {
             decoder.users.knows(frames);
         }
         Ok(decoder)

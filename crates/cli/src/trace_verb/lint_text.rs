@@ -20,6 +20,9 @@ pub(super) fn text(section: &WatchSection) -> String {
             lint::thread(finding),
             lint::sentence(finding, section.t0_ns)
         );
+        if let Some(callers) = lint::callers(finding) {
+            let _ = writeln!(text, "  {:<15} {callers}", "");
+        }
         // Once for all findings of a rule, which stand together.
         if open.get(at + 1).is_none_or(|next| next.rule != finding.rule) || at + 1 == FINDINGS {
             let _ = writeln!(text, "  {:<15} remedy: {}", "", finding.rule.remedy());

@@ -16,7 +16,7 @@ use anyhow::Context;
 use attribution::attribute::lint::suppress::Suppressions;
 use clap::Args;
 use journal::session::Session;
-use model::events::{EventCatalogue, Side, Stacks};
+use model::events::{EventCatalogue, Side, Stacks, USER_STACK};
 use model::quantity::duration;
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, KernelThreadName, LockWords, SCHEMA, WatchRecord};
@@ -86,8 +86,8 @@ pub(crate) struct WatchArgs {
     /// two stacks.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Also record the user-space stacks of senders, for functions with frame pointers. Costs them
-    /// some microseconds per event.
+    /// Also record the user-space stacks of senders, and with --lint those of the program's calls,
+    /// for functions with frame pointers. Costs them some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
     /// Also record stretches with interrupts or preemption off on the program's CPUs: by the
@@ -279,6 +279,9 @@ fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
         if event.name.starts_with("raw_syscalls:") {
             event.filter.clone_from(&filter);
         }
+        if event.name == USER_STACK && args.lint && filter.is_some() {
+            event.on.push(Side::Watched);
+        }
         event.on != [Side::Watched] || filter.is_some()
     });
     Ok(catalogue)
@@ -367,9 +370,6 @@ enum End {
     Time,
 }
 
-/// Waits until the program has ended, the time is over or the user asks. Returns the signal if that
-/// cut a set time short, and the command. Recording ends before a command is asked to: then `last`
-/// has what was read.
 /// Threads of the kernel that are there now.
 fn kernel_threads() -> Vec<KernelThreadName> {
     let all = machine::processes(&machine::Root::live()).kernel;
@@ -379,6 +379,9 @@ fn kernel_threads() -> Vec<KernelThreadName> {
     all.into_iter().filter_map(one).collect()
 }
 
+/// Waits until the program has ended, the time is over or the user asks. Returns the signal if that
+/// cut a set time short, and the command. Recording ends before a command is asked to: then `last`
+/// has what was read.
 fn follow(
     args: &WatchArgs,
     target: &mut Target,
@@ -395,6 +398,7 @@ fn follow(
         let now_ns = clock::now_ns();
         if now_ns >= look_ns {
             target.tasks.look();
+            recorder.look_at(target.tasks.processes());
             look_ns = now_ns + LOOK_NS;
         }
         let over = args.duration.is_some_and(|time| (now_ns - start_ns) as u128 >= time.as_nanos());

@@ -25,6 +25,9 @@ const PLAYED: [&str; 14] = [
     "clean-inheriting",
 ];
 
+/// Frame pointers lead through the functions of the plants.
+const OPTIONS: [&str; 3] = ["-O1", "-pthread", "-fno-omit-frame-pointer"];
+
 /// The plants, compiled; `None` where they cannot be, or nothing can be recorded.
 fn mistakes(place: &Place) -> Option<PathBuf> {
     if !records_events() {
@@ -32,8 +35,7 @@ fn mistakes(place: &Place) -> Option<PathBuf> {
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plants/mistakes.c");
     let program = place.path("mistakes");
-    let compiled =
-        Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).arg("-lrt").status();
+    let compiled = Command::new("cc").args(OPTIONS).arg("-o").arg(&program).arg(source).arg("-lrt").status();
     match compiled {
         Ok(status) if status.success() => Some(program),
         other => {
@@ -60,8 +62,11 @@ fn each_mistake_is_found_and_nothing_else() {
         let mut wanted = rules(&program, name);
         // Signals of conditions are recorded only with every locking.
         let locks = if wanted.contains("condition") { "--locks=every" } else { "--locks=contended" };
+        // Where it was done is shown of the one that writes.
+        let stacks = if name == "write" { &["--user-stacks"][..] } else { &[] };
         let output = stillcore(&["trace", "watch", "--lint", locks, "--json", "--out"])
             .arg(place.path(name))
+            .args(stacks)
             .arg("--state")
             .arg(place.state())
             .arg("--")
@@ -79,6 +84,9 @@ fn each_mistake_is_found_and_nothing_else() {
         wanted.retain(|rule| not_applied.iter().all(|one| one["rule"] != **rule));
         assert_eq!(found, wanted, "{name}: {lint:#}");
         assert!(findings.iter().all(|one| one["comm"] == "control"), "{name}: {lint:#}");
+        let from_loop =
+            |one: &Value| one["callers"].as_str().is_some_and(|text| text.contains("loop (mistakes)"));
+        assert_eq!(findings.iter().any(from_loop), !stacks.is_empty(), "{name}: {lint:#}");
         assert_eq!(lint["threads"], 1, "{name}: {lint:#}");
         assert_eq!(output.status.code(), Some(if wanted.is_empty() { 0 } else { 2 }), "{name}");
     }

@@ -135,7 +135,7 @@ fn lint_figures(section: &LintSection, t0_ns: i64) -> Value {
         account => lint::account(section),
         rows => section.open().take(ROWS).map(|finding| context! {
             rule => finding.rule.name(), thread => lint::thread(finding),
-            what => lint::sentence(finding, t0_ns), remedy => finding.rule.remedy(),
+            what => lint::sentence(finding, t0_ns), callers => lint::callers(finding), remedy => finding.rule.remedy(),
         }).collect::<Vec<_>>(),
         not_applied => section.not_applied.iter().map(|one| {
             format!("{}: not applicable: {}", one.rule.name(), one.why)
@@ -248,6 +248,7 @@ mod tests {
             detail: "nanosleep".to_owned(),
             n: 3,
             first_ns: Some(1_500_000),
+            callers: Some("st<i>ep (robot) < main (robot)".to_owned()),
             suppressed: false,
         };
         let known = Finding { rule: Rule::File, suppressed: true, ..finding.clone() };
@@ -291,6 +292,7 @@ mod tests {
             "1 finding in 1 real-time thread, 1 more suppressed",
             "con&lt;b&gt;trol[11] (priority 80)",
             "(nanosleep): 3 times, first 1.500 ms after the start",
+            "from st&lt;i&gt;ep (robot) &lt; main (robot)",
             "clock_nanosleep with TIMER_ABSTIME",
         ] {
             assert!(flat.contains(part), "{part}: {flat}");

@@ -8,6 +8,7 @@ use super::signals;
 use super::thread::ThreadLint;
 use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockKind, LockSection};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::syscalls::{self, Misuse, Wait};
 use model::watch::WatchRecord;
@@ -75,6 +76,9 @@ impl<'r> Lint<'r> {
                 self.threads.entry(child).or_default();
             }
             What::CallEnter { number, arguments } => self.call(event, number, arguments),
+            What::Callers(callers) => {
+                self.threads.get_mut(&event.pid).into_iter().for_each(|thread| thread.came_from(callers));
+            }
             What::Boost { pid, raised } => {
                 if let Some(thread) = self.threads.get_mut(&pid) {
                     thread.inherits = raised;
@@ -82,6 +86,7 @@ impl<'r> Lint<'r> {
             }
             What::CallExit { .. } => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
+                    thread.did_other();
                     thread.returns();
                 }
             }
@@ -104,6 +109,7 @@ impl<'r> Lint<'r> {
         let Self { record, processes, threads, .. } = self;
         // Only the program's own threads make calls in this trace.
         let thread = threads.entry(event.pid).or_default();
+        thread.did_other();
         let (arch, ts_ns) = (record.arch.as_str(), event.ts_ns);
         thread.in_wait = syscalls::by_number(arch, number).map(|call| call.wait).filter(|wait| match wait {
             Wait::Descriptor => {
@@ -157,8 +163,14 @@ impl<'r> Lint<'r> {
         self.threads.values_mut().filter(|thread| !thread.has_no_loop()).for_each(ThreadLint::waits);
     }
 
-    /// The section. `comm`: the name of a task; `locks`: what is known of them.
-    pub(crate) fn section(&self, comm: &dyn Fn(i32) -> String, locks: Option<&LockSection>) -> LintSection {
+    /// The section. `comm`: the name of a task; `text`: that of a label; `locks`: what is known of
+    /// them.
+    pub(crate) fn section(
+        &self,
+        comm: &dyn Fn(i32) -> String,
+        text: &dyn Fn(LabelId) -> String,
+        locks: Option<&LockSection>,
+    ) -> LintSection {
         let mut findings = Vec::new();
         for (tid, thread) in &self.threads {
             let Some(prio) = thread.realtime else { continue };
@@ -170,6 +182,7 @@ impl<'r> Lint<'r> {
                 detail: found.detail.clone(),
                 n: count.n,
                 first_ns: Some(count.first_ns),
+                callers: count.callers.map(text),
                 suppressed: false,
             }));
             findings.extend(facts::of_thread(self.record, *tid, prio).into_iter().map(|fact| Finding {
@@ -180,6 +193,7 @@ impl<'r> Lint<'r> {
                 detail: fact.detail,
                 n: 1,
                 first_ns: None,
+                callers: None,
                 suppressed: false,
             }));
         }
@@ -222,6 +236,7 @@ impl<'r> Lint<'r> {
                         detail: format!("{name}, held by {}", holder.thread.comm),
                         n,
                         first_ns: (!is_start).then_some(waiter.first_ns),
+                        callers: None,
                         suppressed: false,
                     });
                 }
@@ -247,6 +262,7 @@ impl<'r> Lint<'r> {
                 ),
                 n: one.n,
                 first_ns: Some(one.first_ns),
+                callers: None,
                 suppressed: false,
             })
         };

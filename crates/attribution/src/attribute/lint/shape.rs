@@ -21,6 +21,10 @@ pub struct Finding {
     pub n: u64,
     /// CLOCK_MONOTONIC, ns: the first time; `None` of what holds all the time.
     pub first_ns: Option<i64>,
+    /// Where in the program, one of the times: functions, innermost first, as far as frame pointers
+    /// lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callers: Option<String>,
     /// Whether a suppression names it.
     #[serde(default)]
     pub suppressed: bool,

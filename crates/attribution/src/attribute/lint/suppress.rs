@@ -83,6 +83,7 @@ mod tests {
             detail: String::new(),
             n: 1,
             first_ns: None,
+            callers: None,
             suppressed: false,
         };
         let mut section = LintSection {

@@ -5,6 +5,7 @@ use super::rules::{RULES, Rule};
 use super::shape::LintSection;
 use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockSection, ThreadName};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::watch::{Descriptor, KernelThreadName, LintFacts, SCHEMA, TaskSettings, WatchRecord, WatchedTask};
 use std::collections::BTreeSet;
@@ -70,6 +71,10 @@ fn leaves(ts_ns: i64, prio: i64, leaves: Leaves) -> WatchEvent {
     WatchEvent { ts_ns, cpu: 0, pid: CONTROL, in_task: true, what }
 }
 
+fn text(label: LabelId) -> String {
+    format!("label {label}")
+}
+
 fn waits(ts_ns: i64) -> WatchEvent {
     leaves(ts_ns, FIFO_60, Leaves::Sleeps)
 }
@@ -87,7 +92,7 @@ fn lint(record: &WatchRecord, events: &[WatchEvent]) -> LintSection {
         }
     }
     lint.finish();
-    lint.section(&|_| "control".to_owned(), None)
+    lint.section(&|_| "control".to_owned(), &text, None)
 }
 
 /// Rule, what exactly, how often.
@@ -124,7 +129,7 @@ fn a_sleep_outside_of_a_call_is_no_wait() {
         lint.event(&event);
     }
     lint.finish();
-    assert!(lint.section(&|_| String::new(), None).findings.is_empty());
+    assert!(lint.section(&|_| String::new(), &text, None).findings.is_empty());
 }
 
 #[test]
@@ -147,7 +152,7 @@ fn a_new_thread_that_the_c_library_holds_back_has_not_begun_its_loop() {
         lint.event(&event);
     }
     lint.finish();
-    assert!(lint.section(&|_| String::new(), None).findings.is_empty());
+    assert!(lint.section(&|_| String::new(), &text, None).findings.is_empty());
 }
 
 #[test]
@@ -263,7 +268,7 @@ fn a_wait_that_a_less_urgent_thread_of_the_kernel_ends_is_found_and_no_other() {
         let events = [turn(0, &[]), turn(10, woken), turn(20, woken), turn(30, &[])].concat();
         events.iter().for_each(|event| lint.event(event));
         lint.finish();
-        let all = lint.section(&|_| "control".to_owned(), None).findings;
+        let all = lint.section(&|_| "control".to_owned(), &text, None).findings;
         all.into_iter().map(|one| (one.rule, one.detail, one.n)).collect::<Vec<_>>()
     };
     let kworker = [runs(11, KWORKER, NICE_0), wakes(12, KWORKER, true)];
@@ -294,7 +299,7 @@ fn a_condition_without_its_mutex_counts_where_one_of_the_threads_is_real_time() 
         [waits(0), waits(10)].iter().for_each(|event| lint.event(event));
         let every = Some(EveryLock { signals, ..EveryLock::default() });
         let locks = LockSection { every, ..LockSection::default() };
-        let all = lint.section(&|_| "control".to_owned(), Some(&locks)).findings;
+        let all = lint.section(&|_| "control".to_owned(), &text, Some(&locks)).findings;
         all.into_iter().map(|one| (one.rule, one.tid, one.n)).collect::<Vec<_>>()
     };
     assert_eq!(found(vec![signal(CONTROL, 12)]), [(Rule::Condition, CONTROL, 3)]);
@@ -303,6 +308,30 @@ fn a_condition_without_its_mutex_counts_where_one_of_the_threads_is_real_time() 
     let record = record("1", "");
     let mut lint = Lint::new(&record, Recorded { every_locking: false, ..ALL });
     lint.finish();
-    let section = lint.section(&|_| String::new(), None);
+    let section = lint.section(&|_| String::new(), &text, None);
     assert!(section.not_applied.iter().any(|one| one.rule == Rule::Condition), "{section:?}");
+}
+
+#[test]
+fn a_finding_has_where_in_the_program_it_was_done() {
+    let from = |ts_ns, label| WatchEvent { what: What::Callers(label), ..call(ts_ns, 0, [0; 3]) };
+    let exit = |ts_ns| WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) };
+    let events = [
+        waits(0),
+        // The stack behind the call's begin, and behind its end.
+        call(1, MMAP, [0; 3]),
+        from(2, 5),
+        exit(3),
+        from(4, 6),
+        // A write to a socket is no mistake: its stack is nobody's.
+        call(5, MMAP, [0; 3]),
+        call(6, WRITE, [5, 0, 0]),
+        from(7, 7),
+        call(8, WRITE, [4, 0, 0]),
+        from(9, 8),
+        waits(10),
+    ];
+    let findings = lint(&record("1", ""), &events).findings;
+    let found: Vec<_> = findings.iter().map(|one| (one.rule, one.n, one.callers.as_deref())).collect();
+    assert_eq!(found, [(Rule::Memory, 2, Some("label 5")), (Rule::Terminal, 1, Some("label 8"))]);
 }

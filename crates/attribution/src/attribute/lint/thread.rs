@@ -1,6 +1,7 @@
 //! One thread: what it did since its last wait, and what of that was in its loop.
 
 use super::rules::Rule;
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::syscalls::Wait;
 use rustc_hash::FxHashMap;
@@ -13,6 +14,16 @@ const MOST: usize = 256;
 pub(super) struct Count {
     pub(super) n: u64,
     pub(super) first_ns: i64,
+    /// Where in the program, the first time that this is known.
+    pub(super) callers: Option<LabelId>,
+}
+
+/// Something that it did since its last wait.
+#[derive(Debug)]
+struct Did {
+    found: Found,
+    ts_ns: i64,
+    callers: Option<LabelId>,
 }
 
 /// What is found: a rule, and what exactly.
@@ -40,7 +51,9 @@ pub(super) struct ThreadLint {
     has_slept: bool,
     /// What it waits for in the call that it is in, if threads wait there.
     pub(super) in_wait: Option<Wait>,
-    pending: Vec<(Found, i64)>,
+    pending: Vec<Did>,
+    /// Whether the last of these is also the thread's last event.
+    is_last: bool,
     pub(super) found: FxHashMap<Found, Count>,
 }
 
@@ -67,9 +80,22 @@ impl ThreadLint {
 
     /// It did something.
     pub(super) fn did(&mut self, rule: Rule, detail: impl FnOnce() -> String, ts_ns: i64) {
-        if self.in_loop() && self.pending.len() < MOST {
-            self.pending.push((Found { rule, detail: detail() }, ts_ns));
+        self.is_last = self.in_loop() && self.pending.len() < MOST;
+        if self.is_last {
+            self.pending.push(Did { found: Found { rule, detail: detail() }, ts_ns, callers: None });
         }
+    }
+
+    /// It did something that is no mistake.
+    pub(super) fn did_other(&mut self) {
+        self.is_last = false;
+    }
+
+    /// Where in the program its last event was.
+    pub(super) fn came_from(&mut self, callers: LabelId) {
+        let last = self.pending.last_mut().filter(|_| self.is_last);
+        last.into_iter().for_each(|did| did.callers = Some(callers));
+        self.is_last = false;
     }
 
     /// The scheduler shows its priority as it leaves a CPU; `sleeps`: to wait.
@@ -107,7 +133,7 @@ impl ThreadLint {
     pub(super) fn sets_policy(&mut self, ts_ns: i64) {
         if !self.prio.is_some_and(is_realtime) {
             let found = Found { rule: Rule::BornOther, detail: String::new() };
-            self.found.insert(found, Count { n: 1, first_ns: ts_ns });
+            self.found.insert(found, Count { n: 1, first_ns: ts_ns, callers: None });
         }
         // The scheduler's next event shows what it has become.
         self.prio = None;
@@ -130,9 +156,11 @@ impl ThreadLint {
 
     /// It waits: what it did since the last time was in its loop.
     pub(super) fn waits(&mut self) {
-        for (found, ts_ns) in self.pending.drain(..) {
+        for Did { found, ts_ns, callers } in self.pending.drain(..) {
             if self.found.len() < MOST || self.found.contains_key(&found) {
-                self.found.entry(found).or_insert(Count { n: 0, first_ns: ts_ns }).n += 1;
+                let count = self.found.entry(found).or_insert(Count { n: 0, first_ns: ts_ns, callers });
+                count.n += 1;
+                count.callers = count.callers.or(callers);
             }
         }
         self.has_waited = self.prio.is_some_and(is_realtime);

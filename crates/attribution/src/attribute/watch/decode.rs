@@ -5,8 +5,10 @@ use crate::labels::{LabelId, Labels};
 use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
-use ftrace::{Event, EventFormat, Field, Formats, Symbols};
+use crate::stacks::INSIDE;
+use ftrace::{Event, EventFormat, Field, Formats, Symbols, UserStackLayout};
 use model::locking;
+use model::user_frames::UserFrames;
 use rustc_hash::FxHashMap;
 
 /// Bits of `common_flags` that mark an interrupt: hard, soft, NMI (include/linux/trace_events.h).
@@ -57,6 +59,7 @@ enum Pick {
     Signals { condition: Field },
     Boost { pid: Field, prios: [Field; 2] },
     PageFault { address: Field },
+    Callers(Box<UserStackLayout>),
     Delivered { signal: Field, handler: Field },
 }
 
@@ -67,6 +70,8 @@ pub(crate) struct Decoder {
     endian: ftrace::Endian,
     symbols: Symbols,
     functions: FxHashMap<u64, LabelId>,
+    /// Functions of programs, by process and address.
+    users: FxHashMap<(u32, u64), String>,
     softirqs: [LabelId; SOFTIRQS.len()],
     ticks: [LabelId; TICKS.len()],
 }
@@ -85,7 +90,18 @@ impl Decoder {
         let softirqs = SOFTIRQS.map(|name| labels.id(name));
         let ticks = TICKS.map(|name| labels.id(name));
         let (endian, functions) = (formats.endian(), FxHashMap::default());
-        Self { picks, endian, symbols, functions, softirqs, ticks }
+        Self { picks, endian, symbols, functions, users: FxHashMap::default(), softirqs, ticks }
+    }
+
+    /// The same for a trace with stacks of programs, by their names.
+    pub(crate) fn naming(mut self, formats: &Formats, frames: UserFrames) -> Self {
+        if let Some(layout) = UserStackLayout::of(formats)
+            && let Some(pick) = self.picks.get_mut(usize::from(layout.id))
+        {
+            *pick = Some(Pick::Callers(Box::new(layout)));
+        }
+        self.users = frames.frames.into_iter().map(|one| ((one.tgid, one.address), one.function)).collect();
+        self
     }
 
     /// Whether events of this number are used here.
@@ -127,7 +143,7 @@ impl Decoder {
 
     #[inline]
     fn what(&mut self, event: &Event<'_>, tasks: &mut Names) -> Option<What> {
-        let Self { picks, endian, symbols, functions, softirqs, ticks } = self;
+        let Self { picks, endian, symbols, functions, users, softirqs, ticks } = self;
         let Names { labels, comms, .. } = tasks;
         let Event { id, data, cpu, .. } = *event;
         let endian = *endian;
@@ -211,6 +227,16 @@ impl Decoder {
             // By default a signal is ignored, or ends the process.
             Pick::Delivered { signal, handler } => {
                 What::Delivered { signal: pid(signal)?, handled: handler.uint(data, endian)? != 0 }
+            }
+            // What has no name is no frame: frame pointers were not kept there.
+            Pick::Callers(layout) => {
+                let (process, frames) = layout.frames(data);
+                let names: Vec<&str> =
+                    frames.map_while(|frame| users.get(&(process, frame)).map(String::as_str)).collect();
+                if names.is_empty() {
+                    return None;
+                }
+                What::Callers(labels.id(&names.join(INSIDE)))
             }
             Pick::PageFault { address } => What::PageFault { address: address.uint(data, endian)? },
             Pick::Boost { pid: task, prios: [before, after] } => {

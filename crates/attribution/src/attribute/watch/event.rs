@@ -143,6 +143,8 @@ pub enum What {
         /// Whether a function of the program handles it.
         handled: bool,
     },
+    /// Where the task was in the program at its event before: functions, innermost first.
+    Callers(LabelId),
     /// A page that the task used was not there.
     PageFault {
         /// The address.

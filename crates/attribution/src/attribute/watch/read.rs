@@ -2,7 +2,6 @@
 //! the result.
 
 use super::decode::Decoder;
-use super::event::What;
 use super::program::{Follow, Watch};
 use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, WatchSection};
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
@@ -46,6 +45,9 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let mut spans =
         decode::Decoder::of(&file, &catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
     let mut decoder = Decoder::new(file.formats(), file.symbols()?, &mut spans.tasks_mut().labels);
+    if let Some(frames) = decode::program_functions(&file)? {
+        decoder = decoder.naming(file.formats(), frames);
+    }
     let (before, later): (Vec<_>, Vec<_>) = record.tasks.iter().partition(|task| task.before);
     let tasks = before.into_iter().map(|task| (task.tid, task.syscall.map(Into::into)));
     let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks).following(Follow::Made);
@@ -58,14 +60,10 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
     let names: Vec<&str> = std::iter::once("").chain(beside).collect();
     let mut stream = file.stream_buffers(&names)?;
-    let mut calls: BTreeMap<u32, u64> = BTreeMap::new();
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
                 let event = decoder.decode(&event, spans.tasks_mut());
-                if is_of_the_program(&event.what) {
-                    *calls.entry(event.cpu).or_default() += 1;
-                }
                 watch.event(&event, spans.tasks());
                 locks.event(&event);
                 lint.iter_mut().for_each(|lint| lint.event(&event));
@@ -83,7 +81,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
     let mut section = builder.section(phase.t0_ns, phase.t1_ns);
     section.locks = locks.section(&|tid| builder.comm(tid));
-    section.lint = lint.map(|lint| lint.section(&|tid| builder.comm(tid), section.locks.as_ref()));
+    let text = |label| spans.tasks().labels.text(label).to_owned();
+    section.lint = lint.map(|lint| lint.section(&|tid| builder.comm(tid), &text, section.locks.as_ref()));
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
     if chosen.has_threads() {
@@ -96,7 +95,9 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         section.statements.extend(chosen.statement());
     }
     section.statements.extend(elsewhere(&watch, &run.measured_cpus));
-    section.statements.extend(trace.watched.iter().filter_map(|watched| call_losses(watched, &calls)));
+    if let Some(watched) = &trace.watched {
+        section.statements.extend(call_losses(watched, &events_of(&file, &watched.buffer)?));
+    }
     if trace.watched.as_ref().is_none_or(|watched| watched.events.is_empty()) {
         section.statements.push(
             "system calls were not recorded: what a thread waited for is known of timers and signals alone"
@@ -115,19 +116,16 @@ fn recorded(trace: &TraceRecord) -> Recorded {
     Recorded { faults, every_locking }
 }
 
-/// Whether an event is of the buffer that holds what only the program's tasks do.
-fn is_of_the_program(what: &What) -> bool {
-    matches!(
-        what,
-        What::CallEnter { .. }
-            | What::CallExit { .. }
-            | What::LockWords(_)
-            | What::Asks { .. }
-            | What::Asked { .. }
-            | What::Releases { .. }
-            | What::Signals { .. }
-            | What::Delivered { .. }
-    )
+/// The events of one buffer, by CPU.
+fn events_of(file: &TraceFile, buffer: &str) -> Result<BTreeMap<u32, u64>, Error> {
+    let mut events = BTreeMap::new();
+    let mut stream = file.stream_buffers(&[buffer])?;
+    while let Some(item) = stream.next()? {
+        if let Item::Event(event) = item {
+            *events.entry(event.cpu).or_default() += 1;
+        }
+    }
+    Ok(events)
 }
 
 /// The section of the watched threads in a trace that another tool recorded.
@@ -187,8 +185,8 @@ fn missing_switches(missing: u64, threads: &[Thread]) -> String {
 }
 
 /// The statement about lost events of the watched program.
-fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<String> {
-    let recorded = |cpu: u32| calls.get(&cpu).copied().unwrap_or(0);
+fn call_losses(watched: &SenderRecord, events: &BTreeMap<u32, u64>) -> Option<String> {
+    let recorded = |cpu: u32| events.get(&cpu).copied().unwrap_or(0);
     let missing: u64 = watched
         .cpus
         .iter()
