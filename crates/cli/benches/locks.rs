@@ -24,6 +24,11 @@ const CASES: [&str; 5] = ["holds", "inverts", "urgent", "sleeps", "chain"];
 const OTHERS: [&str; 5] =
     ["rwlock:holds", "rwlock:inverts", "condition:holds", "semaphore:holds", "futex:holds"];
 
+/// Locks of the kernel, and the kinds that they are reported as, also with PREEMPT_RT.
+const OF_KERNEL: [(&str, [&str; 2]); 2] =
+    [("position", ["kernel-mutex", "kernel-rt-mutex"]), ("inode", ["kernel-semaphore", "kernel-semaphore"])];
+const KERNEL_CASES: [&str; 3] = ["holds", "inverts", "urgent"];
+
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let (kernels, rounds) = (option("--kernels", KERNELS.to_owned()), option("--rounds", 3));
@@ -39,7 +44,7 @@ fn main() {
                 guest(&program, kernel, &plants, &out, rounds)?
             };
             for answer in answers {
-                let scores = judge(&answer, rounds)?;
+                let scores = judge(&answer, kernel, rounds)?;
                 scores.rows(&format!("{kernel}, {}", answer.libc), rows)?;
                 all.add(&scores);
             }
@@ -83,7 +88,8 @@ fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
 
 fn scenes() -> Vec<String> {
     let mutexes = MUTEXES.iter().flat_map(|kind| CASES.iter().map(move |case| format!("{kind}:{case}")));
-    mutexes.chain(OTHERS.map(str::to_owned)).collect()
+    let kernels = OF_KERNEL.iter().flat_map(|(kind, _)| KERNEL_CASES.map(|case| format!("{kind}:{case}")));
+    mutexes.chain(OTHERS.map(str::to_owned)).chain(kernels).collect()
 }
 
 /// What was printed: the answer, and the scenes.
@@ -143,17 +149,20 @@ fn guest(
 struct Scores {
     mutexes: Score,
     read_write: Score,
+    of_kernel: Score,
 }
 
 impl Scores {
     fn add(&mut self, other: &Self) {
         self.mutexes.add(&other.mutexes);
         self.read_write.add(&other.read_write);
+        self.of_kernel.add(&other.of_kernel);
     }
 
     fn rows(&self, name: &str, rows: &mut Sink) -> Result<(), Failed> {
         self.mutexes.rows(&format!("{name}, mutexes"), rows)?;
-        self.read_write.rows(&format!("{name}, read-write locks"), rows)
+        self.read_write.rows(&format!("{name}, read-write locks"), rows)?;
+        self.of_kernel.rows(&format!("{name}, locks of the kernel"), rows)
     }
 }
 
@@ -227,9 +236,9 @@ impl Scene {
     }
 }
 
-fn judge(answer: &Answer, rounds: u64) -> Result<Scores, Failed> {
+fn judge(answer: &Answer, kernel: &str, rounds: u64) -> Result<Scores, Failed> {
     let scenes: Vec<Scene> = answer.log.lines().filter_map(Scene::parse).collect();
-    if scenes.len() < MUTEXES.len() * CASES.len() + OTHERS.len() {
+    if scenes.len() < self::scenes().len() {
         return Err(Failed(format!("{}: only {} scenes were played", answer.libc, scenes.len())));
     }
     let locks = answer.json["watch"]["locks"]["locks"].as_array().cloned().unwrap_or_default();
@@ -239,32 +248,56 @@ fn judge(answer: &Answer, rounds: u64) -> Result<Scores, Failed> {
             scores.mutexes.no_locks += waits_of(&locks, scene.number("waiter"));
             continue;
         }
+        if let Some((_, kinds)) = OF_KERNEL.iter().find(|(kind, _)| *kind == scene.kind) {
+            // There they inherit.
+            let (inherits, of) = (kernel.ends_with("-rt"), &mut scores.of_kernel);
+            let rows = longest_wait(&locks, kinds, scene.number("waiter"));
+            let inverts = scene.case == "inverts" && !inherits;
+            of.add(&contention(rows, scene, ["waiter", "holder"], inverts, rounds));
+            continue;
+        }
         let score = if scene.kind == "rwlock" { &mut scores.read_write } else { &mut scores.mutexes };
         let inverts = ["inverts", "chain"].contains(&scene.case.as_str()) && scene.kind != "inherit";
-        contention(&locks, scene, ["lock", "waiter", "holder"], inverts, rounds, score);
+        score.add(&contention(at(&locks, scene, "lock"), scene, ["waiter", "holder"], inverts, rounds));
         if scene.case == "chain" {
-            contention(&locks, scene, ["deeper", "holder", "deepest"], false, rounds, score);
+            let deeper = at(&locks, scene, "deeper");
+            score.add(&contention(deeper, scene, ["holder", "deepest"], false, rounds));
         }
     }
     Ok(scores)
 }
 
-/// One lock of a scene: who waited for it, and who held it.
-fn contention(
-    locks: &[Value],
-    scene: &Scene,
-    [lock, waiter, holder]: [&str; 3],
-    inverts: bool,
-    rounds: u64,
-    score: &mut Score,
-) {
-    let [waiter, holder] = [waiter, holder].map(|part| scene.number(part));
-    score.planted += rounds;
-    score.inversions += if inverts { rounds } else { 0 };
+/// What was reported of a lock of a scene.
+fn at<'l>(locks: &'l [Value], scene: &Scene, lock: &str) -> Vec<&'l Value> {
     // A read-write lock has a word for its phase and one for its writers.
     let word = scene.number(lock);
     let words = if scene.kind == "rwlock" { word..word + 32 } else { word..word + 1 };
-    for row in locks.iter().filter(|row| words.contains(&row["word"].as_u64().unwrap_or_default())) {
+    locks.iter().filter(|row| words.contains(&row["word"].as_u64().unwrap_or_default())).collect()
+}
+
+/// Of the locks of these kinds that a thread waited for, the one that it waited longest for: the
+/// kernel has others of the kind.
+fn longest_wait<'l>(locks: &'l [Value], kinds: &[&str], tid: u64) -> Vec<&'l Value> {
+    let is_one = |row: &&Value| {
+        let waits =
+            row["waiters"].as_array().is_some_and(|all| all.iter().any(|one| one["thread"]["tid"] == tid));
+        waits && kinds.iter().any(|kind| row["kind"] == *kind)
+    };
+    locks.iter().filter(is_one).max_by_key(|row| row["waited"]["max_ns"].as_u64()).into_iter().collect()
+}
+
+/// One lock of a scene: who waited for it, and who held it.
+fn contention(
+    rows: Vec<&Value>,
+    scene: &Scene,
+    [waiter, holder]: [&str; 2],
+    inverts: bool,
+    rounds: u64,
+) -> Score {
+    let [waiter, holder] = [waiter, holder].map(|part| scene.number(part));
+    let inversions = if inverts { rounds } else { 0 };
+    let mut score = Score { planted: rounds, inversions, ..Score::default() };
+    for row in rows {
         let list = |key: &str| row[key].as_array().cloned().unwrap_or_default();
         score.named += row["known"].as_u64().unwrap_or_default().min(rounds);
         for one in list("holders").iter().filter(|one| one["thread"]["tid"] != holder) {
@@ -281,6 +314,7 @@ fn contention(
             }
         }
     }
+    score
 }
 
 /// Waits of a thread for anything that was taken for a lock, the locks of the C library aside that

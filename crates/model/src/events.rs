@@ -102,6 +102,9 @@ pub struct EventSpec {
     /// A probe that makes the event where a kernel has none like it: a function and what to record,
     /// as `kprobe_events` takes it.
     pub kprobe: Option<String>,
+    /// A probe beside another event that makes it: that event, and what to record, as
+    /// `dynamic_events` takes it.
+    pub eprobe: Option<String>,
     /// Probes of functions of programs that make it: file and offset, and what to record, as
     /// `uprobe_events` takes them.
     #[serde(default)]
@@ -219,7 +222,7 @@ pub struct EventCatalogue {
 impl EventSpec {
     /// Whether probes make it.
     pub fn is_probe(&self) -> bool {
-        self.kprobe.is_some() || !self.uprobes.is_empty()
+        self.kprobe.is_some() || self.eprobe.is_some() || !self.uprobes.is_empty()
     }
 }
 

@@ -42,6 +42,7 @@ impl EventSpec {
             row: None,
             when: BTreeMap::new(),
             kprobe: None,
+            eprobe: None,
             uprobes: Vec::new(),
             returns: false,
             unless: None,

@@ -60,7 +60,7 @@ impl Change for TraceInstance {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kprobe {
-    /// The file `kprobe_events` or `uprobe_events` in which it is defined.
+    /// The file `kprobe_events`, `uprobe_events` or `dynamic_events` in which it is defined.
     pub file: PathBuf,
     /// `group/name`.
     pub event: String,
@@ -85,7 +85,9 @@ impl Change for Kprobe {
     }
 
     fn bounds(&self) -> Result<(), Error> {
-        let is_one = |name: &std::ffi::OsStr| name == kprobe::KERNEL || name == kprobe::USER;
+        let is_one = |name: &std::ffi::OsStr| {
+            [kprobe::KERNEL, kprobe::USER, kprobe::ANY].iter().any(|one| name == *one)
+        };
         let file_is_one = self.file.file_name().is_some_and(is_one);
         // A line end would begin another command to the same file.
         let own = PROBES.iter().any(|group| self.event.starts_with(group)) && !self.event.contains('\n');

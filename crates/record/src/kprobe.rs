@@ -13,10 +13,18 @@ use sys::{Error, tracefs};
 /// Where probes of the kernel are defined, and those of programs (Documentation/trace/uprobetracer.rst).
 pub(crate) const KERNEL: &str = "kprobe_events";
 pub(crate) const USER: &str = "uprobe_events";
+/// Where all are, and probes beside events only there (Documentation/trace/eventprobes.rst).
+pub(crate) const ANY: &str = "dynamic_events";
 
 /// The file in which an event's probes are defined.
 pub(crate) fn file_of(spec: &EventSpec) -> &'static str {
-    if spec.uprobes.is_empty() { KERNEL } else { USER }
+    if spec.eprobe.is_some() {
+        ANY
+    } else if spec.uprobes.is_empty() {
+        KERNEL
+    } else {
+        USER
+    }
 }
 
 /// The separator of file and event in the name of both.
@@ -61,12 +69,15 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
         // An event with some of its probes would miss calls.
         return spec.uprobes.iter().try_for_each(define).inspect_err(|_| drop(remove(&file, &name)));
     }
+    if let Some(probe) = &spec.eprobe {
+        return tracefs::write(&tracefs.join(ANY), &format!("e:{name} {probe}\n"));
+    }
     let line = format!("{kind}:{name} {probe}\n");
     // Opening the file to truncate it would remove everybody's probes; this does not.
     tracefs::write(&tracefs.join(KERNEL), &line)
 }
 
-/// Whether the event is defined in a file `kprobe_events`; it is not where there is no such file.
+/// Whether the event is defined in such a file; it is not where there is no such file.
 /// An error where that cannot be read: then it may be.
 pub fn is_defined(file: &Path, event: &str) -> Result<bool, Error> {
     match tracefs::read(file) {

@@ -19,9 +19,15 @@ pub fn thread(thread: &ThreadName) -> String {
     format!("{}[{}]{prio}", in_a_line(&thread.comm), thread.tid)
 }
 
-/// A lock with its address.
-pub fn lock(kind: LockKind, word: u64) -> String {
-    format!("{} {word:#x}", kind.words())
+/// A lock by its name or, where it has none, its address.
+pub fn which(name: Option<&str>, word: u64) -> String {
+    name.map_or_else(|| format!("{word:#x}"), in_a_line)
+}
+
+/// What a thread waited for: a lock of the kernel with the system call in which that was.
+fn lock(wait: &LockWait) -> String {
+    let call = wait.call.as_ref().map(|call| format!(" in {call}")).unwrap_or_default();
+    format!("{} {}{call}", wait.kind.words(), which(wait.name.as_deref(), wait.word))
 }
 
 /// One wait in a sentence, without its full stop.
@@ -33,7 +39,7 @@ pub fn sentence(wait: &LockWait) -> String {
         WaitEnd::Interrupted => format!("waited {}, until a signal came, for", format::ns(waited_ns)),
         WaitEnd::Released => format!("waited {} for", format::ns(waited_ns)),
     };
-    let start = format!("{} {waited} {}", thread(&wait.waiter), lock(wait.kind, wait.word));
+    let start = format!("{} {waited} {}", thread(&wait.waiter), lock(wait));
     if wait.circle.len() == 1 {
         return format!("{start}, which it holds itself: deadlock");
     }
@@ -127,10 +133,17 @@ pub fn advice(wait: &LockWait) -> Option<String> {
     let inverted: Vec<&Part> = wait.parts.iter().filter(|part| part.inversion).collect();
     if !inverted.is_empty() {
         let mut locks = vec![wait.word];
-        locks.extend(inverted.iter().flat_map(|part| part.through.iter().copied()));
+        // Nobody can make the kernel's own inherit, which have the upper half of all addresses.
+        let through = inverted.iter().flat_map(|part| part.through.iter().copied());
+        locks.extend(through.filter(|word| word.cast_signed() > 0));
         locks.dedup();
         let names: Vec<String> = locks.iter().map(|word| format!("{word:#x}")).collect();
         return Some(match wait.kind {
+            kind if kind.is_of_kernel() => format!(
+                "the kernel's own locks inherit with PREEMPT_RT alone, and its semaphores only from one writer: \
+                 leave {} out of the loop",
+                wait.call.as_deref().unwrap_or("what takes this lock")
+            ),
             // Read-write locks of POSIX have no protocol.
             LockKind::ReadWrite => {
                 "read-write locks do not inherit: use a mutex with the protocol PTHREAD_PRIO_INHERIT"
@@ -149,7 +162,8 @@ pub fn advice(wait: &LockWait) -> Option<String> {
     // Asleep in a futex it waits for somebody else.
     let slept = wait.parts.first().filter(|part| {
         let waits = matches!(&part.doing, Activity::Slept { call: Some(call) } if call.starts_with("futex"));
-        matches!(part.doing, Activity::Slept { .. }) && !waits && wait.kind != LockKind::ByValue
+        let is_a_programs = wait.kind != LockKind::ByValue && !wait.kind.is_of_kernel();
+        matches!(part.doing, Activity::Slept { .. }) && !waits && is_a_programs
     });
     slept.map(|part| format!("{} must not sleep while it holds the lock", part.holder.comm))
 }
@@ -192,8 +206,14 @@ pub fn account(section: &LockSection) -> String {
         n => format!(", who released it in {} more", format::count(n)),
     };
     let owners = format!("the holder is known in {}{others}", format::count(known.saturating_sub(by_value)));
+    let of_kernel = section.locks.iter().filter(|lock| lock.kind.is_of_kernel()).count() as u64;
+    let of_kernel = match (of_kernel, section.locks.len()) {
+        (0, _) => String::new(),
+        (n, all) if n == all as u64 => " of the kernel".to_owned(),
+        (n, _) => format!(", {} of the kernel", format::count(n)),
+    };
     format!(
-        "{} for {}: {owners}{inversions}",
+        "{} for {}{of_kernel}: {owners}{inversions}",
         format::plural(waits, "wait"),
         format::plural(section.locks.len() as u64, "lock")
     )
@@ -208,7 +228,15 @@ pub fn unknown(section: &LockSection) -> Vec<String> {
             format::plural(section.withheld, "wait")
         ));
     }
-    if !section.memory {
+    let has = |of_kernel: bool| section.locks.iter().any(|lock| lock.kind.is_of_kernel() == of_kernel);
+    if has(true) && !section.kernel_owners {
+        all.push(
+            "the owners of the kernel's locks were not recorded (this kernel has no event probes, or no type information): whoever \
+             woke the waiter is taken for the holder of a mutex, and of other locks none is named"
+                .to_owned(),
+        );
+    }
+    if !section.memory && (has(false) || section.withheld > 0) {
         all.push(
             "the memory of locks was not recorded (this kernel takes no kprobe events): whoever woke the waiter is taken for the holder, \
              which is right of a mutex, and a futex of the program's own that has the same value cannot be distinguished from one"

@@ -60,7 +60,7 @@ fn rows(section: &LockSection) -> String {
         let of = |value: Option<i64>| value.map_or_else(|| "-".to_owned(), format::ns);
         let inversions: u64 = lock.waiters.iter().map(|waiter| waiter.inversions).sum();
         vec![
-            format!("{:#x}", lock.word),
+            locks::which(lock.name.as_deref(), lock.word),
             lock.kind.words().to_owned(),
             format::count(lock.n),
             of(lock.waited.map(|waited| waited.median_ns)),

@@ -9,6 +9,7 @@ mod explain;
 mod explain_text;
 mod export;
 mod functions;
+mod kernel_locks;
 mod kernel_results;
 mod lint_text;
 mod list;

@@ -1,7 +1,7 @@
 //! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs,
 //! then reported thread by thread.
 
-use super::{every_lock, watch_text};
+use super::{every_lock, kernel_locks, watch_text};
 use crate::conclude;
 use crate::failure;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
@@ -303,7 +303,7 @@ fn watch(
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
     let off_stretches = args.off_stretches.as_deref();
     let wanted = Wanted { tids: &tids, off_stretches, ..Wanted::default() };
-    let mut events = events(args)?;
+    let mut events = events(args)?.and(kernel_locks::owners().filter(|_| !tids.is_empty()));
     if args.locks == LockMode::Every {
         let tgids = target.tasks.tasks.values().map(|task| task.tgid).collect();
         let command = if target.held.is_some() { executable(&args.command) } else { None };

@@ -6,7 +6,9 @@
  *     contention CPU ROUNDS KIND:CASE...
  *
  * KIND   plain, errorcheck, recursive, timed, shared, robust, inherit, rwlock, condition, semaphore,
- *        futex (of the program's own, with the value of a contended mutex)
+ *        futex (of the program's own, with the value of a contended mutex);
+ *        of the kernel, with holds, inverts and urgent: position (the mutex of an open file's
+ *        position), inode (the semaphore of a file's contents)
  * CASE   holds       the holder runs until it releases
  *        inverts     a thread of a priority in between preempts the holder
  *        urgent      a thread more urgent than the waiter preempts the holder
@@ -17,10 +19,11 @@
  *
  * The cases run one after another, each with threads and locks of its own, and each prints a line:
  * `KIND:CASE lock ADDRESS deeper ADDRESS`, then `PART NUMBER` of each thread. The addresses are
- * those of the futex words.
+ * those of the futex words; locks of the kernel have none that a program knows.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,12 +32,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { WAITER = 80, URGENT = 90, MIDDLE = 40, HOLDER = 20, DEEPEST = 10 };
 
 enum { PARTS = 4, CONTENDED = 2 };
+
+/* What one call reads or writes of a file, which takes some milliseconds: 32 MiB. */
+enum { PIECE = 1 << 16, PIECES = 512 };
 
 struct scene {
 	char kind[32], what[32];
@@ -44,6 +51,7 @@ struct scene {
 	sem_t semaphore, begin, may_wait, may_preempt, may_go_deeper, done, is_up;
 	int is_open;
 	volatile int own;
+	int file;
 	const char *part[PARTS];
 	long tid[PARTS];
 	int threads;
@@ -99,6 +107,33 @@ static void says(const char *part)
 	sem_post(&scene->is_up);
 }
 
+static int is_of_kernel(void) { return is(scene->kind, "position") || is(scene->kind, "inode"); }
+
+/* Reads or writes the file in one call, which holds a lock of the kernel until it ends. */
+static void use_file(int pieces, size_t bytes)
+{
+	static char buffer[PIECE];
+	struct iovec all[PIECES];
+	for (int i = 0; i < pieces; i++)
+		all[i] = (struct iovec){ buffer, bytes };
+	if (is(scene->kind, "inode"))
+		must(pwritev(scene->file, all, pieces, 0) < 0 ? errno : 0, "pwritev");
+	else
+		must(readv(scene->file, all, pieces) < 0 ? errno : 0, "readv");
+}
+
+static void make_file(void)
+{
+	char name[] = "/tmp/stillcore-contention-XXXXXX";
+	scene->file = mkstemp(name);
+	must(scene->file < 0 ? errno : 0, "mkstemp");
+	unlink(name);
+	must(ftruncate(scene->file, (off_t)PIECE * PIECES * (rounds + 1)) ? errno : 0, "ftruncate");
+	/* What is used later is there. */
+	use_file(PIECES, PIECE);
+	lseek(scene->file, 0, SEEK_SET);
+}
+
 static void take(void)
 {
 	struct timespec end;
@@ -125,7 +160,11 @@ static void *waiter(void *unused)
 	says("waiter");
 	for (int round = 0; round < rounds; round++) {
 		wait_for(&scene->may_wait);
-		if (is(scene->kind, "condition")) {
+		if (is_of_kernel()) {
+			/* The holder is less urgent: now it begins its call. */
+			nap(300000);
+			use_file(1, 1);
+		} else if (is(scene->kind, "condition")) {
 			must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");
 			while (!scene->is_open)
 				must(pthread_cond_wait(&scene->condition, &scene->lock), "pthread_cond_wait");
@@ -153,6 +192,8 @@ static void *preempts(void *part)
 	says(part);
 	for (int round = 0; round < rounds; round++) {
 		wait_for(&scene->may_preempt);
+		if (is_of_kernel())
+			nap(is(part, "urgent") ? 900000 : 700000);
 		compute(1500000);
 	}
 	return NULL;
@@ -188,6 +229,12 @@ static void *holder(void *unused)
 			continue;
 		}
 		wait_for(&scene->begin);
+		if (is_of_kernel()) {
+			sem_post(&scene->may_wait);
+			sem_post(&scene->may_preempt);
+			use_file(PIECES, PIECE);
+			continue;
+		}
 		if (is(scene->kind, "condition") || is(scene->kind, "semaphore") || is(scene->kind, "futex")) {
 			sem_post(&scene->may_wait);
 			compute(200000);
@@ -276,6 +323,8 @@ static void play(void)
 	int n = 0;
 
 	make_locks();
+	if (is_of_kernel())
+		make_file();
 	threads[n++] = start(waiter, NULL, WAITER);
 	threads[n++] = start(holder, NULL, HOLDER);
 	if (is(scene->what, "inverts") || is(scene->what, "chain"))

@@ -155,7 +155,7 @@ fn lock_figures(section: &LockSection) -> Value {
             inversion => wait.inversion_ns > 0 || !wait.circle.is_empty(),
         }).collect::<Vec<_>>(),
         rows => section.locks.iter().take(ROWS).map(|lock| context! {
-            word => format!("{:#x}", lock.word), kind => lock.kind.words(), n => lock.n,
+            word => locks::which(lock.name.as_deref(), lock.word), kind => lock.kind.words(), n => lock.n,
             waited => lock.waited.as_ref().map(numbers),
             waiters => locks::names(lock.waiters.iter().map(|waiter| &waiter.thread)),
             holders => locks::names(lock.holders.iter().map(|holder| &holder.thread)),
@@ -284,6 +284,24 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_of_the_kernel_has_its_name_and_no_advice_for_programs() {
+        let mut document = watched();
+        let locks = document.analysis.watch.as_mut().unwrap().locks.as_mut().unwrap();
+        let name = Some("cgroup_mutex".to_owned());
+        (locks.locks[0].kind, locks.locks[0].name) = (LockKind::KernelMutex, name.clone());
+        let wait = &mut locks.worst[0];
+        (wait.kind, wait.name, wait.call) = (LockKind::KernelMutex, name, Some("mkdir".to_owned()));
+        assert!(locks::account(locks).starts_with("1 wait for 1 lock of the kernel: "));
+        assert!(locks::unknown(locks)[0].contains("owners of the kernel's locks were not recorded"));
+        let page = crate::html::page(&document).unwrap();
+        let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
+        for part in ["for kernel mutex cgroup_mutex in mkdir, held by", "leave mkdir out of the loop"] {
+            assert!(flat.contains(part), "{part}: {flat}");
+        }
+        assert!(!flat.contains("PTHREAD"), "{flat}");
+    }
+
+    #[test]
     fn mistakes_are_a_table_with_what_to_do_and_suppressed_ones_are_counted() {
         let page = crate::html::page(&watched()).unwrap();
         crate::html::tests::assert_balanced(&page);
@@ -322,6 +340,8 @@ mod tests {
             waiter: control.clone(),
             word: 0x7f00,
             kind: LockKind::GlibcMutex,
+            name: None,
+            call: None,
             t0_ns: 0,
             t1_ns: 3_100_000,
             end: WaitEnd::Released,
@@ -343,6 +363,7 @@ mod tests {
             word: 0x7f00,
             tgid: Some(11),
             kind: LockKind::GlibcMutex,
+            name: None,
             waited: None,
             known: 1,
             n: 1,

@@ -302,9 +302,9 @@ impl<'r> Lint<'r> {
     }
 }
 
-/// Locks that are known as such, and may not inherit.
+/// Locks of the program that are known as such, and may not inherit.
 fn may_lack_inheritance(kind: LockKind) -> bool {
-    !matches!(kind, LockKind::Inheriting | LockKind::ByValue | LockKind::Unknown)
+    !matches!(kind, LockKind::Inheriting | LockKind::ByValue | LockKind::Unknown) && !kind.is_of_kernel()
 }
 
 /// The rule that a descriptor breaks: files and terminals; what is made for messages breaks none.

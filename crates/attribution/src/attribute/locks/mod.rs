@@ -3,13 +3,15 @@
 //! Only waits are recorded unless asked otherwise, never the locking of a free lock: a futex call is
 //! made only when a thread has to wait or to wake another one. [`every`] counts every locking, where
 //! that was recorded, and [`conditions`] the signals of threads that do not hold the mutex.
-//! [`futex`] reads a call, [`waits`] follows waits and finds the holders, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
+//! [`futex`] reads a call, [`waits`] follows waits, [`kernel`] those for locks of the kernel, [`holders`] finds who held a lock, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
 //! adds up, [`section`] gives names, [`shape`] is the answer.
 
 mod conditions;
 mod every;
 mod explain;
 mod futex;
+mod holders;
+mod kernel;
 mod log;
 mod past;
 mod section;

@@ -7,6 +7,7 @@ use super::shape::{
 use super::sums::{Key, OfLock};
 use super::wait::{LockWait as Waited, Unknown};
 use super::waits::Locks;
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use std::cmp::Reverse;
 
@@ -14,9 +15,14 @@ use std::cmp::Reverse;
 const LISTED: usize = 100;
 
 impl Locks {
-    /// The section; `None` where nobody waited for a lock. `comm`: the name of a task.
-    pub(crate) fn section(&self, comm: &dyn Fn(i32) -> String) -> Option<LockSection> {
-        let named = Named { locks: self, comm };
+    /// The section; `None` where nobody waited for a lock. `comm`: the name of a task;
+    /// `text`: that of a label.
+    pub(crate) fn section(
+        &self,
+        comm: &dyn Fn(i32) -> String,
+        text: &dyn Fn(LabelId) -> String,
+    ) -> Option<LockSection> {
+        let named = Named { locks: self, comm, text };
         let mut locks: Vec<(&Key, &OfLock)> = self.sums.locks.iter().collect();
         locks.sort_by_key(|(key, lock)| (Reverse(lock.total_ns), **key));
         let unlisted = self.sums.unlisted + locks.iter().skip(LISTED).map(|(_, lock)| lock.n).sum::<u64>();
@@ -27,6 +33,7 @@ impl Locks {
             inversions: self.sums.inversions,
             withheld: self.withheld,
             memory: self.memory,
+            kernel_owners: self.kernel.owners,
             every: self.every.section(&|tid| named.thread(tid, Prio::UNKNOWN)),
         };
         let is_there = !section.locks.is_empty() || section.withheld > 0 || section.every.is_some();
@@ -37,6 +44,7 @@ impl Locks {
 struct Named<'a> {
     locks: &'a Locks,
     comm: &'a dyn Fn(i32) -> String,
+    text: &'a dyn Fn(LabelId) -> String,
 }
 
 impl Named<'_> {
@@ -54,6 +62,7 @@ impl Named<'_> {
             word: key.word,
             tgid: key.process,
             kind: lock.kind,
+            name: lock.name.map(self.text),
             waited: lock.waited.summary(),
             known: lock.known,
             n: lock.n,
@@ -79,6 +88,8 @@ impl Named<'_> {
             waiter: self.thread(wait.tid, wait.prio),
             word: wait.word,
             kind: wait.kind,
+            name: wait.name.map(self.text),
+            call: wait.call.map(str::to_owned),
             t0_ns: wait.t0_ns,
             t1_ns: wait.t1_ns,
             end: wait.end,
@@ -129,6 +140,8 @@ impl Named<'_> {
         match unknown {
             Unknown::NotReleased => "its memory was not read, and nobody released it".to_owned(),
             Unknown::NotByRelease => "no watched thread that was releasing it woke the waiter".to_owned(),
+            Unknown::Readers => "readers held it, and it names the last to come alone".to_owned(),
+            Unknown::NotShown => "its memory was not read, or showed no owner".to_owned(),
             Unknown::Forgotten => "more locks were released while it lasted than are remembered".to_owned(),
             Unknown::Disagree { memory, released } => format!(
                 "its memory named {}[{memory}], but {}[{released}] released it first",

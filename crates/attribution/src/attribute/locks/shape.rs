@@ -21,6 +21,12 @@ pub enum LockKind {
     Inheriting,
     /// A read-write lock of glibc that a writer holds.
     ReadWrite,
+    /// A mutex of the kernel.
+    KernelMutex,
+    /// A semaphore of the kernel that one writer or several readers hold.
+    KernelSemaphore,
+    /// A lock of a kernel with PREEMPT_RT that inherits: there also its mutexes and spinlocks.
+    KernelRtMutex,
     /// Anything else that threads wait for by futex: a condition variable, a semaphore, a lock that
     /// readers hold, a lock of another runtime.
     Unknown,
@@ -34,6 +40,9 @@ impl LockKind {
             Self::ByValue => "mutex (by its value)",
             Self::Inheriting => "PI mutex",
             Self::ReadWrite => "read-write lock",
+            Self::KernelMutex => "kernel mutex",
+            Self::KernelSemaphore => "kernel rw-semaphore",
+            Self::KernelRtMutex => "kernel rt-mutex",
             Self::Unknown => "futex",
         }
     }
@@ -41,6 +50,11 @@ impl LockKind {
     /// Whether it has an owner, who alone releases it.
     pub fn is_lock(self) -> bool {
         self != Self::Unknown
+    }
+
+    /// Whether it is one of the kernel, not of a program.
+    pub fn is_of_kernel(self) -> bool {
+        matches!(self, Self::KernelMutex | Self::KernelSemaphore | Self::KernelRtMutex)
     }
 }
 
@@ -169,6 +183,12 @@ pub struct LockWait {
     pub word: u64,
     /// Its kind.
     pub kind: LockKind,
+    /// Its name, of a lock of the kernel that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The system call in which a lock of the kernel was waited for, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// CLOCK_MONOTONIC, ns: the call.
     pub t0_ns: i64,
     /// CLOCK_MONOTONIC, ns: the wake-up, or the end of the recording.
@@ -215,10 +235,13 @@ pub struct Waiter {
 pub struct Lock {
     /// Address of its word.
     pub word: u64,
-    /// Process, where known.
+    /// Process, where known; `None` for locks of the kernel.
     pub tgid: Option<i32>,
     /// Its kind.
     pub kind: LockKind,
+    /// Its name, of a lock of the kernel that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// From the call to the wake-up, of all threads.
     pub waited: Option<Figures>,
     /// Waits in which the owner is known.
@@ -255,6 +278,9 @@ pub struct LockSection {
     pub withheld: u64,
     /// Whether the words at a lock's address were recorded.
     pub memory: bool,
+    /// Whether the owners of the kernel's locks were recorded.
+    #[serde(default)]
+    pub kernel_owners: bool,
     /// Every locking, where that was recorded (`--locks=every`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<EveryLock>,

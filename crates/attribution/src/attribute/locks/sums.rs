@@ -5,6 +5,7 @@ use super::explain::Explained;
 use super::shape::{LockKind, WaitEnd};
 use super::wait::LockWait;
 use crate::attribute::figures::Sums;
+use crate::labels::LabelId;
 use rustc_hash::FxHashMap;
 
 /// The most locks, and threads of one lock, that are listed.
@@ -23,6 +24,7 @@ pub(super) struct Key {
 #[derive(Debug)]
 pub(super) struct OfLock {
     pub(super) kind: LockKind,
+    pub(super) name: Option<LabelId>,
     pub(super) n: u64,
     pub(super) known: u64,
     pub(super) waited: Sums,
@@ -72,6 +74,7 @@ impl LockSums {
         }
         let lock = self.locks.entry(key).or_insert_with(|| OfLock {
             kind: wait.kind,
+            name: wait.name,
             n: 0,
             known: 0,
             waited: Sums::default(),
@@ -80,6 +83,7 @@ impl LockSums {
             holders: FxHashMap::default(),
         });
         lock.kind = lock.kind.min(wait.kind);
+        lock.name = lock.name.or(wait.name);
         lock.n += 1;
         lock.known += u64::from(!wait.holders.is_empty());
         let mut tids: Vec<i32> = wait.holders.iter().map(|held| held.tid).collect();

@@ -5,8 +5,11 @@
 use super::shape::{Activity, Evidence, LockKind, LockSection, LockWait, WaitEnd};
 use super::waits::Locks;
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::watch::LockWords;
+
+mod kernel;
 
 /// Threads of one process: FIFO 80, 20, 25, and another one of 10.
 const CONTROL: i32 = 10;
@@ -78,8 +81,12 @@ fn name(tid: i32) -> String {
     .to_owned()
 }
 
+fn label(label: LabelId) -> String {
+    format!("label {label}")
+}
+
 fn section(t1_ns: i64, events: &[WatchEvent]) -> LockSection {
-    locks(t1_ns, events).section(&name).unwrap_or_default()
+    locks(t1_ns, events).section(&name, &label).unwrap_or_default()
 }
 
 fn only(section: &LockSection) -> &LockWait {
@@ -175,7 +182,7 @@ fn who_had_the_cpu_is_unknown_of_a_holder_that_moved() {
 fn a_futex_of_the_program_s_own_is_no_lock_whatever_its_value() {
     let mut events = inversion(None);
     events.insert(3, event(1_010, 1, CONTROL, What::LockWords([2, 7, 8, 9, 10])));
-    assert!(locks(9_000, &events).section(&name).is_none());
+    assert!(locks(9_000, &events).section(&name, &label).is_none());
 }
 
 #[test]
@@ -437,7 +444,7 @@ fn the_memory_of_locks_at_the_end_shows_who_holds_them() {
     // No lock that it waits for.
     locks.at_the_end(&words(STORE, WORD, 0), 0);
     locks.finish(9_000);
-    let section = locks.section(&name).unwrap();
+    let section = locks.section(&name, &label).unwrap();
     let wait = section.worst.iter().find(|wait| wait.waiter.tid == CONTROL).unwrap();
     let holders: Vec<_> = wait.holders.iter().map(|one| (one.thread.tid, one.evidence.clone())).collect();
     assert_eq!(holders, [(STORE, vec![Evidence::Order]), (LOGGER, vec![Evidence::Memory])]);
@@ -490,7 +497,7 @@ fn threads_that_were_stuck_before_the_recording_began_are_a_circle_too() {
         let words = [other, 0, LOGGER.cast_unsigned(), 2, kind];
         locks.at_the_end(&LockWords { tid: CONTROL, word: OTHER_WORD, words }, 100);
         locks.finish(9_000);
-        let section = locks.section(&name).unwrap();
+        let section = locks.section(&name, &label).unwrap();
         assert_eq!(section.worst.len(), 2, "{section:?}");
         assert!(section.worst.iter().all(|wait| wait.circle.len() == 2 && wait.t0_ns == 100), "{section:?}");
     }
@@ -502,7 +509,7 @@ fn a_new_thread_that_the_c_library_holds_back_waits_for_no_lock() {
     let mut locks = Locks::new("x86_64", threads, [PROCESS]).were_there([LOGGER]);
     inversion(None).iter().for_each(|event| locks.event(event));
     locks.finish(9_000);
-    assert!(locks.section(&name).is_none());
+    assert!(locks.section(&name, &label).is_none());
 }
 
 #[test]
@@ -517,7 +524,7 @@ fn where_events_are_lost_nothing_is_concluded() {
         locks.event(event);
     }
     locks.finish(9_000);
-    let section = locks.section(&name).unwrap();
+    let section = locks.section(&name, &label).unwrap();
     assert_eq!((section.worst.len(), section.inversions, section.withheld), (0, 0, 1));
 }
 

@@ -1,6 +1,7 @@
 //! A wait for a lock, as plain data.
 
 use super::shape::{Evidence, LockKind, WaitEnd};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 
 /// A holder, and its part of a wait.
@@ -22,6 +23,10 @@ pub(super) enum Unknown {
     NotByRelease,
     /// More releases came while it lasted than are remembered.
     Forgotten,
+    /// Readers held it.
+    Readers,
+    /// It is a lock of the kernel whose memory was not read, or showed no owner.
+    NotShown,
     /// The lock's memory names one thread, and another one released it first.
     Disagree { memory: i32, released: i32 },
 }
@@ -34,6 +39,8 @@ pub(super) struct LockWait {
     pub(super) prio: Prio,
     pub(super) word: u64,
     pub(super) kind: LockKind,
+    pub(super) name: Option<LabelId>,
+    pub(super) call: Option<&'static str>,
     pub(super) t0_ns: i64,
     pub(super) t1_ns: i64,
     pub(super) end: WaitEnd,

@@ -7,10 +7,12 @@
 use super::every::Every;
 use super::explain::{Explained, explain};
 use super::futex::FutexCall;
+use super::holders::{Release, holders};
+use super::kernel::{KernelLock, KernelLocks};
 use super::log::{Change, Runner};
 use super::past::{InCall, Lasting, Past};
 use super::shape::{Evidence, LockKind, WaitEnd};
-use super::wait::{Held, LockWait, Unknown};
+use super::wait::{LockWait, Unknown};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::prio::Prio;
 use model::syscalls::{self, Wait};
@@ -48,14 +50,6 @@ impl Open {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Release {
-    ts_ns: i64,
-    word: u64,
-    process: Option<i32>,
-    by: i32,
-}
-
 /// The locks of a program while its trace streams by.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
@@ -78,6 +72,8 @@ pub(crate) struct Locks {
     pub(super) memory: bool,
     /// Every locking, where that was recorded.
     pub(super) every: Every,
+    /// Those of the kernel.
+    pub(super) kernel: KernelLocks,
 }
 
 impl Locks {
@@ -103,14 +99,17 @@ impl Locks {
                     [(prev.0, prios[0]), (next.0, prios[1])].map(|(tid, prio)| Runner { tid, prio });
                 self.past.log.add(event.ts_ns, Change::Switch { cpu: event.cpu, prev, leaves, next });
                 if leaves == Leaves::Sleeps {
+                    self.kernel.sleeps(prev.tid, prev.prio);
                     self.sleeps(prev);
                 }
             }
             What::Waking { task: (tid, _), .. } => {
                 self.past.log.add(event.ts_ns, Change::Woken { tid });
+                self.kernel.woken(event, tid);
                 self.woken(event, tid);
             }
             What::Boost { pid, raised } if raised && event.in_task => {
+                self.kernel.boosts(event.pid);
                 if let Some(open) = self.open.get_mut(&event.pid) {
                     open.boosted.get_or_insert(pid);
                 }
@@ -126,8 +125,36 @@ impl Locks {
             What::Signals { condition } => {
                 self.every.signals(event, self.process(event.pid), condition);
             }
+            What::Contends { lock, kind, name } => {
+                self.kernel.contends(event, KernelLock { lock, kind, name });
+                self.trim(event.ts_ns);
+            }
+            What::KernelOwner { lock, kind, name, owner } => {
+                // Only watched threads have their locks looked at.
+                self.threads.entry(event.pid).or_insert(None);
+                self.kernel.owner(event, KernelLock { lock, kind, name }, owner);
+                self.trim(event.ts_ns);
+            }
+            What::Contended { lock, result } => {
+                let call = self.past.in_call(event.pid).map(|now| now.call.name);
+                if let Some(wait) = self.kernel.ends(event, lock, result, call) {
+                    self.closed(wait);
+                }
+                self.trim(event.ts_ns);
+            }
             _ => {}
         }
+    }
+
+    /// A wait for a lock of the kernel has ended, or the recording has. Those of other tasks only
+    /// show what the holders of other locks waited for.
+    fn closed(&mut self, wait: LockWait) {
+        if self.threads.contains_key(&wait.tid) {
+            let explained =
+                if wait.holders.is_empty() { Explained::default() } else { explain(&self.past, &wait) };
+            self.sums.add(&wait, explained);
+        }
+        self.past.closed(wait);
     }
 
     fn enter(&mut self, event: &WatchEvent, number: u64, arguments: [u64; 3]) {
@@ -258,6 +285,8 @@ impl Locks {
             prio,
             word,
             kind,
+            name: None,
+            call: None,
             t0_ns,
             t1_ns,
             end,
@@ -294,7 +323,9 @@ impl Locks {
     /// Forgets what no wait can need any more.
     fn trim(&mut self, now_ns: i64) {
         let lasting = self.open.values().filter(|open| open.call.kind.is_lock() || !open.slept);
-        let from_ns = lasting.map(|open| open.t0_ns).min();
+        let of_kernel = self.kernel.first_ns(|tid| self.threads.contains_key(&tid));
+        let from_ns = lasting.map(|open| open.t0_ns).chain(of_kernel).min();
+        self.kernel.trim();
         self.past.keep_from(from_ns, now_ns);
         let from_ns = from_ns.unwrap_or(i64::MAX);
         while self.releases.front().is_some_and(|one| one.ts_ns < from_ns) {
@@ -307,6 +338,7 @@ impl Locks {
         self.withheld +=
             self.open.values().filter(|open| open.slept && open.call.kind.is_lock()).count() as u64;
         self.open.clear();
+        self.withheld += self.kernel.lost(|tid| self.threads.contains_key(&tid));
         self.every.lost();
         self.releases.clear();
         self.past.lost(now_ns);
@@ -320,51 +352,6 @@ impl Locks {
                 self.close(tid, &open, t1_ns, WaitEnd::Lasts, None);
             }
         }
+        self.kernel.lasting(t1_ns).into_iter().for_each(|wait| self.closed(wait));
     }
-}
-
-/// Who held a lock from the beginning of a wait to its end. `releases`: when, and by whom, in order
-/// of time; `claims`: who held it at the beginning; `now`: who holds it at the end.
-fn holders(
-    [t0_ns, t1_ns]: [i64; 2],
-    end: WaitEnd,
-    releases: &[(i64, i32)],
-    claims: &[(i32, Evidence)],
-    now: Option<i32>,
-) -> (Vec<Held>, Option<Unknown>) {
-    let mut all: Vec<Held> = Vec::new();
-    let mut at_ns = t0_ns;
-    for (ts_ns, tid) in releases {
-        match all.last_mut() {
-            Some(last) if last.tid == *tid => last.t1_ns = *ts_ns,
-            _ => all.push(Held { tid: *tid, t0_ns: at_ns, t1_ns: *ts_ns, evidence: vec![Evidence::Order] }),
-        }
-        at_ns = *ts_ns;
-    }
-    if let Some(tid) = now {
-        match all.last_mut() {
-            Some(last) if last.tid == tid => last.t1_ns = t1_ns,
-            _ => all.push(Held { tid, t0_ns: at_ns, t1_ns, evidence: Vec::new() }),
-        }
-        if let Some(last) = all.last_mut() {
-            last.evidence.insert(0, Evidence::Memory);
-        }
-    }
-    if let Some((memory, _)) = claims.first().copied() {
-        match all.first_mut() {
-            Some(first) if first.tid != memory => {
-                return (Vec::new(), Some(Unknown::Disagree { memory, released: first.tid }));
-            }
-            Some(_) => {}
-            None => all.push(Held { tid: memory, t0_ns, t1_ns, evidence: Vec::new() }),
-        }
-        let seen = claims.iter().filter(|(tid, _)| *tid == memory).map(|(_, evidence)| *evidence);
-        all[0].evidence.splice(0..0, seen);
-        all[0].evidence.dedup();
-    }
-    let unknown = all.is_empty().then_some(match end {
-        WaitEnd::Released => Unknown::NotByRelease,
-        _ => Unknown::NotReleased,
-    });
-    (all, unknown)
 }

@@ -1,12 +1,14 @@
 //! From a trace's bytes to [`WatchEvent`]s. Fields are found by name in the trace's own formats.
 
 use super::event::{Leaves, WatchEvent, What};
+use super::kernel_lock::{self, Seen};
 use crate::labels::{LabelId, Labels};
 use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use crate::stacks::INSIDE;
 use ftrace::{Event, EventFormat, Field, Formats, Symbols, UserStackLayout};
+use model::kernel_locks::{self, OwnedKind};
 use model::locking;
 use model::user_frames::UserFrames;
 use rustc_hash::FxHashMap;
@@ -61,6 +63,9 @@ enum Pick {
     PageFault { address: Field },
     Callers(Box<UserStackLayout>),
     Delivered { signal: Field, handler: Field },
+    Contends { lock: Field, flags: Field },
+    KernelOwner(Box<kernel_lock::Fields>),
+    Contended { lock: Field, result: Field },
 }
 
 /// The reader of one trace.
@@ -238,6 +243,24 @@ impl Decoder {
                 }
                 What::Callers(labels.id(&names.join(INSIDE)))
             }
+            Pick::Contends { lock, flags } => {
+                let (lock, kind) =
+                    (lock.uint(data, endian)?, OwnedKind::of_flags(flags.uint(data, endian)?)?);
+                What::Contends { lock, kind, name: kernel_lock::name(symbols, labels, lock) }
+            }
+            Pick::KernelOwner(fields) => {
+                let seen = fields.read(event.pid, &|field: &Field| field.uint(data, endian))?;
+                let Seen { lock, kind, owner, is_mmap_lock } = seen;
+                let name = if is_mmap_lock {
+                    Some(labels.id(kernel_locks::MMAP_LOCK))
+                } else {
+                    kernel_lock::name(symbols, labels, lock)
+                };
+                What::KernelOwner { lock, kind, name, owner }
+            }
+            Pick::Contended { lock, result } => {
+                What::Contended { lock: lock.uint(data, endian)?, result: int(result)? }
+            }
             Pick::PageFault { address } => What::PageFault { address: address.uint(data, endian)? },
             Pick::Boost { pid: task, prios: [before, after] } => {
                 What::Boost { pid: pid(task)?, raised: int(after)? < int(before)? }
@@ -325,6 +348,9 @@ fn pick(format: &EventFormat) -> Option<Pick> {
         locking::RETURN => Pick::Asked { result: field("result")? },
         locking::RELEASE => Pick::Releases { lock: field("lock")? },
         locking::SIGNAL => Pick::Signals { condition: field("condition")? },
+        "lock:contention_begin" => Pick::Contends { lock: field("lock_addr")?, flags: field("flags")? },
+        "lock:contention_end" => Pick::Contended { lock: field("lock_addr")?, result: field("ret")? },
+        kernel_locks::OWNER => Pick::KernelOwner(Box::new(kernel_lock::Fields::of(&field)?)),
         "signal:signal_deliver" => Pick::Delivered { signal: field("sig")?, handler: field("sa_handler")? },
         "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {

@@ -2,6 +2,7 @@
 
 use crate::labels::LabelId;
 use crate::prio::Prio;
+use model::kernel_locks::OwnedKind;
 
 /// One event on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,17 @@ pub enum Leaves {
     Sleeps,
     /// It has ended.
     Ended,
+}
+
+/// Who owns a lock, by its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A task.
+    Task(i32),
+    /// Any number of readers: the memory shows no more than the last to come, who may have gone.
+    Readers,
+    /// None: it is about to change hands.
+    Nobody,
 }
 
 /// The content of a [`WatchEvent`].
@@ -156,6 +168,33 @@ pub enum What {
         pid: i32,
         /// Whether it goes before more tasks than until now.
         raised: bool,
+    },
+    /// The task begins to wait for a lock of the kernel that has an owner.
+    Contends {
+        /// Its address.
+        lock: u64,
+        /// What it is.
+        kind: OwnedKind,
+        /// Its name, where it has one of its own.
+        name: Option<LabelId>,
+    },
+    /// The owner in that lock's memory, as a watched thread begins to wait, or waits on.
+    KernelOwner {
+        /// Its address.
+        lock: u64,
+        /// What it is.
+        kind: OwnedKind,
+        /// Its name, where it has one of its own.
+        name: Option<LabelId>,
+        /// Who owns it.
+        owner: Owner,
+    },
+    /// The task has the lock of the kernel that it waited for, or waits no longer.
+    Contended {
+        /// Its address.
+        lock: u64,
+        /// 0: it has it; below zero an error.
+        result: i64,
     },
     /// Nothing that matters here.
     Other,

@@ -80,8 +80,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     lint.iter_mut().for_each(Lint::finish);
     let builder = SectionBuilder { watch: &watch, tasks: spans.tasks(), record: &record };
     let mut section = builder.section(phase.t0_ns, phase.t1_ns);
-    section.locks = locks.section(&|tid| builder.comm(tid));
     let text = |label| spans.tasks().labels.text(label).to_owned();
+    section.locks = locks.section(&|tid| builder.comm(tid), &text);
     section.lint = lint.map(|lint| lint.section(&|tid| builder.comm(tid), &text, section.locks.as_ref()));
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
