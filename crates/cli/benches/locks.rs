@@ -24,9 +24,10 @@ const CASES: [&str; 5] = ["holds", "inverts", "urgent", "sleeps", "chain"];
 const OTHERS: [&str; 5] =
     ["rwlock:holds", "rwlock:inverts", "condition:holds", "semaphore:holds", "futex:holds"];
 
-/// Locks of the kernel, and the kinds that they are reported as, also with PREEMPT_RT.
+/// Locks of the kernel, and the kinds that they are reported as without and with PREEMPT_RT, where
+/// one writer waits for another by the rt-mutex in the semaphore.
 const OF_KERNEL: [(&str, [&str; 2]); 2] =
-    [("position", ["kernel-mutex", "kernel-rt-mutex"]), ("inode", ["kernel-semaphore", "kernel-semaphore"])];
+    [("position", ["kernel-mutex", "kernel-rt-mutex"]), ("inode", ["kernel-semaphore", "kernel-rt-mutex"])];
 const KERNEL_CASES: [&str; 3] = ["holds", "inverts", "urgent"];
 
 fn main() {

@@ -3,7 +3,7 @@
 //! a structure is.
 
 use crate::Root;
-use model::kernel_locks::Offsets;
+use model::kernel_locks::{Memory, Offsets};
 
 /// Where the kernel keeps it.
 pub const BTF: &str = "sys/kernel/btf/vmlinux";
@@ -29,14 +29,22 @@ pub fn names_in(btf: &[u8], wanted: &[String]) -> Vec<u8> {
 pub fn lock_offsets(root: &Root) -> Option<Offsets> {
     let btf = root.bytes(BTF).ok().flatten()?;
     let types = Types::parse(&btf)?;
+    let sum = |first: Option<u32>, second: Option<u32>| first?.checked_add(second?);
     let owner = types.offset("rt_mutex_base", "owner");
+    let rt_mutex = types.offset("rwbase_rt", "rtmutex");
+    let memory = || {
+        let lock = types.offset("mm_struct", "mmap_lock")?;
+        let of_semaphore = sum(types.offset("rw_semaphore", "rwbase"), rt_mutex);
+        let rt_mutex = sum(Some(lock), of_semaphore);
+        Some(Memory { of_task: types.offset("task_struct", "mm")?, lock, rt_mutex })
+    };
     Some(Offsets {
         pid: types.offset("task_struct", "pid")?,
         mutex: types.offset("mutex", "owner"),
         rwsem: types.offset("rw_semaphore", "owner"),
         rt_mutex: owner,
-        memory: types.offset("task_struct", "mm").zip(types.offset("mm_struct", "mmap_lock")),
-        rwbase: types.offset("rwbase_rt", "rtmutex").zip(owner).map(|(at, owner)| at + owner),
+        rwbase: sum(rt_mutex, owner),
+        memory: memory(),
     })
 }
 

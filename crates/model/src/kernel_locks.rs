@@ -15,6 +15,8 @@ pub const OWNER: &str = "stillcore:lock_owner";
 
 /// The lock of a process's memory, and the event's field with its place in that.
 pub const MMAP_LOCK: &str = "mmap_lock";
+/// The field with the place of the rt-mutex in it, if there is one.
+pub const MMAP_RT_MUTEX: &str = "mmap_rt_mutex";
 
 /// Where the kernel has what in memory, bytes; `None`: it has no such member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +31,19 @@ pub struct Offsets {
     pub rt_mutex: Option<u32>,
     /// `owner` of the `rtmutex` in an `rwbase_rt`: PREEMPT_RT's semaphores and read-write locks.
     pub rwbase: Option<u32>,
-    /// `task_struct.mm`, and `mm_struct.mmap_lock`.
-    pub memory: Option<(u32, u32)>,
+    /// The memory of a process, and its lock.
+    pub memory: Option<Memory>,
+}
+
+/// Where the lock of a process's memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// `task_struct.mm`.
+    pub of_task: u32,
+    /// `mm_struct.mmap_lock`.
+    pub lock: u32,
+    /// The `rtmutex` in that, by which its writers wait for one another on PREEMPT_RT.
+    pub rt_mutex: Option<u32>,
 }
 
 /// A kind of lock whose owner stands in its memory.
@@ -86,9 +99,9 @@ impl OwnedKind {
     /// that a semaphore shows to be the lock of that memory, `mmap_lock`.
     pub fn memory_flags(self) -> std::ops::Range<u64> {
         match self {
-            Self::Mutex | Self::RtMutex => 0..0,
+            Self::Mutex => 0..0,
             Self::RwSemaphore => 0..4,
-            Self::RwBase => 0..2,
+            Self::RtMutex | Self::RwBase => 0..2,
         }
     }
 
@@ -128,16 +141,16 @@ pub fn probe(offsets: &Offsets) -> Option<EventSpec> {
             let pid = i64::from(offsets.pid) - flags as i64;
             let _ = write!(text, " {field}{flags}={pid:+}(+{at}($lock_addr)):s32");
         }
-        if let Some((memory, _)) = offsets.memory {
+        if let Some(memory) = offsets.memory {
             for flags in kind.memory_flags() {
-                let memory = i64::from(memory) - flags as i64;
+                let memory = i64::from(memory.of_task) - flags as i64;
                 let _ = write!(text, " {field}_mm{flags}={memory:+}(+{at}($lock_addr)):x64");
             }
         }
         let _ = write!(text, " {field}_again=+{at}($lock_addr):x64");
     }
-    if let Some((_, lock)) = offsets.memory {
-        let _ = write!(text, " {MMAP_LOCK}=\\{lock}:u32");
+    if let Some(Memory { lock, rt_mutex, .. }) = offsets.memory {
+        let _ = write!(text, " {MMAP_LOCK}=\\{lock}:u32 {MMAP_RT_MUTEX}=\\{}:u32", rt_mutex.unwrap_or(lock));
     }
     let with_owner = (0..64).filter(|flags| OwnedKind::of_flags(*flags).is_some());
     let filter: Vec<String> = with_owner.map(|flags| format!("flags == {flags}")).collect();
@@ -159,7 +172,7 @@ mod tests {
         rwsem: Some(8),
         rt_mutex: None,
         rwbase: None,
-        memory: Some((1200, 120)),
+        memory: Some(Memory { of_task: 1200, lock: 120, rt_mutex: None }),
     };
 
     #[test]
@@ -171,12 +184,15 @@ mod tests {
             " mutex0=+1400(+0($lock_addr)):s32 ",
             " mutex7=+1393(+0($lock_addr)):s32 ",
             " rwsem=+8($lock_addr):x64 rwsem0=+1400(+8($lock_addr)):s32 rwsem_mm0=+1200(+8($lock_addr)):x64 ",
-            " rwsem_mm3=+1197(+8($lock_addr)):x64 rwsem_again=+8($lock_addr):x64 mmap_lock=\\120:u32",
+            " rwsem_mm3=+1197(+8($lock_addr)):x64 rwsem_again=+8($lock_addr):x64 mmap_lock=\\120:u32 mmap_rt_mutex=\\120:u32",
         ];
         for part in wanted {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(!text.contains("rt"), "a kernel without PREEMPT_RT has none: {text}");
+        assert!(
+            !text.contains(" rt=") && !text.contains("rwbase"),
+            "a kernel without PREEMPT_RT has none: {text}"
+        );
         assert_eq!(
             event.filter.as_deref(),
             Some(

@@ -50,22 +50,22 @@ pub fn sentence(wait: &LockWait) -> String {
     if let Some(why) = &wait.unknown {
         return format!("{start}; owner unknown: {why}");
     }
-    let mut names: Vec<String> = Vec::new();
-    for holder in &wait.holders {
-        let name = thread(&holder.thread);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let turns = match (wait.kind, names.len()) {
+    let is_one = wait.holders.iter().all(|holder| holder.thread.tid == wait.holders[0].thread.tid);
+    let turns = match (wait.kind, is_one) {
         // Whoever woke the waiter did release it, be it a lock or not.
-        (LockKind::ByValue, 1) => "released by",
-        (LockKind::ByValue, _) => "released in turn by",
-        (_, 1) => "held by",
-        _ => "held in turn by",
+        (LockKind::ByValue, true) => "released by",
+        (LockKind::ByValue, false) => "released in turn by",
+        (_, true) => "held by",
+        (_, false) => "held in turn by",
     };
+    let names = first_of(wait.holders.iter().map(|holder| thread(&holder.thread)));
     let did = main_part(wait).map(|part| doing(wait, part)).unwrap_or_default();
-    format!("{start}, {turns} {}{did}{}", names.join(", "), verdict(wait))
+    format!("{start}, {turns} {names}{did}{}", verdict(wait))
+}
+
+/// Where in the program the lock was asked for, where that was recorded.
+pub fn callers(wait: &LockWait) -> Option<String> {
+    wait.callers.as_ref().map(|callers| format!("asked for in {}", in_a_line(callers)))
 }
 
 /// What is said of it first: inversion if there was any, else the longest.
@@ -180,9 +180,18 @@ pub fn evidence(wait: &LockWait) -> String {
 
 /// Who waited for a lock and who held it, by name.
 pub fn names<'a>(threads: impl Iterator<Item = &'a ThreadName>) -> String {
+    first_of(threads.map(|thread| in_a_line(&thread.comm)))
+}
+
+/// The first few of these, each once.
+fn first_of(all: impl Iterator<Item = String>) -> String {
     const NAMED: usize = 3;
-    let mut names: Vec<String> = threads.map(|thread| in_a_line(&thread.comm)).collect();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -195,10 +204,17 @@ pub fn account(section: &LockSection) -> String {
     let (waits, known) = (sum(|lock| lock.n) + section.unlisted, sum(|lock| lock.known));
     let by_value: u64 =
         section.locks.iter().filter(|lock| lock.kind == LockKind::ByValue).map(|lock| lock.known).sum();
-    let inversions = match section.inversions {
-        0 => String::new(),
-        n if by_value > 0 => format!(", {} with priority inversion if these are locks", format::count(n)),
-        n => format!(", {} with priority inversion", format::count(n)),
+    let perhaps = |lock: &&Lock| lock.kind == LockKind::ByValue;
+    let perhaps = section.locks.iter().filter(perhaps).flat_map(|lock| &lock.waiters);
+    let perhaps: u64 = perhaps.map(|waiter| waiter.inversions).sum();
+    let inversions = match (section.inversions.saturating_sub(perhaps), perhaps) {
+        (0, 0) => String::new(),
+        (0, n) => format!(", {} with priority inversion if these are locks", format::count(n)),
+        (n, 0) => format!(", {} with priority inversion", format::count(n)),
+        (n, more) => {
+            let (n, more) = (format::count(n), format::count(more));
+            format!(", {n} with priority inversion, {more} more if these are locks")
+        }
     };
     // Whoever released the others may not have held a lock.
     let others = match by_value {

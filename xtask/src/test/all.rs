@@ -48,6 +48,8 @@ enum Work {
     /// Lints of tests, and of both architectures: the fast tier's are for the other one, without
     /// tests.
     Lints,
+    /// The exercises of CONTRIBUTING.md, built; the fast tier applies them.
+    Exercises,
     /// The lab's own boots, failed ones among them.
     LabBoots,
     /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
@@ -65,7 +67,9 @@ impl Work {
     /// What is installed before it.
     const fn needs(&self) -> Needs {
         match self {
-            Self::Guests { .. } | Self::LabBoots | Self::Lints | Self::Sanitizer(_) => Needs::Test,
+            Self::Guests { .. } | Self::LabBoots | Self::Lints | Self::Exercises | Self::Sanitizer(_) => {
+                Needs::Test
+            }
             Self::Hosts(_) => Needs::Hosts,
             Self::Packages => Needs::Packages,
             Self::Features { .. } => Needs::Middleware,
@@ -103,6 +107,12 @@ const PARTS: &[Part] = &[
     guests("guests-6.12", "matrix::6.12::", 3, 45),
     guests("guests-6.12-rt", "matrix::6.12-rt::", 3, 45),
     Part { name: "lints", minutes: 5, touched_by: &["crates/", "xtask/"], work: Work::Lints },
+    Part {
+        name: "exercises",
+        minutes: 4,
+        touched_by: &["crates/", "catalogue/", "docs/exercises/"],
+        work: Work::Exercises,
+    },
     Part { name: "lab-boots", minutes: 3, touched_by: &["crates/lab/"], work: Work::LabBoots },
     Part {
         name: "hosts-by-ansible",
@@ -240,6 +250,7 @@ impl Part {
             Work::Lints => [build::musl(), build::other_musl()]
                 .iter()
                 .try_for_each(|target| build::clippy(root, &["--all-targets", "--target", target], output)),
+            Work::Exercises => super::exercises::test(root, output, counts),
             Work::LabBoots => {
                 let program = build::one(root, "stillcore-lab", "boot", output)?;
                 let order = Order { threads: Some(1), silence: SILENCE, ..Order::default() };

@@ -1,6 +1,7 @@
 //! The exercises: `docs/exercises/NAME.patch` is all that somebody changes who adds one thing of a
-//! kind, as CONTRIBUTING.md shows it. All of them are applied to a copy of the tree. The copy keeps
-//! the conventions and compiles, and the command that it makes has what was added.
+//! kind, as CONTRIBUTING.md shows it. All of them are applied to a copy of the tree, which keeps the
+//! conventions: the fast tier. In the slow one it also compiles, and the command that it makes has
+//! what was added.
 //!
 //! A patch begins with commands, `$ stillcore ...`, and below each with lines that it then prints.
 
@@ -25,25 +26,36 @@ const SETTINGS: &str = ".cargo/";
 /// The command of the copy, beside that of the tree.
 const PROGRAM: &str = "exercised";
 
-/// Applies all exercises, builds the command, and looks for what they add.
-pub(super) fn test(root: &Path, output: &mut Output, counts: &mut Counts) -> Result<()> {
+/// Applies all exercises; the copy keeps the conventions. Returns the packages that they change.
+pub(super) fn apply(root: &Path, output: &mut Output, counts: &mut Counts) -> Result<BTreeSet<String>> {
     let (repo, copy) = (Repo::read(root)?, root.join(COPY));
-    let patches: Vec<_> = repo.texts(|path| path.starts_with(EXERCISES)).collect();
+    let mut packages = BTreeSet::from(["cli".to_owned()]);
     clear(&copy)?;
     for path in repo.files.keys().filter(|path| !path.starts_with(SETTINGS)) {
         copy_file(&root.join(path), &copy.join(path)).with_context(|| format!("copy {path}"))?;
     }
     // A repository of its own: in a folder that another one ignores, git applies nothing.
     output.run(&copy, "git", &["init", "--quiet"])?;
-    let mut packages = BTreeSet::from(["cli"]);
-    for (path, patch) in &patches {
+    for (path, patch) in patches(&repo) {
         output.run(&copy, "git", &["apply", path]).with_context(|| refresh(path))?;
-        packages.extend(patch.lines().filter_map(package));
+        packages.extend(patch.lines().filter_map(package).map(str::to_owned));
+        counts.passed += 1;
     }
     ensure!(tidy::run(&copy, output)?, "the tree with all exercises breaks a convention");
+    Ok(packages)
+}
+
+fn patches(repo: &Repo) -> impl Iterator<Item = (&str, &str)> {
+    repo.texts(|path| path.starts_with(EXERCISES))
+}
+
+/// Applies all exercises, builds the command, and looks for what they add.
+pub(super) fn test(root: &Path, output: &mut Output, counts: &mut Counts) -> Result<()> {
+    let packages = apply(root, output, counts)?;
+    let (repo, copy) = (Repo::read(root)?, root.join(COPY));
     compile(root, &copy, &packages, output)?;
     let program = repo::target_dir(root)?.join(build::musl()).join("ci").join(PROGRAM);
-    for (path, patch) in patches {
+    for (path, patch) in patches(&repo) {
         for (command, lines) in promises(patch) {
             let printed = run(&program, command, &copy, output)?;
             for line in lines {
@@ -80,7 +92,7 @@ fn package(line: &str) -> Option<&str> {
 /// Builds the command. Packages of a copy are for cargo those of the tree, and would take their
 /// place: those that the exercises touch get another version, and the command another name. A test
 /// program asks for it, so that all else has the features that the build of the tests gave it.
-fn compile(root: &Path, copy: &Path, packages: &BTreeSet<&str>, output: &mut Output) -> Result<()> {
+fn compile(root: &Path, copy: &Path, packages: &BTreeSet<String>, output: &mut Output) -> Result<()> {
     let target = repo::target_dir(root)?.display().to_string();
     let musl = build::musl();
     let mut args = vec!["--idle", "0", "cargo", "test", "--no-run", "--offline", "--profile", "ci"];

@@ -44,6 +44,9 @@ fn every_lock(run: &Run, every: &EveryLock) -> String {
 
 fn story(wait: &LockWait) -> String {
     let mut text = format!("  {}\n", locks::sentence(wait));
+    if let Some(callers) = locks::callers(wait) {
+        let _ = writeln!(text, "            {callers}");
+    }
     if !wait.holders.is_empty() {
         let _ = writeln!(text, "            the holder is known {}", locks::evidence(wait));
     }

@@ -86,8 +86,8 @@ pub(crate) struct WatchArgs {
     /// two stacks.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Also record the user-space stacks of senders, and with --lint those of the program's calls,
-    /// for functions with frame pointers. Costs them some microseconds per event.
+    /// Also record the user-space stacks of senders and of the program's system calls that are
+    /// recorded, for functions with frame pointers. Costs them some microseconds per event.
     #[arg(long)]
     pub(crate) user_stacks: bool,
     /// Also record stretches with interrupts or preemption off on the program's CPUs: by the
@@ -279,7 +279,7 @@ fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
         if event.name.starts_with("raw_syscalls:") {
             event.filter.clone_from(&filter);
         }
-        if event.name == USER_STACK && args.lint && filter.is_some() {
+        if event.name == USER_STACK && filter.is_some() {
             event.on.push(Side::Watched);
         }
         event.on != [Side::Watched] || filter.is_some()

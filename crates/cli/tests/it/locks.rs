@@ -117,6 +117,38 @@ fn holders_are_named_and_inversion_only_where_it_was_planted() {
     }
 }
 
+/// The mutex of an open file's position: whoever reads holds it until the call ends.
+#[test]
+fn the_holder_of_a_kernels_mutex_is_named_and_inversion_only_where_it_was_planted() {
+    let place = Place::alone();
+    let Some(program) = contention(&place) else { return };
+    for (case, inversion) in [("holds", false), ("inverts", true)] {
+        let (locks, parts, printed) = watched(&place, &program, &format!("position:{case}"), &[]);
+        let all = locks["worst"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of_kernel = |wait: &&Value| wait["kind"].as_str().is_some_and(|kind| kind.starts_with("kernel-"));
+        let all: Vec<_> = all.iter().filter(of_kernel).collect();
+        if all.is_empty() {
+            println!("skipped: this kernel has no events of its locks (since 5.19): {locks:#}");
+            return;
+        }
+        let waits: Vec<_> = all.iter().filter(|wait| wait["waiter"]["tid"] == parts["waiter"]).collect();
+        // A neighbour of this machine may keep the waiter away until the lock is free.
+        assert!(waits.len() > ROUNDS / 2, "{case}: {locks:#}");
+        for wait in &waits {
+            let holders = wait["holders"].as_array().unwrap();
+            assert!(holders.iter().all(|one| one["thread"]["tid"] == parts["holder"]), "{case}: {wait:#}");
+        }
+        let planted = |wait: &&&&Value| {
+            let parts_of = wait["parts"].as_array().unwrap();
+            let by = |part: &Value| part["doing"]["preempted"]["by"]["tid"] == parts["middle"];
+            inversion && parts_of.iter().any(|part| part["inversion"] == true && by(part))
+        };
+        assert_eq!(waits.iter().filter(planted).count() > 1, inversion, "{case}: {locks:#}");
+        assert!(printed.contains("in readv, held by holder["), "{case}: {printed}");
+        assert_eq!(printed.contains("leave readv out of the loop"), inversion, "{case}: {printed}");
+    }
+}
+
 #[test]
 fn what_has_no_owner_is_no_lock() {
     let place = Place::alone();

@@ -40,8 +40,8 @@ enum { WAITER = 80, URGENT = 90, MIDDLE = 40, HOLDER = 20, DEEPEST = 10 };
 
 enum { PARTS = 4, CONTENDED = 2 };
 
-/* What one call reads or writes of a file, which takes some milliseconds: 32 MiB. */
-enum { PIECE = 1 << 16, PIECES = 512 };
+/* What one call reads or writes of a file, which takes some milliseconds: 64 MiB. */
+enum { PIECE = 1 << 16, PIECES = 1024 };
 
 struct scene {
 	char kind[32], what[32];
@@ -128,10 +128,9 @@ static void make_file(void)
 	scene->file = mkstemp(name);
 	must(scene->file < 0 ? errno : 0, "mkstemp");
 	unlink(name);
-	must(ftruncate(scene->file, (off_t)PIECE * PIECES * (rounds + 1)) ? errno : 0, "ftruncate");
+	must(ftruncate(scene->file, (off_t)PIECE * PIECES) ? errno : 0, "ftruncate");
 	/* What is used later is there. */
 	use_file(PIECES, PIECE);
-	lseek(scene->file, 0, SEEK_SET);
 }
 
 static void take(void)
@@ -162,7 +161,7 @@ static void *waiter(void *unused)
 		wait_for(&scene->may_wait);
 		if (is_of_kernel()) {
 			/* The holder is less urgent: now it begins its call. */
-			nap(300000);
+			nap(1000000);
 			use_file(1, 1);
 		} else if (is(scene->kind, "condition")) {
 			must(pthread_mutex_lock(&scene->lock), "pthread_mutex_lock");
@@ -193,7 +192,7 @@ static void *preempts(void *part)
 	for (int round = 0; round < rounds; round++) {
 		wait_for(&scene->may_preempt);
 		if (is_of_kernel())
-			nap(is(part, "urgent") ? 900000 : 700000);
+			nap(2000000);
 		compute(1500000);
 	}
 	return NULL;
@@ -230,6 +229,7 @@ static void *holder(void *unused)
 		}
 		wait_for(&scene->begin);
 		if (is_of_kernel()) {
+			lseek(scene->file, 0, SEEK_SET);
 			sem_post(&scene->may_wait);
 			sem_post(&scene->may_preempt);
 			use_file(PIECES, PIECE);

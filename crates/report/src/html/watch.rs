@@ -150,7 +150,7 @@ fn lock_figures(section: &LockSection) -> Value {
     context! {
         account => locks::account(section),
         worst => section.worst.iter().take(WORST).map(|wait| context! {
-            sentence => locks::sentence(wait), advice => locks::advice(wait),
+            sentence => locks::sentence(wait), callers => locks::callers(wait), advice => locks::advice(wait),
             evidence => (!wait.holders.is_empty()).then(|| locks::evidence(wait)),
             inversion => wait.inversion_ns > 0 || !wait.circle.is_empty(),
         }).collect::<Vec<_>>(),
@@ -342,6 +342,7 @@ mod tests {
             kind: LockKind::GlibcMutex,
             name: None,
             call: None,
+            callers: Some("queue<i> (libfoo.so)".to_owned()),
             t0_ns: 0,
             t1_ns: 3_100_000,
             end: WaitEnd::Released,
@@ -384,9 +385,10 @@ mod tests {
         let page = crate::html::page(&watched()).unwrap();
         let flat = page.split("<footer>").next().unwrap().replace('\u{a0}', " ");
         let sentence = "control[11] (priority 80) waited 3.100 ms for mutex 0x7f00, held by log&lt;b&gt;[13] (priority 20), which was kept \
-                        off its CPU for 2.800 ms by ui[14] (priority 25): priority inversion, not inherited.";
+                        off its CPU for 2.800 ms by ui[14] (priority 25): priority inversion, not inherited";
         assert_eq!(flat.replace('µ', "u").matches(sentence).count(), 2, "{flat}");
         assert!(flat.contains("has its CPU: inversion at 100.0 µs for 2.800 ms"), "{flat}");
+        assert!(flat.contains("; asked for in queue&lt;i&gt; (libfoo.so)."), "{flat}");
         assert!(flat.contains("give 0x7f00 the protocol PTHREAD_PRIO_INHERIT"), "{flat}");
         assert!(flat.contains("the lock&#x27;s own memory and by the order of wake-ups"), "{flat}");
     }

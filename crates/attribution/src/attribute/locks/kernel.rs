@@ -8,6 +8,7 @@
 //! a reader that has just come.
 
 use super::holders::{Release, holders};
+use super::past::InCall;
 use super::shape::{Evidence, LockKind, WaitEnd};
 use super::wait::{Held, LockWait, Unknown};
 use crate::attribute::watch::event::{Owner, WatchEvent};
@@ -38,6 +39,8 @@ struct Open {
     prio: Prio,
     woken: Option<(i64, Option<i32>)>,
     boosted: bool,
+    /// Where in the program its task was.
+    callers: Option<LabelId>,
     /// The owner in its memory, when that was looked at and had changed.
     seen: Vec<(i64, Owner)>,
 }
@@ -74,6 +77,13 @@ impl KernelLocks {
         }
     }
 
+    /// Where in the program a task is.
+    pub(super) fn came_from(&mut self, tid: i32, callers: LabelId) {
+        if let Some(open) = self.open.get_mut(&tid) {
+            open.callers.get_or_insert(callers);
+        }
+    }
+
     /// A task leaves its CPU to sleep.
     pub(super) fn sleeps(&mut self, tid: i32, prio: Prio) {
         if let Some(open) = self.open.get_mut(&tid) {
@@ -106,7 +116,7 @@ impl KernelLocks {
         event: &WatchEvent,
         lock: u64,
         result: i64,
-        call: Option<&'static str>,
+        call: Option<InCall>,
     ) -> Option<LockWait> {
         let open = self.open.remove(&event.pid).filter(|open| open.of.lock == lock)?;
         let end = if result == 0 { WaitEnd::Released } else { WaitEnd::Interrupted };
@@ -122,7 +132,7 @@ impl KernelLocks {
         time: [i64; 2],
         end: WaitEnd,
         by: Option<i32>,
-        call: Option<&'static str>,
+        call: Option<InCall>,
     ) -> LockWait {
         let Open { of: KernelLock { lock, kind, name }, prio, boosted, .. } = *open;
         let found = if self.forgotten_ns.is_some_and(|ts_ns| ts_ns >= time[0]) {
@@ -145,7 +155,8 @@ impl KernelLocks {
             word: lock,
             kind,
             name,
-            call,
+            call: call.map(|call| call.call.name),
+            callers: open.callers.or(call.and_then(|call| call.callers)),
             t0_ns,
             t1_ns,
             end,
@@ -242,6 +253,15 @@ impl KernelLocks {
 
 impl Open {
     fn new(of: KernelLock, t0_ns: i64) -> Self {
-        Self { of, t0_ns, slept: false, prio: Prio::UNKNOWN, woken: None, boosted: false, seen: Vec::new() }
+        Self {
+            of,
+            t0_ns,
+            slept: false,
+            prio: Prio::UNKNOWN,
+            woken: None,
+            boosted: false,
+            callers: None,
+            seen: Vec::new(),
+        }
     }
 }

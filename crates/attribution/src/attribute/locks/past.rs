@@ -3,6 +3,7 @@
 
 use super::log::Log;
 use super::wait::LockWait;
+use crate::labels::LabelId;
 use model::syscalls::Syscall;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub(super) struct InCall {
     pub(super) t0_ns: i64,
     /// Its first argument: of a futex call the address of the word.
     pub(super) word: u64,
+    /// Where in the program it was made.
+    pub(super) callers: Option<LabelId>,
 }
 
 /// A wait that lasts, as others see it.
@@ -59,6 +62,13 @@ impl Past {
         self.lasting.remove(&tid);
         if let Some(InCall { call, t0_ns, .. }) = self.in_call.remove(&tid) {
             push(&mut self.calls, Call { tid, name: call.name, t0_ns, t1_ns });
+        }
+    }
+
+    /// Where in the program a thread's call was made.
+    pub(super) fn came_from(&mut self, tid: i32, callers: LabelId) {
+        if let Some(call) = self.in_call.get_mut(&tid) {
+            call.callers.get_or_insert(callers);
         }
     }
 

@@ -90,6 +90,7 @@ impl Named<'_> {
             kind: wait.kind,
             name: wait.name.map(self.text),
             call: wait.call.map(str::to_owned),
+            callers: wait.callers.map(self.text),
             t0_ns: wait.t0_ns,
             t1_ns: wait.t1_ns,
             end: wait.end,

@@ -189,6 +189,10 @@ pub struct LockWait {
     /// The system call in which a lock of the kernel was waited for, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// Where in the program it asked for the lock: functions, innermost first, as far as frame
+    /// pointers lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callers: Option<String>,
     /// CLOCK_MONOTONIC, ns: the call.
     pub t0_ns: i64,
     /// CLOCK_MONOTONIC, ns: the wake-up, or the end of the recording.

@@ -546,3 +546,14 @@ fn one_that_never_gets_the_cpu_again_is_not_asleep() {
     assert_eq!(parts(wait), ["LOGGER preempted by UI 8000!"]);
     assert!(wait.circle.is_empty());
 }
+
+#[test]
+fn where_the_lock_was_asked_for_is_where_the_call_was_made() {
+    let mut events = inversion(Some(LOGGER));
+    events.insert(4, event(1_020, 1, CONTROL, What::Callers(7)));
+    // The stack behind the end of the call, and one of another thread.
+    events.push(event(4_700, 1, CONTROL, What::Callers(8)));
+    events.insert(0, event(900, 1, CONTROL, What::Callers(9)));
+    let section = section(9_000, &events);
+    assert_eq!(only(&section).callers.as_deref(), Some("label 7"));
+}

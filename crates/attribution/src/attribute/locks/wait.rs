@@ -41,6 +41,7 @@ pub(super) struct LockWait {
     pub(super) kind: LockKind,
     pub(super) name: Option<LabelId>,
     pub(super) call: Option<&'static str>,
+    pub(super) callers: Option<LabelId>,
     pub(super) t0_ns: i64,
     pub(super) t1_ns: i64,
     pub(super) end: WaitEnd,

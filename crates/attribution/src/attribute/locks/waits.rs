@@ -14,6 +14,7 @@ use super::past::{InCall, Lasting, Past};
 use super::shape::{Evidence, LockKind, WaitEnd};
 use super::wait::{LockWait, Unknown};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::syscalls::{self, Wait};
 use model::watch::LockWords;
@@ -115,6 +116,10 @@ impl Locks {
                 }
             }
             What::CallEnter { number, arguments } => self.enter(event, number, arguments),
+            What::Callers(callers) => {
+                self.kernel.came_from(event.pid, callers);
+                self.past.came_from(event.pid, callers);
+            }
             What::LockWords(words) => self.words(event.pid, words),
             What::CallExit { result } => self.exit(event, result),
             What::Asks { lock, condition } => {
@@ -136,7 +141,7 @@ impl Locks {
                 self.trim(event.ts_ns);
             }
             What::Contended { lock, result } => {
-                let call = self.past.in_call(event.pid).map(|now| now.call.name);
+                let call = self.past.in_call(event.pid).copied();
                 if let Some(wait) = self.kernel.ends(event, lock, result, call) {
                     self.closed(wait);
                 }
@@ -162,7 +167,7 @@ impl Locks {
         // Should the end of an earlier call be missing.
         self.open.remove(&event.pid);
         let Some(call) = syscalls::by_number(&self.arch, number) else { return };
-        self.past.enter(event.pid, InCall { call, t0_ns: event.ts_ns, word: arguments[0] });
+        self.past.enter(event.pid, InCall { call, t0_ns: event.ts_ns, word: arguments[0], callers: None });
         let glibc = process.is_some_and(|process| self.glibc.contains(&process));
         let Some(call) = FutexCall::of(call, arguments, glibc) else { return };
         let open = Open {
@@ -257,6 +262,7 @@ impl Locks {
 
     fn exit(&mut self, event: &WatchEvent, result: i64) {
         let tid = event.pid;
+        let callers = self.past.in_call(tid).and_then(|call| call.callers);
         self.past.exit(tid, event.ts_ns);
         let Some(open) = self.open.remove(&tid) else { return };
         let end = match result {
@@ -268,7 +274,7 @@ impl Locks {
         let is_start = open.is_start && open.call.kind == LockKind::ByValue;
         match open.woken {
             _ if is_start || !open.call.kind.is_lock() => {}
-            Some((woken_ns, by)) if open.slept => self.close(tid, &open, woken_ns, end, by),
+            Some((woken_ns, by)) if open.slept => self.close((tid, callers), &open, woken_ns, end, by),
             // It waited on a CPU that is not recorded.
             _ if result == 0 && open.call.kind != LockKind::Inheriting => self.withheld += 1,
             _ => {}
@@ -276,7 +282,15 @@ impl Locks {
         self.trim(event.ts_ns);
     }
 
-    fn close(&mut self, tid: i32, open: &Open, t1_ns: i64, end: WaitEnd, by: Option<i32>) {
+    /// `callers`: where in the program its call was made.
+    fn close(
+        &mut self,
+        (tid, callers): (i32, Option<LabelId>),
+        open: &Open,
+        t1_ns: i64,
+        end: WaitEnd,
+        by: Option<i32>,
+    ) {
         let Open { call: FutexCall { word, kind, owner }, t0_ns, prio, boosted, owner_now, .. } = *open;
         let process = self.process(tid);
         let mut wait = LockWait {
@@ -287,6 +301,7 @@ impl Locks {
             kind,
             name: None,
             call: None,
+            callers,
             t0_ns,
             t1_ns,
             end,
@@ -349,7 +364,8 @@ impl Locks {
         let open: Vec<(i32, Open)> = self.open.iter().map(|(tid, open)| (*tid, open.clone())).collect();
         for (tid, open) in open {
             if open.slept && open.woken.is_none() && open.call.kind.is_lock() {
-                self.close(tid, &open, t1_ns, WaitEnd::Lasts, None);
+                let callers = self.past.in_call(tid).and_then(|call| call.callers);
+                self.close((tid, callers), &open, t1_ns, WaitEnd::Lasts, None);
             }
         }
         self.kernel.lasting(t1_ns).into_iter().for_each(|wait| self.closed(wait));

@@ -3,7 +3,7 @@
 use super::event::Owner;
 use crate::labels::{LabelId, Labels};
 use ftrace::{Field, Symbols};
-use model::kernel_locks::{MMAP_LOCK, OwnedKind};
+use model::kernel_locks::{MMAP_LOCK, MMAP_RT_MUTEX, OwnedKind};
 
 /// The fields of the event.
 #[derive(Debug, Clone)]
@@ -12,8 +12,8 @@ pub(super) struct Fields {
     flags: Field,
     /// Of the kinds of locks whose owner this kernel shows.
     kinds: Vec<(OwnedKind, Words)>,
-    /// Where the lock of a process's memory is in that.
-    mmap_lock: Option<Field>,
+    /// Where the lock of a process's memory is in that, and the rt-mutex in that one.
+    mmap_lock: Option<[Field; 2]>,
 }
 
 /// What the event shows.
@@ -49,8 +49,8 @@ impl Fields {
             ))
         };
         let kinds = OwnedKind::ALL.into_iter().filter_map(words).collect();
-        let mmap_lock = field(MMAP_LOCK);
-        Some(Self { lock: field("lock")?, flags: field("flags")?, kinds, mmap_lock })
+        let mmap_lock = || Some([field(MMAP_LOCK)?, field(MMAP_RT_MUTEX)?]);
+        Some(Self { lock: field("lock")?, flags: field("flags")?, kinds, mmap_lock: mmap_lock() })
     }
 
     /// `own`: the task that waits; `value`: that of a field. `None` where the owner changed while it
@@ -77,10 +77,10 @@ impl Fields {
         let lock = value(&self.lock)?;
         let memory =
             words.memories.get(usize::try_from(flags).ok()?).filter(|_| pointer != 0).and_then(value);
-        let place = self.mmap_lock.as_ref().and_then(value);
-        let is_mmap_lock = memory
-            .zip(place)
-            .is_some_and(|(memory, place)| memory != 0 && memory.wrapping_add(place) == lock);
+        let place = |memory: u64, field: &Field| value(field).map(|place| memory.wrapping_add(place));
+        let is_mmap_lock = memory.filter(|memory| *memory != 0).is_some_and(|memory| {
+            self.mmap_lock.iter().flatten().any(|field| place(memory, field) == Some(lock))
+        });
         Some(Seen { lock, kind, owner, is_mmap_lock })
     }
 }
@@ -154,9 +154,10 @@ mod tests {
     fn the_lock_of_the_owners_memory_is_known_by_its_place_in_that() {
         let task = 0xffff_8880_0000_0040;
         let of = |flags: u64, place: u64| {
-            let mut values: BTreeMap<String, u64> = [("lock", 0xf00), ("flags", 4), (MMAP_LOCK, place)]
-                .map(|(name, value)| (name.to_owned(), value))
-                .into();
+            let mut values: BTreeMap<String, u64> =
+                [("lock", 0xf00), ("flags", 4), (MMAP_LOCK, place), (MMAP_RT_MUTEX, 0x110)]
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into();
             for name in ["rwsem", "rwsem_again"] {
                 values.insert(name.to_owned(), task | flags);
             }
