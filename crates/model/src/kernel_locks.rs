@@ -10,6 +10,9 @@
 use crate::events::{EventSpec, Side};
 use std::fmt::Write;
 
+/// The kernel's event of a lock that is there.
+pub const CONTENTION_END: &str = "lock:contention_end";
+
 /// The event.
 pub const OWNER: &str = "stillcore:lock_owner";
 

@@ -17,6 +17,7 @@ use attribution::attribute::lint::suppress::Suppressions;
 use clap::Args;
 use journal::session::Session;
 use model::events::{EventCatalogue, Side, Stacks, USER_STACK};
+use model::kernel_locks::CONTENTION_END;
 use model::quantity::duration;
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, KernelThreadName, LockWords, SCHEMA, WatchRecord};
@@ -279,7 +280,8 @@ fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
         if event.name.starts_with("raw_syscalls:") {
             event.filter.clone_from(&filter);
         }
-        if event.name == USER_STACK && filter.is_some() {
+        // A wait for a lock may also end on a CPU that is not recorded in full.
+        if [USER_STACK, CONTENTION_END].contains(&event.name.as_str()) && filter.is_some() {
             event.on.push(Side::Watched);
         }
         event.on != [Side::Watched] || filter.is_some()

@@ -26,8 +26,19 @@ pub(super) struct Most {
 }
 
 impl Most {
-    /// The most interference in a stretch of this length, ns, and the length that was looked at;
-    /// `None` where that is too long.
+    /// The shortest stretch in which so much work, ns, ends in spite of the most interference: its
+    /// length, the interference, and the length for which that was looked up. `None` where it is
+    /// longer than the longest length.
+    pub(super) fn ends(&self, work_ns: u64) -> Option<(u64, u64, u64)> {
+        (0..LENGTHS).find_map(|at| {
+            let most = self.ns[at].max(self.longest_ns);
+            let ns = work_ns.checked_add(most)?;
+            (ns <= length_ns(at)).then_some((ns, most, length_ns(at)))
+        })
+    }
+
+    /// The most interference in a stretch of this length, ns, and the length that was looked up.
+    #[cfg(test)]
     pub(super) fn within(&self, ns: u64) -> Option<(u64, u64)> {
         let at = (0..LENGTHS).find(|at| length_ns(*at) >= ns)?;
         Some((self.ns[at].max(self.longest_ns).min(ns), length_ns(at)))

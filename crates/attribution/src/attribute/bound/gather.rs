@@ -96,8 +96,8 @@ impl Gathered {
             bound.withheld = Some("events are missing from the trace".to_owned());
         } else if self.recorded > 1 {
             bound.withheld = Some("only stretches of the window were recorded".to_owned());
-        } else if let Some((ns, (interference_ns, within_ns))) =
-            way.and_then(|way| self.fixed_point(self.steps_ns(way)))
+        } else if let Some((ns, interference_ns, within_ns)) =
+            way.and_then(|way| self.most.ends(self.steps_ns(way)))
         {
             (bound.ns, bound.interference_ns, bound.within_ns) = (Some(ns), interference_ns, within_ns);
         } else {
@@ -114,19 +114,6 @@ impl Gathered {
     fn steps_ns(&self, way: &BTreeSet<Step>) -> u64 {
         let steps = way.iter().filter_map(|step| self.steps.get(step));
         steps.chain(self.off.values()).map(|longest| longest.ns).fold(1, u64::saturating_add)
-    }
-
-    /// The smallest length that the steps and the interference in it fill, with that interference.
-    fn fixed_point(&self, steps_ns: u64) -> Option<(u64, (u64, u64))> {
-        let mut ns = steps_ns;
-        loop {
-            let met = self.most.within(ns)?;
-            let next = steps_ns.saturating_add(met.0);
-            if next <= ns {
-                return Some((next, met));
-            }
-            ns = next;
-        }
     }
 }
 

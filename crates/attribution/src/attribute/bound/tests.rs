@@ -161,6 +161,24 @@ proptest! {
     }
 
     #[test]
+    fn work_ends_where_it_and_the_interference_meanwhile_fill_the_time(spans in spans(), work_ns in 1_u64..50_000) {
+        let mut demand = Demand::default();
+        spans.iter().for_each(|one| demand.add(*one, 0));
+        // The iteration by which response times are found, from below.
+        let (mut ns, mut steps) = (work_ns, 0);
+        let found = loop {
+            let Some((most, within)) = demand.most().within(ns) else { break None };
+            let next = work_ns + most;
+            if next <= ns {
+                break Some((next, most, within));
+            }
+            (ns, steps) = (next, steps + 1);
+            prop_assume!(steps < 100_000);
+        };
+        prop_assert_eq!(demand.most().ends(work_ns), found);
+    }
+
+    #[test]
     fn a_bound_is_never_below_a_latency(
         spans in spans(),
         wakes in proptest::collection::vec((0_i64..900_000, 0_u64..9000, 0_u64..9000, 0_u64..30_000), 1..12),

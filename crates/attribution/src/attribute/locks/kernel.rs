@@ -221,6 +221,12 @@ impl KernelLocks {
         Ok(all)
     }
 
+    /// A task is seen to do something else: the end of its wait, if it was in one, is missing. Whether
+    /// it slept in that.
+    pub(super) fn missed(&mut self, tid: i32) -> bool {
+        self.open.remove(&tid).is_some_and(|open| open.slept)
+    }
+
     /// Since when the first of the waits that have not ended lasts, of tasks of which that is wanted.
     pub(super) fn first_ns(&self, is_wanted: impl Fn(i32) -> bool) -> Option<i64> {
         self.open.iter().filter(|(tid, _)| is_wanted(**tid)).map(|(_, open)| open.t0_ns).min()

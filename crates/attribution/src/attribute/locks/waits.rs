@@ -162,7 +162,13 @@ impl Locks {
         self.past.closed(wait);
     }
 
+    /// A thread begins or ends a call: it waits for no lock of the kernel any more.
+    fn is_elsewhere(&mut self, tid: i32) {
+        self.withheld += u64::from(self.kernel.missed(tid));
+    }
+
     fn enter(&mut self, event: &WatchEvent, number: u64, arguments: [u64; 3]) {
+        self.is_elsewhere(event.pid);
         let process = *self.threads.entry(event.pid).or_insert(None);
         // Should the end of an earlier call be missing.
         self.open.remove(&event.pid);
@@ -262,6 +268,7 @@ impl Locks {
 
     fn exit(&mut self, event: &WatchEvent, result: i64) {
         let tid = event.pid;
+        self.is_elsewhere(tid);
         let callers = self.past.in_call(tid).and_then(|call| call.callers);
         self.past.exit(tid, event.ts_ns);
         let Some(open) = self.open.remove(&tid) else { return };

@@ -154,3 +154,23 @@ fn waits_of_strangers_are_not_reported_and_those_that_end_in_vain_are_no_release
     let wait = only(&section);
     assert_eq!(wait.end, WaitEnd::Interrupted);
 }
+
+#[test]
+fn a_wait_whose_end_is_missing_does_not_go_on_in_the_next_one() {
+    let mut all = waits(OwnedKind::Mutex, &[], LOGGER, &[]);
+    // It has the lock, and that is not recorded; later it waits for it again.
+    all.pop();
+    all.extend([
+        call(6_000, 0, CONTROL, WAKE, WORD, 1),
+        returns(6_100, 0, CONTROL, 0),
+        contends(8_000, CONTROL, OwnedKind::Mutex),
+        switch(8_100, 0, CONTROL, Leaves::Sleeps, 0),
+        waking(8_500, 1, LOGGER, CONTROL),
+        has(8_700, CONTROL, 0),
+        // The same end in another buffer.
+        has(8_700, CONTROL, 0),
+    ]);
+    let section = section(9_000, &all);
+    assert_eq!([only(&section).t0_ns, only(&section).t1_ns], [8_000, 8_500]);
+    assert_eq!(section.withheld, 1);
+}
