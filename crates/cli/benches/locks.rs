@@ -17,6 +17,9 @@ use std::process::Command;
 
 const KERNELS: &str = "here,5.10,5.10-rt,6.1,6.1-rt,6.12,6.12-rt";
 const HERE: &str = "here";
+const MUSL: &str = "x86_64-unknown-linux-musl";
+/// A program with one scene of its own, whose lock has no owner.
+const RUST: &str = "rust";
 /// Locks with an owner that glibc's memory shows.
 const MUTEXES: [&str; 7] = ["plain", "errorcheck", "recursive", "timed", "shared", "robust", "inherit"];
 const CASES: [&str; 5] = ["holds", "inverts", "urgent", "sleeps", "chain"];
@@ -46,7 +49,13 @@ fn main() {
             };
             for answer in answers {
                 let scores = judge(&answer, kernel, rounds)?;
-                scores.rows(&format!("{kernel}, {}", answer.libc), rows)?;
+                if answer.libc == RUST {
+                    let wrong = scores.mutexes.no_locks as f64;
+                    let row = Row::new(format!("{kernel}, rust: named wrongly"), wrong, "").n(rounds);
+                    rows.push(row.budget(Of::Value, Limit::AtMost(0.0)))?;
+                } else {
+                    scores.rows(&format!("{kernel}, {}", answer.libc), rows)?;
+                }
                 all.add(&scores);
             }
         }
@@ -63,7 +72,8 @@ struct Plant {
     here: PathBuf,
 }
 
-/// The plants: with glibc, and where Rust's musl target is installed with that library.
+/// The plants: with glibc, and where Rust's musl target is installed with that library, and with the
+/// locks of Rust's own.
 fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
     let source = plants::source("contention.c");
     let [glibc, here] = ["contention-glibc", "contention-here"].map(|name| place.join(name));
@@ -72,7 +82,7 @@ fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
     let mut plants = vec![Plant { libc: "glibc", file: glibc, here }];
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().map_err(Failed::because)?;
     let sysroot = String::from_utf8_lossy(&sysroot.stdout).trim().to_owned();
-    let library = Path::new(&sysroot).join("lib/rustlib/x86_64-unknown-linux-musl/lib/self-contained");
+    let library = Path::new(&sysroot).join("lib/rustlib").join(MUSL).join("lib/self-contained");
     if library.join("libc.a").exists() {
         let musl = place.join("contention-musl");
         let part = |name: &str| library.join(name);
@@ -83,6 +93,11 @@ fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
         command.args(["-lgcc", "-lgcc_eh"]).args([part("libc.a"), part("crtn.o")]);
         compile(&mut command)?;
         plants.push(Plant { libc: "musl", here: musl.clone(), file: musl });
+        let rust = place.join("contention-rust");
+        let mut command = Command::new("rustc");
+        command.args(["--edition", "2024", "-O", "--target", MUSL, "-o"]).arg(&rust);
+        compile(command.arg(plants::source("contention.rs")))?;
+        plants.push(Plant { libc: RUST, here: rust.clone(), file: rust });
     }
     Ok(plants)
 }
@@ -239,13 +254,13 @@ impl Scene {
 
 fn judge(answer: &Answer, kernel: &str, rounds: u64) -> Result<Scores, Failed> {
     let scenes: Vec<Scene> = answer.log.lines().filter_map(Scene::parse).collect();
-    if scenes.len() < self::scenes().len() {
+    if scenes.len() < if answer.libc == RUST { 1 } else { self::scenes().len() } {
         return Err(Failed(format!("{}: only {} scenes were played", answer.libc, scenes.len())));
     }
     let locks = answer.json["watch"]["locks"]["locks"].as_array().cloned().unwrap_or_default();
     let mut scores = Scores::default();
     for scene in &scenes {
-        if ["condition", "semaphore", "futex"].contains(&scene.kind.as_str()) {
+        if ["condition", "semaphore", "futex", RUST].contains(&scene.kind.as_str()) {
             scores.mutexes.no_locks += waits_of(&locks, scene.number("waiter"));
             continue;
         }
@@ -327,7 +342,9 @@ fn waits_of(locks: &[Value], tid: u64) -> u64 {
     };
     // By its value alone nothing is called a lock.
     let is_planted = |row: &&Value| {
-        row["kind"] != "by-value" && row["waited"]["max_ns"].as_u64().unwrap_or_default() > 150_000
+        let kind = row["kind"].as_str().unwrap_or_default();
+        let is_a_programs = kind != "by-value" && !kind.starts_with("kernel-");
+        is_a_programs && row["waited"]["max_ns"].as_u64().unwrap_or_default() > 150_000
     };
     locks.iter().filter(of_thread).filter(is_planted).count() as u64
 }

@@ -3,7 +3,7 @@
 stillcore=/usr/bin/stillcore
 dmesg -n 1
 uname -r >release
-for libc in glibc musl; do
+for libc in glibc musl rust; do
     [ -x ./contention-$libc ] || continue
     $stillcore trace watch --json --cpus 0-3 --out run-$libc -- ./contention-$libc 2 "$@" >$libc.json 2>$libc.log
     echo $? >$libc.code

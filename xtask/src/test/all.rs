@@ -100,12 +100,12 @@ const IN_GUESTS: &[&str] = &[
 const PARTS: &[Part] = &[
     guests("guests-slow", "slow::", 3, 36),
     guests("guests-slow-arm64", "slow-arm64::", 1, 10),
-    guests("guests-5.10", "matrix::5.10::", 3, 45),
-    guests("guests-5.10-rt", "matrix::5.10-rt::", 3, 45),
-    guests("guests-6.1", "matrix::6.1::", 3, 45),
-    guests("guests-6.1-rt", "matrix::6.1-rt::", 3, 45),
-    guests("guests-6.12", "matrix::6.12::", 3, 45),
-    guests("guests-6.12-rt", "matrix::6.12-rt::", 3, 45),
+    guests("guests-5.10", "matrix::5.10::", 3, 35),
+    guests("guests-5.10-rt", "matrix::5.10-rt::", 3, 35),
+    guests("guests-6.1", "matrix::6.1::", 3, 35),
+    guests("guests-6.1-rt", "matrix::6.1-rt::", 3, 35),
+    guests("guests-6.12", "matrix::6.12::", 3, 35),
+    guests("guests-6.12-rt", "matrix::6.12-rt::", 3, 35),
     Part { name: "lints", minutes: 5, touched_by: &["crates/", "xtask/"], work: Work::Lints },
     Part {
         name: "exercises",
