@@ -43,6 +43,8 @@ struct Open {
     callers: Option<LabelId>,
     /// The owner in its memory, when that was looked at and had changed.
     seen: Vec<(i64, Owner)>,
+    /// It changed more often than is remembered.
+    has_more: bool,
 }
 
 /// All tasks that wait for a lock of the kernel on CPUs that are recorded.
@@ -74,6 +76,8 @@ impl KernelLocks {
         let is_new = open.seen.last().is_none_or(|(_, last)| *last != owner);
         if is_new && open.seen.len() < LOOKS {
             open.seen.push((event.ts_ns, owner));
+        } else if is_new {
+            open.has_more = true;
         }
     }
 
@@ -135,7 +139,7 @@ impl KernelLocks {
         call: Option<InCall>,
     ) -> LockWait {
         let Open { of: KernelLock { lock, kind, name }, prio, boosted, .. } = *open;
-        let found = if self.forgotten_ns.is_some_and(|ts_ns| ts_ns >= time[0]) {
+        let found = if open.has_more || self.forgotten_ns.is_some_and(|ts_ns| ts_ns >= time[0]) {
             Err(Unknown::Forgotten)
         } else {
             self.holders(open, time, end, by)
@@ -194,15 +198,16 @@ impl KernelLocks {
                 Some(Owner::Readers) => return Err(Unknown::Readers),
                 Some(Owner::Nobody) | None => Vec::new(),
             };
-            let ends_so = is_last && end == WaitEnd::Released;
+            // What ends the wait releases the lock, or is a signal.
+            let released = is_last && end == WaitEnd::Released;
             let mut releases: Vec<(i64, i32)> = self
                 .releases
                 .iter()
                 .filter(|one| one.word == open.of.lock && (from_ns..=until_ns).contains(&one.ts_ns))
-                .filter(|one| !(ends_so && one.ts_ns == until_ns))
+                .filter(|one| !is_last || one.ts_ns < until_ns)
                 .map(|one| (one.ts_ns, one.by))
                 .collect();
-            if let (true, Some(by)) = (ends_so, by) {
+            if let (true, Some(by)) = (released, by) {
                 releases.push((until_ns, by));
             }
             if claims.is_empty() && (open.of.kind != OwnedKind::Mutex || releases.is_empty()) {
@@ -268,6 +273,7 @@ impl Open {
             boosted: false,
             callers: None,
             seen: Vec::new(),
+            has_more: false,
         }
     }
 }

@@ -70,6 +70,8 @@ impl Fields {
             (_, task) => match value(task?)? as i32 {
                 // A writer has it already, and waits for the readers before it.
                 task if task == own && kind == OwnedKind::RwBase => Owner::Readers,
+                // It is handed over to the task that looks.
+                task if task == own => Owner::Nobody,
                 task if task > 0 => Owner::Task(task),
                 _ => return None,
             },
@@ -147,6 +149,7 @@ mod tests {
         assert_eq!(read(RwSemaphore, 4, 1, 1, &[]), Some(Owner::Readers));
         assert_eq!(read(RtMutex, 8, task | 1, task | 1, &[5, 77]), Some(Owner::Task(77)));
         assert_eq!(read(RwBase, 12, task, task, &[7]), Some(Owner::Readers), "its own");
+        assert_eq!(read(Mutex, 33, task | 5, task | 5, &[1, 2, 3, 4, 5, 7]), Some(Owner::Nobody));
         assert_eq!(read(RwBase, 10, task, task, &[78]), Some(Owner::Task(78)));
     }
 

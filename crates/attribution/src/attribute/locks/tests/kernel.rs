@@ -153,6 +153,22 @@ fn waits_of_strangers_are_not_reported_and_those_that_end_in_vain_are_no_release
     let section = section(9_000, &killed);
     let wait = only(&section);
     assert_eq!(wait.end, WaitEnd::Interrupted);
+    assert!(wait.holders.is_empty(), "who sent the signal holds nothing: {wait:?}");
+    // Where the memory was read, the holder is known all the same.
+    killed.insert(2, owner(1_000, CONTROL, OwnedKind::Mutex, Owner::Task(LOGGER)));
+    let section = super::section(9_000, &killed);
+    assert_eq!(only(&section).holders[0].thread.tid, LOGGER);
+}
+
+#[test]
+fn an_owner_that_changes_more_often_than_is_remembered_is_unknown() {
+    let looks = |at: i64| {
+        let tid = if at % 2 == 0 { LOGGER } else { STRANGER };
+        owner(1_000 + at, CONTROL, OwnedKind::Mutex, Owner::Task(tid))
+    };
+    let many: Vec<WatchEvent> = (0..70).map(looks).collect();
+    let section = section(9_000, &waits(OwnedKind::Mutex, &many, LOGGER, &[]));
+    assert!(only(&section).unknown.as_deref().unwrap().contains("than are remembered"));
 }
 
 #[test]
