@@ -198,16 +198,21 @@ fn first_of(all: impl Iterator<Item = String>) -> String {
     names.join(", ") + &rest
 }
 
+/// Waits with priority inversion, and those with it if what they were for is a lock.
+pub(crate) fn inversions(section: &LockSection) -> (u64, u64) {
+    let perhaps = |lock: &&Lock| lock.kind == LockKind::ByValue;
+    let perhaps = section.locks.iter().filter(perhaps).flat_map(|lock| &lock.waiters);
+    let perhaps: u64 = perhaps.map(|waiter| waiter.inversions).sum();
+    (section.inversions.saturating_sub(perhaps), perhaps)
+}
+
 /// What was found, in one line.
 pub fn account(section: &LockSection) -> String {
     let sum = |of: fn(&Lock) -> u64| section.locks.iter().map(of).sum::<u64>();
     let (waits, known) = (sum(|lock| lock.n) + section.unlisted, sum(|lock| lock.known));
     let by_value: u64 =
         section.locks.iter().filter(|lock| lock.kind == LockKind::ByValue).map(|lock| lock.known).sum();
-    let perhaps = |lock: &&Lock| lock.kind == LockKind::ByValue;
-    let perhaps = section.locks.iter().filter(perhaps).flat_map(|lock| &lock.waiters);
-    let perhaps: u64 = perhaps.map(|waiter| waiter.inversions).sum();
-    let inversions = match (section.inversions.saturating_sub(perhaps), perhaps) {
+    let inversions = match inversions(section) {
         (0, 0) => String::new(),
         (0, n) => format!(", {} with priority inversion if these are locks", format::count(n)),
         (n, 0) => format!(", {} with priority inversion", format::count(n)),

@@ -1,6 +1,5 @@
 //! The opening of a program that was watched: its latest start, and where its time went.
 
-use attribution::attribute::locks::shape::LockKind;
 use attribution::attribute::watch::shape::{ThreadSection, Times};
 
 use super::{Card, Opening};
@@ -27,13 +26,13 @@ pub(super) fn opening(document: &Document) -> Option<Opening> {
     let mut cards = Vec::new();
     if let (Some(wait), Some(section)) = (inverted, &watch.locks) {
         let waits: u64 = section.locks.iter().map(|lock| lock.n).sum();
-        let what = match wait.kind {
-            LockKind::ByValue => "Waits with priority inversion, if for a lock",
-            _ => "Waits for a lock with priority inversion",
+        let (what, n) = match locks::inversions(section) {
+            (0, n) if n > 0 => ("Waits with priority inversion, if for a lock", n),
+            (n, _) => ("Waits for a lock with priority inversion", n),
         };
         cards.push(Card::of_one(
             what,
-            format::count(section.inversions),
+            format::count(n),
             format!("of {} for {}", format::count(waits), format::plural(section.locks.len() as u64, "lock")),
         ));
         let waited_ns = wait.t1_ns.saturating_sub(wait.t0_ns);

@@ -94,6 +94,8 @@ impl<'r> Lint<'r> {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
                     let page = address & !0xfff;
                     thread.did(Rule::PageFault, || format!("at {page:#x}"), event.ts_ns);
+                    // The next stack is that of whatever comes behind it.
+                    thread.did_other();
                 }
             }
             What::Delivered { signal, handled: true } => {

@@ -329,9 +329,19 @@ fn a_finding_has_where_in_the_program_it_was_done() {
         from(7, 7),
         call(8, WRITE, [4, 0, 0]),
         from(9, 8),
+        // A page fault has none of its own.
+        WatchEvent { what: What::PageFault { address: 0x7000 }, ..call(9, 0, [0; 3]) },
+        from(9, 9),
         waits(10),
     ];
     let findings = lint(&record("1", ""), &events).findings;
     let found: Vec<_> = findings.iter().map(|one| (one.rule, one.n, one.callers.as_deref())).collect();
-    assert_eq!(found, [(Rule::Memory, 2, Some("label 5")), (Rule::Terminal, 1, Some("label 8"))]);
+    assert_eq!(
+        found,
+        [
+            (Rule::PageFault, 1, None),
+            (Rule::Memory, 2, Some("label 5")),
+            (Rule::Terminal, 1, Some("label 8")),
+        ]
+    );
 }
