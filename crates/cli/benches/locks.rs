@@ -72,8 +72,8 @@ struct Plant {
     here: PathBuf,
 }
 
-/// The plants: with glibc, and where Rust's musl target is installed with that library, and with the
-/// locks of Rust's own.
+/// The plants: with glibc, and where Rust's musl target is installed with that library, and with
+/// the locks of Rust's own.
 fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
     let source = plants::source("contention.c");
     let [glibc, here] = ["contention-glibc", "contention-here"].map(|name| place.join(name));

@@ -137,7 +137,8 @@ fn behind(info: u32) -> Option<usize> {
         STRUCT | UNION | 15 | 19 => 12 * n,
         // Enumerators, prototypes of functions.
         6 | 13 => 8 * n,
-        // Pointers, forward declarations, other names, qualifiers, functions, floats, tags of types.
+        // Pointers, forward declarations, other names, qualifiers, functions, floats, tags of
+        // types.
         2 | 7..=12 | 16 | 18 => 0,
         _ => return None,
     })

@@ -2,8 +2,8 @@
 //! `lock:contention_begin` reads the owner out of the lock's memory, without code of its own in the
 //! kernel.
 //!
-//! Linux Documentation/trace/eventprobes.rst (since 5.15); include/trace/events/lock.h (since 5.19).
-//! The owner is a pointer to its task, with flags in the lowest bits: kernel/locking/mutex.h
+//! Linux Documentation/trace/eventprobes.rst (since 5.15); include/trace/events/lock.h (since
+//! 5.19). The owner is a pointer to its task, with flags in the lowest bits: kernel/locking/mutex.h
 //! (`MUTEX_FLAG_WAITERS`, `_HANDOFF`, `_PICKUP`), rwsem.c (`RWSEM_READER_OWNED`,
 //! `RWSEM_NONSPINNABLE`), rtmutex_common.h (`RT_MUTEX_HAS_WAITERS`).
 
@@ -86,9 +86,9 @@ impl OwnedKind {
         })
     }
 
-    /// The event's field with the owner's word. `FIELDk` is the number of the task behind it, for each
-    /// `k` of [`Self::flags`]; `FIELD_again` the word once more: where it has changed meanwhile, the
-    /// numbers mean nothing.
+    /// The event's field with the owner's word. `FIELDk` is the number of the task behind it, for
+    /// each `k` of [`Self::flags`]; `FIELD_again` the word once more: where it has changed
+    /// meanwhile, the numbers mean nothing.
     pub fn field(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",

@@ -252,7 +252,7 @@ pub fn unknown(section: &LockSection) -> Vec<String> {
     let has = |of_kernel: bool| section.locks.iter().any(|lock| lock.kind.is_of_kernel() == of_kernel);
     if has(true) && !section.kernel_owners {
         all.push(
-            "the owners of the kernel's locks were not recorded (this kernel has no event probes, or no type information): whoever \
+            "the owners of the kernel's locks were not recorded (--no-syscalls, or a kernel without event probes or type information): whoever \
              woke the waiter is taken for the holder of a mutex, and of other locks none is named"
                 .to_owned(),
         );

@@ -1,7 +1,7 @@
 //! The exercises: `docs/exercises/NAME.patch` is all that somebody changes who adds one thing of a
-//! kind, as CONTRIBUTING.md shows it. All of them are applied to a copy of the tree, which keeps the
-//! conventions: the fast tier. In the slow one it also compiles, and the command that it makes has
-//! what was added.
+//! kind, as CONTRIBUTING.md shows it. All of them are applied to a copy of the tree, which keeps
+//! the conventions: the fast tier. In the slow one it also compiles, and the command that it makes
+//! has what was added.
 //!
 //! A patch begins with commands, `$ stillcore ...`, and below each with lines that it then prints.
 

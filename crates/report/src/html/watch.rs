@@ -302,6 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn inversion_that_is_certain_is_counted_alone() {
+        let mut section = contended();
+        let mut perhaps = section.locks[0].clone();
+        perhaps.kind = LockKind::ByValue;
+        perhaps.waiters[0].inversions = 3;
+        section.locks.push(perhaps);
+        section.inversions = 4;
+        assert_eq!(locks::inversions(&section), (1, 3));
+        let account = locks::account(&section);
+        assert!(account.ends_with(", 1 with priority inversion, 3 more if these are locks"), "{account}");
+        let mut document = watched();
+        document.analysis.watch.as_mut().unwrap().locks = Some(section);
+        let card = &crate::opening::opening(&document).cards[0];
+        assert_eq!(card.value, crate::opening::Value::Known("1".to_owned()), "{card:?}");
+    }
+
+    #[test]
     fn mistakes_are_a_table_with_what_to_do_and_suppressed_ones_are_counted() {
         let page = crate::html::page(&watched()).unwrap();
         crate::html::tests::assert_balanced(&page);

@@ -323,7 +323,7 @@ fn a_finding_has_where_in_the_program_it_was_done() {
         from(2, 5),
         exit(3),
         from(4, 6),
-        // A write to a socket is no mistake: its stack is nobody's.
+        // A write to a socket is no mistake: its stack belongs to no finding.
         call(5, MMAP, [0; 3]),
         call(6, WRITE, [5, 0, 0]),
         from(7, 7),

@@ -1,5 +1,5 @@
-//! Waits for locks of the kernel while the trace streams by: from the beginning of the contention to
-//! the wake-up, and who held the lock meanwhile.
+//! Waits for locks of the kernel while the trace streams by: from the beginning of the contention
+//! to the wake-up, and who held the lock meanwhile.
 //!
 //! Who holds it stands in its memory, which is read whenever a watched thread begins to wait or
 //! waits on; and whoever releases it wakes the next waiter (Linux kernel/locking/mutex.c
@@ -124,7 +124,8 @@ impl KernelLocks {
     ) -> Option<LockWait> {
         let open = self.open.remove(&event.pid).filter(|open| open.of.lock == lock)?;
         let end = if result == 0 { WaitEnd::Released } else { WaitEnd::Interrupted };
-        // From its wake-up on it waits for a CPU; what did not sleep waited for the lock to the end.
+        // From its wake-up on it waits for a CPU; what did not sleep waited for the lock to the
+        // end.
         let (t1_ns, by) = open.woken.filter(|_| open.slept).unwrap_or((event.ts_ns, None));
         Some(self.wait(event.pid, &open, [open.t0_ns, t1_ns], end, by, call))
     }
@@ -226,13 +227,14 @@ impl KernelLocks {
         Ok(all)
     }
 
-    /// A task is seen to do something else: the end of its wait, if it was in one, is missing. Whether
-    /// it slept in that.
+    /// A task is seen to do something else: the end of its wait, if it was in one, is missing.
+    /// Whether it slept in that.
     pub(super) fn missed(&mut self, tid: i32) -> bool {
         self.open.remove(&tid).is_some_and(|open| open.slept)
     }
 
-    /// Since when the first of the waits that have not ended lasts, of tasks of which that is wanted.
+    /// Since when the first of the waits that have not ended lasts, of tasks of which that is
+    /// wanted.
     pub(super) fn first_ns(&self, is_wanted: impl Fn(i32) -> bool) -> Option<i64> {
         self.open.iter().filter(|(tid, _)| is_wanted(**tid)).map(|(_, open)| open.t0_ns).min()
     }

@@ -1,10 +1,11 @@
 //! Who waited for a lock, who held it, and what the holder did meanwhile.
 //!
-//! Only waits are recorded unless asked otherwise, never the locking of a free lock: a futex call is
-//! made only when a thread has to wait or to wake another one. [`every`] counts every locking, where
-//! that was recorded, and [`conditions`] the signals of threads that do not hold the mutex.
-//! [`futex`] reads a call, [`waits`] follows waits, [`kernel`] those for locks of the kernel, [`holders`] finds who held a lock, [`past`] keeps who ran meanwhile, [`explain`] puts the two together, [`sums`]
-//! adds up, [`section`] gives names, [`shape`] is the answer.
+//! Only waits are recorded unless asked otherwise, never the locking of a free lock: a futex call
+//! is made only when a thread has to wait or to wake another one. [`every`] counts every locking,
+//! where that was recorded, and [`conditions`] the signals of threads that do not hold the mutex.
+//! [`futex`] reads a call, [`waits`] follows waits, [`kernel`] those for locks of the kernel,
+//! [`holders`] finds who held a lock, [`past`] keeps who ran meanwhile, [`explain`] puts the two
+//! together, [`sums`] adds up, [`section`] gives names, [`shape`] is the answer.
 
 mod conditions;
 mod every;

@@ -53,8 +53,8 @@ impl Fields {
         Some(Self { lock: field("lock")?, flags: field("flags")?, kinds, mmap_lock: mmap_lock() })
     }
 
-    /// `own`: the task that waits; `value`: that of a field. `None` where the owner changed while it
-    /// was read, and for locks without one.
+    /// `own`: the task that waits; `value`: that of a field. `None` where the owner changed while
+    /// it was read, and for locks without one.
     pub(super) fn read(&self, own: i32, value: &impl Fn(&Field) -> Option<u64>) -> Option<Seen> {
         let kind = OwnedKind::of_flags(value(&self.flags)?)?;
         let (_, words) = self.kinds.iter().find(|(of, _)| *of == kind)?;
