@@ -130,9 +130,7 @@ pub(crate) fn forget(root: &Root, record: &Record) -> Result<(), Error> {
 
 /// Takes our directories away; only empty ones go.
 pub(crate) fn remove_folders(root: &Root) {
-    for folder in ["etc/stillcore/before", "etc/stillcore"] {
-        let _ = std::fs::remove_dir(root.at(folder));
-    }
+    store::remove_folders(root, ["etc/stillcore", "etc/stillcore/before"].into_iter());
 }
 
 /// A file of each directory that is our own.

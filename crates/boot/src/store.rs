@@ -1,75 +1,152 @@
 //! Files written whole or not at all, below a root that may be an image: never through a link that
-//! leads out of it.
+//! leads out of it, nor one that its owner puts there meanwhile. Each is reached by its directory,
+//! held open.
 
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use machine::Root;
 use model::Error;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
-use std::fs::{self, Metadata};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What files are called until they are whole: this, and so many letters and digits.
 const PREFIX: &str = ".stillcore-persist-";
 const RANDOM: usize = 16;
 
+/// A name in a directory.
+struct Place {
+    folder: Dir,
+    name: OsString,
+    /// For messages.
+    path: PathBuf,
+}
+
 /// The bytes of a regular file; `None` where there is none. A link in its place is refused.
-pub(crate) fn read(root: &Root, file: &str) -> Result<Option<Vec<u8>>, Error> {
-    let Some((path, found)) = place(root, file)? else { return Ok(None) };
-    match found {
-        None => Ok(None),
-        Some(_) => fs::read(&path).map(Some).map_err(|source| Error::io("read", &path, source)),
-    }
+pub fn read(root: &Root, file: &str) -> Result<Option<Vec<u8>>, Error> {
+    let Some((place, Some(_))) = regular(root, file)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let read = place.open().and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map(|_| Some(bytes)).map_err(|source| place.failed("read", source))
 }
 
 /// Puts the bytes there; the mode and owner of a file that was there stay, a new one gets `mode`.
 pub fn write(root: &Root, file: &str, bytes: &[u8], mode: u32) -> Result<(), Error> {
-    make_folder(root, file)?;
-    let Some((path, found)) = place(root, file)? else {
-        return Err(Error::invalid(
-            root.at(file).display(),
-            "no directory holds it",
-            "a place under the root",
-        ));
-    };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let failed = |source| Error::io("write", &path, source);
-    let mut new = tempfile::Builder::new();
-    let mut new = new.prefix(PREFIX).rand_bytes(RANDOM).tempfile_in(folder).map_err(failed)?;
-    // Whoever sweeps leaves it alone as long as it is being written.
-    let _ = flock(&new, FlockOperation::NonBlockingLockExclusive);
-    new.write_all(bytes).map_err(failed)?;
-    let mode = found.as_ref().map_or(mode, |old| old.mode() & 0o7777);
-    // A FAT file system has neither modes nor owners; there is nothing to keep then.
-    let _ = new.as_file().set_permissions(fs::Permissions::from_mode(mode));
-    if let Some(old) = found {
-        let _ = std::os::unix::fs::fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
+    make_folders(root, file)?;
+    let (place, found) = regular(root, file)?.ok_or_else(|| homeless(root, file))?;
+    let temporary = temporary();
+    let written = place.fill(&temporary, bytes, mode, found.as_ref());
+    if written.is_err() {
+        let _ = place.folder.remove_file(&temporary);
     }
-    new.as_file().sync_all().map_err(failed)?;
-    new.persist(&path).map_err(|error| failed(error.error))?;
-    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    written.map_err(|source| place.failed("write", source))
 }
 
-/// Takes away what calls that were killed in the middle of a write have left beside these files;
-/// gives what that was. A file is ours by its name, as long as it is regular, the caller's own, has
-/// no second name, and nobody is writing it.
+/// Puts a link there, in the place of what it was.
+pub fn link(root: &Root, file: &str, to: &str) -> Result<(), Error> {
+    make_folders(root, file)?;
+    let place = Place::find(root, file)?.ok_or_else(|| homeless(root, file))?;
+    let _ = place.folder.remove_file(&place.name);
+    place.folder.symlink_contents(to, &place.name).map_err(|source| place.failed("link", source))
+}
+
+/// Where a link leads, as it says it; `None` where there is no link.
+pub fn link_target(root: &Root, file: &str) -> Option<PathBuf> {
+    let place = Place::find(root, file).ok()??;
+    place.folder.read_link_contents(&place.name).ok()
+}
+
+/// Takes what calls that were killed in the middle of a write have left beside these files; gives
+/// what that was. A file is ours by its name, as long as it is regular, the caller's own, has no
+/// second name, and nobody is writing it.
 pub fn sweep<'f>(root: &Root, files: impl IntoIterator<Item = &'f str>) -> Vec<String> {
-    let folder =
-        |file: &'f str| file.trim_start_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
-    let folders: BTreeSet<&str> = files.into_iter().map(folder).collect();
+    let folders: BTreeSet<&str> = files.into_iter().map(|file| split(file).0).collect();
     let mut swept = Vec::new();
     for folder in folders {
-        let Ok(Some(real)) = inside(root, &root.at(folder)) else { continue };
-        for entry in fs::read_dir(&real).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_str().is_some_and(is_temporary) && is_left(&entry.path()) {
-                let removed = fs::remove_file(entry.path()).is_ok();
-                swept.extend(removed.then(|| format!("/{folder}/{}", name.to_string_lossy())));
+        let Ok(Some(dir)) = root.folder(folder) else { continue };
+        let names = dir.entries().into_iter().flatten().flatten().map(|entry| entry.file_name());
+        for name in names.filter(|name| name.to_str().is_some_and(is_temporary)) {
+            if is_left(&dir, &name) && dir.remove_file(&name).is_ok() {
+                swept.push(format!("/{folder}/{}", name.to_string_lossy()));
             }
         }
     }
     swept
+}
+
+/// Takes the file or link away; one that is gone is no error.
+pub fn remove(root: &Root, file: &str) -> Result<(), Error> {
+    let Some(place) = Place::find(root, file)? else { return Ok(()) };
+    match place.folder.remove_file(&place.name) {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(place.failed("remove", source)),
+        _ => Ok(()),
+    }
+}
+
+/// The directories on the way to a file that are not there, the outermost first.
+pub(crate) fn missing_folders(root: &Root, file: &str) -> Vec<String> {
+    let missing = |folder: &&str| match Place::find(root, folder) {
+        Ok(place) => place.is_none_or(|place| place.look().is_err()),
+        Err(_) => false,
+    };
+    folders_above(file).filter(missing).map(str::to_owned).collect()
+}
+
+/// Takes directories away that were made, the innermost first; only empty ones go.
+pub fn remove_folders<'f>(root: &Root, made: impl DoubleEndedIterator<Item = &'f str>) {
+    for folder in made.rev() {
+        if let Ok(Some(place)) = Place::find(root, folder) {
+            let _ = place.folder.remove_dir(&place.name);
+        }
+    }
+}
+
+fn make_folders(root: &Root, file: &str) -> Result<(), Error> {
+    for folder in folders_above(file) {
+        let place = Place::find(root, folder)?.ok_or_else(|| homeless(root, folder))?;
+        match place.folder.create_dir(&place.name) {
+            Err(source) if source.kind() != ErrorKind::AlreadyExists => {
+                return Err(place.failed("create", source));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A regular file, or where one could be; `None` where not even its directory is.
+fn regular(root: &Root, file: &str) -> Result<Option<(Place, Option<Metadata>)>, Error> {
+    let Some(place) = Place::find(root, file)? else { return Ok(None) };
+    match place.look() {
+        Ok(found) if found.is_file() => Ok(Some((place, Some(found)))),
+        Ok(_) => Err(Error::invalid(place.path.display(), "it is a link or no file", "a regular file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some((place, None))),
+        Err(error) => Err(place.failed("read", error)),
+    }
+}
+
+fn homeless(root: &Root, file: &str) -> Error {
+    Error::invalid(root.at(file).display(), "no directory holds it", "a place under the root")
+}
+
+/// The directory and the name.
+fn split(file: &str) -> (&str, &str) {
+    let file = file.trim_start_matches('/');
+    file.rsplit_once('/').unwrap_or(("", file))
+}
+
+/// The directories on the way to a file, the outermost first.
+fn folders_above(file: &str) -> impl Iterator<Item = &str> {
+    let file = file.trim_start_matches('/');
+    file.match_indices('/').map(|(at, _)| &file[..at])
+}
+
+fn temporary() -> String {
+    format!("{PREFIX}{:0RANDOM$x}", RandomState::new().hash_one(PREFIX))
 }
 
 fn is_temporary(name: &str) -> bool {
@@ -79,96 +156,65 @@ fn is_temporary(name: &str) -> bool {
     })
 }
 
-fn is_left(path: &Path) -> bool {
+fn is_left(folder: &Dir, name: &OsString) -> bool {
     let own = |found: &Metadata| {
         found.is_file() && found.nlink() == 1 && found.uid() == rustix::process::geteuid().as_raw()
     };
-    // A link is never followed, nor a pipe waited for.
-    if !fs::symlink_metadata(path).is_ok_and(|found| own(&found)) {
-        return false;
+    folder.symlink_metadata(name).is_ok_and(|found| own(&found))
+        && open(folder, name).is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+/// A link is never followed, nor a pipe waited for.
+fn open(folder: &Dir, name: &OsString) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    folder.open_with(name, options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK))
+}
+
+impl Place {
+    /// `None` where there is no such directory.
+    fn find(root: &Root, file: &str) -> Result<Option<Self>, Error> {
+        let (folder, name) = split(file);
+        let found = root.folder(folder)?;
+        Ok(found.map(|folder| Self { folder, name: name.into(), path: root.at(file) }))
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty());
-    file.is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok())
-}
 
-/// Takes the file away; one that is gone is no error.
-pub(crate) fn remove(root: &Root, file: &str) -> Result<(), Error> {
-    let Some((path, Some(_))) = place(root, file)? else { return Ok(()) };
-    fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))
-}
+    fn look(&self) -> io::Result<Metadata> {
+        self.folder.symlink_metadata(&self.name)
+    }
 
-/// The directories on the way to a file that are not there, the outermost first.
-pub(crate) fn missing_folders(root: &Root, file: &str) -> Vec<String> {
-    let folders = Path::new(file.trim_start_matches('/')).ancestors().skip(1);
-    let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
-    let missing =
-        folders.take_while(|folder| fs::symlink_metadata(root.at(&folder.to_string_lossy())).is_err());
-    let mut missing: Vec<_> = missing.map(|folder| folder.display().to_string()).collect();
-    missing.reverse();
-    missing
-}
+    fn open(&self) -> io::Result<File> {
+        open(&self.folder, &self.name)
+    }
 
-/// Takes directories away that were made, the innermost first; only empty ones go.
-pub fn remove_folders<'f>(root: &Root, made: impl DoubleEndedIterator<Item = &'f str>) {
-    for folder in made.rev() {
-        if let Ok(Some(real)) = inside(root, &root.at(folder)) {
-            let _ = fs::remove_dir(real);
+    fn failed(&self, action: &'static str, source: io::Error) -> Error {
+        Error::io(action, &self.path, source)
+    }
+
+    /// Writes a file of this name beside it and renames it.
+    fn fill(&self, temporary: &str, bytes: &[u8], mode: u32, old: Option<&Metadata>) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut new = self.folder.open_with(temporary, options.write(true).create_new(true).mode(0o600))?;
+        // Whoever sweeps leaves it alone as long as it is being written.
+        let _ = flock(&new, FlockOperation::NonBlockingLockExclusive);
+        new.write_all(bytes)?;
+        let new = new.into_std();
+        let mode = old.map_or(mode, |old| old.mode() & 0o7777);
+        // A FAT file system has neither modes nor owners; there is nothing to keep then.
+        let _ = new.set_permissions(Permissions::from_mode(mode));
+        if let Some(old) = old {
+            let _ = std::os::unix::fs::fchown(&new, Some(old.uid()), Some(old.gid()));
         }
+        new.sync_all()?;
+        self.folder.rename(temporary, &self.folder, &self.name)?;
+        self.folder.open(Path::new("."))?.sync_all()
     }
-}
-
-fn make_folder(root: &Root, file: &str) -> Result<(), Error> {
-    let folders: Vec<_> =
-        Path::new(file.trim_start_matches('/')).parent().into_iter().flat_map(Path::ancestors).collect();
-    for folder in folders.iter().rev().filter(|folder| !folder.as_os_str().is_empty()) {
-        let path = root.at(&folder.to_string_lossy());
-        if fs::symlink_metadata(&path).is_err() {
-            fs::create_dir(&path).map_err(|source| Error::io("create", &path, source))?;
-        }
-        inside(root, &path)?;
-    }
-    Ok(())
-}
-
-/// The real path, and what is there; `None` where not even its directory is.
-fn place(root: &Root, file: &str) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
-    let path = root.at(file);
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-    let Some(folder) = inside(root, folder)? else { return Ok(None) };
-    let path = folder.join(name);
-    match fs::symlink_metadata(&path) {
-        Ok(found) if found.is_file() => Ok(Some((path, Some(found)))),
-        Ok(_) => Err(Error::invalid(path.display(), "it is a link or no file", "a regular file")),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some((path, None))),
-        Err(error) => Err(Error::io("read", &path, error)),
-    }
-}
-
-/// The directory with its links followed, where that stays under the root.
-fn inside(root: &Root, folder: &Path) -> Result<Option<PathBuf>, Error> {
-    let failed = |path: &Path, source| Error::io("open", path, source);
-    let real = match folder.canonicalize() {
-        Ok(real) => real,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(folder, error)),
-    };
-    let top = root.at("");
-    let top = top.canonicalize().map_err(|error| failed(&top, error))?;
-    if real.starts_with(&top) {
-        return Ok(Some(real));
-    }
-    Err(Error::invalid(
-        folder.display(),
-        format!("it leads to {}", real.display()),
-        "a directory under the root",
-    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use fixture::tree;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     /// As a call leaves it that is killed between the file's making and its rename.
@@ -203,10 +249,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_named_so_until_it_is_whole() {
-        let (dir, root) = tree(&[("etc/x", "old")]);
-        let mut new = tempfile::Builder::new();
-        let new = new.prefix(PREFIX).rand_bytes(RANDOM).tempfile_in(dir.path()).unwrap();
-        assert!(is_temporary(new.path().file_name().unwrap().to_str().unwrap()));
+        let (_dir, root) = tree(&[("etc/x", "old")]);
+        assert!(is_temporary(&temporary()) && temporary() != temporary());
         write(&root, "etc/x", b"new", 0o644).unwrap();
         assert_eq!(root.maybe("etc/x").as_deref(), Some("new"));
         assert_eq!(sweep(&root, ["etc/x"]), Vec::<String>::new());

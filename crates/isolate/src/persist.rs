@@ -12,8 +12,6 @@ use crate::unit::{ISOLATE as UNIT, leads_to_own, link_folder, ours, quoted, relo
 use boot::store;
 use machine::Root;
 use model::plan::{Plan, StepKind};
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use sys::Error;
 
@@ -108,21 +106,25 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
 /// Writes the files, whole or not at all; on an error those of this call are taken away again.
 pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
     store::sweep(root, all.files.iter().map(|file| file.path.as_str()));
+    let mut before = Vec::new();
     for TextFile { path: file, .. } in &all.files {
-        let path = root.at(file);
-        if path.exists() && !ours(&path) {
-            return Err(model::Error::invalid(path.display(), "it is not stillcore's", "no such file").into());
+        let found = store::read(root, file)?;
+        if found.is_some() && !ours(root, file) {
+            return Err(model::Error::invalid(
+                root.at(file).display(),
+                "it is not stillcore's",
+                "no such file",
+            )
+            .into());
         }
+        before.push((file, found));
     }
-    let before: Vec<_> =
-        all.files.iter().map(|one| (&one.path, fs::read_to_string(root.at(&one.path)).ok())).collect();
     let made = write_all(root, all);
     if made.is_err() {
-        for (file, text) in before {
-            let path = root.at(file);
-            let _ = match text {
-                Some(text) => store::write(root, file, text.as_bytes(), MODE).is_ok(),
-                None => fs::remove_file(&path).is_ok(),
+        for (file, bytes) in before {
+            let _ = match bytes {
+                Some(bytes) => store::write(root, file, &bytes, MODE),
+                None => store::remove(root, file),
             };
         }
     }
@@ -134,16 +136,11 @@ fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
         store::write(root, file, text.as_bytes(), MODE)?;
     }
     for Link { path: link, to } in &all.links {
-        let path = root.at(link);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;
-        }
-        if path.is_symlink() && !leads_to_own(&path) {
+        if store::link_target(root, link).is_some() && !leads_to_own(root, link) {
             // The unit of a package is enabled; ours has its name and comes before it.
             continue;
         }
-        let _ = fs::remove_file(&path);
-        symlink(to, &path).map_err(|source| Error::os("link", path.display(), source))?;
+        store::link(root, link, to)?;
     }
     Ok(())
 }
@@ -164,6 +161,8 @@ pub(crate) mod tests {
     use crate::unit::WANTS;
     use fixture::tree;
     use model::plan::{BootStep, Placement, Step};
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     pub(crate) fn plan() -> Plan {
         let step = |target: &str, new: &str| Step {
@@ -239,6 +238,27 @@ pub(crate) mod tests {
         assert_eq!(fs::read_link(root.at(WANTED)).unwrap(), Path::new(packaged));
         assert_eq!(remove(&root).unwrap(), [format!("/{UNIT}")]);
         assert_eq!(fs::read_link(root.at(WANTED)).unwrap(), Path::new(packaged));
+    }
+
+    #[test]
+    fn links_lead_nowhere_out_of_an_image() {
+        let outside = tempfile::tempdir().unwrap();
+        let hosts = outside.path().join("stillcore-isolate.service");
+        fs::write(&hosts, MARK).unwrap();
+        // The units of the machine that writes the image are no part of it.
+        let (_dir, root) = tree(&[("etc/systemd/.keep", "")]);
+        symlink(outside.path(), root.at("etc/systemd/system")).unwrap();
+        assert!(remove(&root).is_err() || remove(&root).unwrap().is_empty());
+        assert_eq!(fs::read_to_string(&hosts).unwrap(), MARK);
+        // Nor is the directory of their links.
+        let (_dir, root) = tree(&[("etc/systemd/system/.keep", ""), ("etc/sysctl.d/.keep", "")]);
+        symlink(outside.path(), root.at(WANTS)).unwrap();
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        let error = install(&root, &all).unwrap_err().to_string();
+        assert!(error.contains("leads out of the tree"), "{error}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(&hosts).unwrap(), MARK);
+        assert!(!root.has(UNIT) && !root.has(SYSCTL));
     }
 
     #[test]

@@ -5,8 +5,6 @@
 
 use boot::store;
 use machine::Root;
-use std::fs;
-use std::path::Path;
 use sys::Error;
 
 /// The unit that isolates after each boot.
@@ -50,11 +48,10 @@ pub(crate) fn remove_files(root: &Root, files: &[&str]) -> Result<Vec<String>, E
     let mut removed = store::sweep(root, files.iter().copied());
     let made = files.iter().any(|file| made_folder(root, file));
     for file in files {
-        let path = root.at(file);
         // One that leads to the unit of a package was made by `systemctl enable`.
-        let link = file.starts_with(WANTS) && leads_to_own(&path);
-        if link || ours(&path) {
-            fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))?;
+        let link = file.starts_with(WANTS) && leads_to_own(root, file);
+        if link || ours(root, file) {
+            store::remove(root, file)?;
             removed.push(format!("/{file}"));
         }
     }
@@ -65,16 +62,16 @@ pub(crate) fn remove_files(root: &Root, files: &[&str]) -> Result<Vec<String>, E
 }
 
 /// Whether a link leads where our units are.
-pub(crate) fn leads_to_own(link: &Path) -> bool {
-    fs::read_link(link).is_ok_and(|to| to.starts_with("/etc/systemd/system"))
+pub(crate) fn leads_to_own(root: &Root, link: &str) -> bool {
+    store::link_target(root, link).is_some_and(|to| to.starts_with("/etc/systemd/system"))
 }
 
 /// Whether the directory of a unit's link was made with it.
 fn made_folder(root: &Root, unit: &str) -> bool {
-    ours(&root.at(unit)) && root.maybe(unit).is_some_and(|text| text.contains(MADE))
+    ours(root, unit) && root.maybe(unit).is_some_and(|text| text.contains(MADE))
 }
 
 /// Whether a file is stillcore's.
-pub(crate) fn ours(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|text| text.starts_with(OURS))
+pub(crate) fn ours(root: &Root, file: &str) -> bool {
+    store::read(root, file).ok().flatten().is_some_and(|bytes| bytes.starts_with(OURS.as_bytes()))
 }

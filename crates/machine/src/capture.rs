@@ -64,7 +64,7 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     }
     let names = selection.names.iter().map(String::as_str).chain([NAMES]);
     for file in names.flat_map(|pattern| found(root, pattern)) {
-        let file = if root.at(&file).is_dir() { format!("{file}/.keep") } else { file };
+        let file = if root.is_directory(&file) { format!("{file}/.keep") } else { file };
         // One whose text is wanted too has been taken.
         if !destination.join(&file).exists() {
             out.write(&file, b"")?;
@@ -233,7 +233,7 @@ fn directories(root: &Root, out: &Out) -> Result<(), Error> {
     ];
     patterns.extend(mounts::tracefs(root).map(|at| format!("{at}/instances/*")));
     for directory in patterns.iter().flat_map(|pattern| root.glob(pattern)) {
-        if root.at(&directory).is_dir() {
+        if root.is_directory(&directory) {
             // Version control keeps no empty directory.
             out.write(&format!("{directory}/.keep"), b"")?;
         }

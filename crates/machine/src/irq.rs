@@ -67,7 +67,7 @@ fn names(root: &Root, own: &str, number: u32) -> Vec<String> {
     if !listed.is_empty() {
         return listed;
     }
-    let directories = root.names(own).into_iter().filter(|name| root.at(&format!("{own}/{name}")).is_dir());
+    let directories = root.names(own).into_iter().filter(|name| root.is_directory(&format!("{own}/{name}")));
     directories.collect()
 }
 

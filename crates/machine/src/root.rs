@@ -3,12 +3,16 @@
 //!
 //! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…),
 //! and that reads as `None`. In a captured tree no link may lead out of the tree, or the audit of
-//! one machine would quietly read another.
+//! one machine would quietly read another. Its owner may put such a link there while it is read, so
+//! each path is resolved below an open directory, not checked first and opened then.
 
 use super::unpack;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use model::{Cpus, Error};
 use std::collections::BTreeMap;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -26,7 +30,8 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone)]
 pub struct Root {
     path: PathBuf,
-    live: bool,
+    /// The top directory of a captured tree.
+    captured: Option<Arc<Dir>>,
     modes: BTreeMap<String, u32>,
     /// Where an archive was unpacked; removed with the last copy of the root.
     _unpacked: Option<Arc<TempDir>>,
@@ -35,7 +40,7 @@ pub struct Root {
 impl Root {
     /// The machine that runs this program.
     pub fn live() -> Self {
-        Self { path: PathBuf::from("/"), live: true, modes: BTreeMap::new(), _unpacked: None }
+        Self { path: PathBuf::from("/"), captured: None, modes: BTreeMap::new(), _unpacked: None }
     }
 
     /// The machine whose files are under `path`, a directory or an archive of one; `/` is this
@@ -53,7 +58,9 @@ impl Root {
         if !path.is_dir() {
             return Err(Error::invalid(path.display(), "not a directory", "the root of a captured machine"));
         }
-        let mut root = Self { path, live: false, modes: BTreeMap::new(), _unpacked: None };
+        let top = Dir::open_ambient_dir(&path, ambient_authority())
+            .map_err(|source| Error::io("open", &path, source))?;
+        let mut root = Self { path, captured: Some(Arc::new(top)), modes: BTreeMap::new(), _unpacked: None };
         let modes = root.text(MODES)?.unwrap_or_default();
         for (at, line) in modes.lines().enumerate() {
             let parsed = line
@@ -71,7 +78,7 @@ impl Root {
     /// Whether this is the machine that runs the program, so that system calls may be asked as well
     /// as files.
     pub fn is_live(&self) -> bool {
-        self.live
+        self.captured.is_none()
     }
 
     /// The real path of a file of the machine; a leading slash is the machine's root.
@@ -79,28 +86,27 @@ impl Root {
         self.path.join(file.trim_start_matches('/'))
     }
 
+    /// A directory of the machine, held open: what is done below it is done there, wherever its name
+    /// leads meanwhile. `None` where there is no such directory.
+    pub fn folder(&self, directory: &str) -> Result<Option<Dir>, Error> {
+        let result = match &self.captured {
+            None => Dir::open_ambient_dir(self.at(directory), ambient_authority()),
+            Some(top) => top.open_dir(below(directory)).map_err(outside),
+        };
+        match result {
+            Ok(dir) => Ok(Some(dir)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::io("open", &self.at(directory), source)),
+        }
+    }
+
     /// A file's bytes, `None` where the machine has no such file.
     pub fn bytes(&self, file: &str) -> Result<Option<Vec<u8>>, Error> {
-        use std::io::Read;
-        let path = self.at(file);
-        let result = self.inside(&path).and_then(|()| {
-            // Kernel files have no length to go by, and most fit: one read, and one that finds the
-            // end.
-            let mut bytes = Vec::with_capacity(4096);
-            let mut options = fs::OpenOptions::new();
-            options.read(true);
-            if !self.live {
-                // In a tree that somebody has made a pipe would be waited for, for ever.
-                options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-            }
-            let file = options.open(&path)?;
-            if !self.live && !file.metadata()?.is_file() {
-                return Err(io::Error::other("it is no regular file, and the tree is a captured one"));
-            }
-            file.take(MAX_BYTES).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        });
-        present(result).map_err(|source| Error::io("read", &path, source))
+        let result = match &self.captured {
+            None => fs::File::open(self.at(file)).and_then(all),
+            Some(top) => regular(top, below(file)).and_then(all),
+        };
+        present(result).map_err(|source| Error::io("read", &self.at(file), source))
     }
 
     /// A file's text without the white space around it, `None` where the machine has no such file.
@@ -132,13 +138,16 @@ impl Root {
     /// The names in a directory, sorted; none where there is no such directory or it may not be
     /// read.
     pub fn names(&self, directory: &str) -> Vec<String> {
-        let path = self.at(directory);
-        if self.inside(&path).is_err() {
-            return Vec::new();
-        }
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> = match &self.captured {
+            None => {
+                let entries = fs::read_dir(self.at(directory)).into_iter().flatten().flatten();
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+            }
+            Some(top) => {
+                let entries = top.read_dir(below(directory)).into_iter().flatten().flatten();
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+            }
+        };
         names.sort_by_key(|name| {
             (name.bytes().all(|byte| byte.is_ascii_digit()).then_some(name.len()), name.clone())
         });
@@ -147,8 +156,26 @@ impl Root {
 
     /// Whether the machine has the file or directory.
     pub fn has(&self, file: &str) -> bool {
-        let path = self.at(file);
-        self.inside(&path).is_ok() && path.exists()
+        match &self.captured {
+            None => self.at(file).exists(),
+            Some(top) => top.exists(below(file)),
+        }
+    }
+
+    /// Whether it is a directory, or a link to one.
+    pub fn is_directory(&self, file: &str) -> bool {
+        match &self.captured {
+            None => self.at(file).is_dir(),
+            Some(top) => top.is_dir(below(file)),
+        }
+    }
+
+    /// Whether it is a directory itself: links to directories could go round in circles.
+    pub fn is_directory_itself(&self, file: &str) -> bool {
+        match &self.captured {
+            None => fs::symlink_metadata(self.at(file)).is_ok_and(|meta| meta.is_dir()),
+            Some(top) => top.symlink_metadata(below(file)).is_ok_and(|meta| meta.is_dir()),
+        }
     }
 
     /// The files that match a pattern, in which `*` stands for any part of one name.
@@ -176,19 +203,45 @@ impl Root {
         let file = file.trim_start_matches('/');
         let mode = match self.modes.get(file) {
             Some(mode) => *mode,
-            None if self.live => fs::metadata(self.at(file)).ok()?.permissions().mode(),
+            None if self.is_live() => fs::metadata(self.at(file)).ok()?.permissions().mode(),
             None => return self.has(file).then_some(true),
         };
         Some(mode & 0o222 != 0)
     }
+}
 
-    /// Refuses a path that leads out of a captured tree.
-    fn inside(&self, path: &Path) -> io::Result<()> {
-        if self.live || path.canonicalize()?.starts_with(&self.path) {
-            return Ok(());
-        }
-        Err(io::Error::other("it is a link that leads out of the captured tree"))
+/// A path as it is under the top directory.
+fn below(file: &str) -> &str {
+    match file.trim_start_matches('/') {
+        "" => ".",
+        file => file,
     }
+}
+
+/// Opens a regular file of a captured tree. A pipe that somebody has put there would be waited for,
+/// for ever.
+fn regular(top: &Dir, file: &str) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = top.open_with(file, &options).map_err(outside)?.into_std();
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file, and the tree is a captured one"));
+    }
+    Ok(file)
+}
+
+/// Says it where a path leads out of the tree: the system has no word of its own for that.
+fn outside(error: io::Error) -> io::Error {
+    let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+    if leads_out { io::Error::other("it is a link that leads out of the tree") } else { error }
+}
+
+/// What a file holds. Kernel files have no length to go by, and most fit: one read, and one that
+/// finds the end.
+fn all(file: fs::File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// `None` for the errors by which a kernel says that it has no such thing.
@@ -229,6 +282,7 @@ pub fn wildcard(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     fn tree() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().unwrap();
@@ -268,9 +322,34 @@ mod tests {
         std::os::unix::fs::symlink("/proc/version", dir.path().join("proc/out")).unwrap();
         std::os::unix::fs::symlink("a", dir.path().join("proc/in")).unwrap();
         let error = root.text("proc/out").unwrap_err().to_string();
-        assert!(error.ends_with("leads out of the captured tree"), "{error}");
+        assert!(error.ends_with("leads out of the tree"), "{error}");
         assert_eq!(root.maybe("proc/in").as_deref(), Some("1"));
         assert!(!root.has("proc/out"));
+    }
+
+    #[test]
+    fn a_link_that_appears_while_the_tree_is_read_leads_nowhere() {
+        const READ: usize = 20_000;
+        let (dir, root) = tree();
+        let place = |name: &str| dir.path().join(name);
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        fs::write(secret.path(), "secret").unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    std::os::unix::fs::symlink(secret.path(), place("link")).unwrap();
+                    fs::rename(place("link"), place("proc/a")).unwrap();
+                    fs::write(place("file"), "1").unwrap();
+                    fs::rename(place("file"), place("proc/a")).unwrap();
+                }
+            });
+            let read: Vec<_> = (0..READ).map(|_| root.maybe("proc/a")).collect();
+            done.store(true, Relaxed);
+            let secrets = read.iter().filter(|text| text.as_deref() == Some("secret")).count();
+            assert_eq!(secrets, 0, "of {READ}");
+            assert!(read.iter().any(|text| text.as_deref() == Some("1")));
+        });
     }
 
     #[test]

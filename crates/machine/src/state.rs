@@ -91,7 +91,7 @@ fn folded(name: &str) -> String {
 fn ours(root: &Root, place: &str, depth: usize) -> Vec<String> {
     let groups = root.names(place).into_iter().map(|name| (format!("{place}/{name}"), name));
     let mut found = Vec::new();
-    for (path, name) in groups.filter(|(path, _)| root.at(path).is_dir()) {
+    for (path, name) in groups.filter(|(path, _)| root.is_directory(path)) {
         if name.starts_with("stillcore") {
             found.push(path);
         } else if depth > 1 {

@@ -2,7 +2,6 @@
 
 use super::scene::Scene;
 use std::collections::BTreeSet;
-use std::fs;
 
 /// Deeper groups, and more of them, are not walked: a reading must end.
 const DEPTH: usize = 16;
@@ -21,16 +20,11 @@ pub(super) fn walk(scene: &Scene, top: &str, mut each: impl FnMut(&str, &str) ->
         let at = format!("{top}{group}");
         if each(&at, &group) && depth < DEPTH {
             let below = scene.root.names(&at).into_iter().rev();
-            let below = below.filter(|name| is_directory(scene, &format!("{at}/{name}")));
+            let below = below.filter(|name| scene.root.is_directory_itself(&format!("{at}/{name}")));
             waiting.extend(below.map(|name| (format!("{group}/{name}"), depth + 1)));
         }
     }
     true
-}
-
-/// A directory itself, not a link to one: links could go round in circles.
-fn is_directory(scene: &Scene, path: &str) -> bool {
-    fs::symlink_metadata(scene.root.at(path)).is_ok_and(|meta| meta.is_dir())
 }
 
 /// The processes in the group; none are known for threaded groups, or to users without the right.

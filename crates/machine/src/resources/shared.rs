@@ -89,6 +89,10 @@ impl Held {
         let mut held = Self::default();
         let Ok(Some(maps)) = scene.root.text(&format!("proc/{pid}/maps")) else { return held };
         held.map(&maps);
+        if !scene.root.is_live() {
+            // A captured tree holds no descriptors of processes.
+            return held;
+        }
         let at = scene.root.at(&format!("proc/{pid}/fd"));
         let Ok(entries) = fs::read_dir(at) else { return held };
         held.known = true;
