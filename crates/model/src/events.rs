@@ -46,6 +46,9 @@ pub const KERNEL_STACK: &str = "ftrace:kernel_stack";
 /// `userstacktrace`).
 pub const USER_STACK: &str = "ftrace:user_stack";
 
+/// A page that a program used was not there (x86).
+pub const PAGE_FAULT: &str = "exceptions:page_fault_user";
+
 /// The CPUs on which an event is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]

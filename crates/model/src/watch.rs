@@ -90,6 +90,9 @@ pub struct TaskSettings {
     pub allowed: Cpus,
     /// Whether its time without sleeping is limited (`RLIMIT_RTTIME`).
     pub has_rttime: bool,
+    /// Memory that its process has locked (`VmLck` of proc_pid_status(5)), KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked_kib: Option<u64>,
 }
 
 /// The memory of a futex that a thread waits for.

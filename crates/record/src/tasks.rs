@@ -168,7 +168,11 @@ fn settings(task: &WatchedTask) -> Option<TaskSettings> {
     // The soft limit, which is what the kernel watches.
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     let has_rttime = limit.split_whitespace().next()? != "unlimited";
-    Some(TaskSettings { tid: task.tid, allowed: allowed(task)?, has_rttime })
+    let status = status(task)?;
+    let of = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+    let allowed = of("Cpus_allowed_list:")?.parse().ok()?;
+    let locked_kib = of("VmLck:").and_then(|kib| kib.parse().ok());
+    Some(TaskSettings { tid: task.tid, allowed, has_rttime, locked_kib })
 }
 
 /// Five words of a process's memory.
@@ -193,8 +197,11 @@ fn uses_glibc(tgid: i32) -> bool {
 
 /// Where a thread may run, from `/proc/PID/task/TID/status`.
 fn allowed(task: &WatchedTask) -> Option<Cpus> {
-    let text = fs::read_to_string(format!("/proc/{}/task/{}/status", task.tgid, task.tid)).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+    status(task)?.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+}
+
+fn status(task: &WatchedTask) -> Option<String> {
+    fs::read_to_string(format!("/proc/{}/task/{}/status", task.tgid, task.tid)).ok()
 }
 
 /// The entries of a directory that are numbers; none where it is gone.

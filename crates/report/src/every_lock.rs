@@ -3,6 +3,7 @@
 use crate::{format, locks};
 use attribution::attribute::locks::shape::{EveryLock, FreeSignal, TakenLock};
 use model::Run;
+use model::foreign::in_a_line;
 
 /// What the columns of [`row`] are.
 pub const HEAD: [&str; 8] =
@@ -70,9 +71,11 @@ pub fn signals(every: &EveryLock) -> impl Iterator<Item = String> {
 }
 
 fn signal(one: &FreeSignal) -> String {
+    let from = one.callers.as_ref().map(|callers| format!("; from {}", in_a_line(callers)));
+    let from = from.unwrap_or_default();
     format!(
         "{} signalled condition {:#x} {} without mutex {:#x}, with which {} waited for it: another thread may take the \
-         mutex before them",
+         mutex before them{from}",
         locks::thread(&one.thread),
         one.condition,
         format::plural(one.n, "time"),
@@ -132,13 +135,14 @@ mod tests {
             n: 40,
             first_ns: 5,
             waiters: vec![name(7, "main")],
+            callers: Some("notify (robot) < main (robot)".to_owned()),
         };
         let every = EveryLock { signals: vec![one], ..EveryLock::default() };
         assert_eq!(
             signals(&every).collect::<Vec<_>>(),
             [
                 "control[8] signalled condition 0x80 40 times without mutex 0x10, with which main waited for it: another thread may \
-              take the mutex before them"
+              take the mutex before them; from notify (robot) < main (robot)"
             ]
         );
     }

@@ -1,7 +1,7 @@
 //! What a program's real-time threads do wrong, in words that text and page share.
 
 use crate::format;
-use attribution::attribute::lint::shape::{Finding, LintSection, Unused};
+use attribution::attribute::lint::shape::{Faults, Finding, LintSection, Unused};
 use attribution::prio::Prio;
 use model::foreign::in_a_line;
 
@@ -52,5 +52,42 @@ pub fn sentence(finding: &Finding, t0_ns: i64) -> String {
         None if finding.n > 1 => format!(": {} times", finding.n),
         None => String::new(),
     };
-    format!("{}{detail}{when}", finding.rule.what())
+    let faults = finding.faults.as_ref().map(|faults| of_faults(faults, finding.n)).unwrap_or_default();
+    format!("{}{detail}{when}{faults}", finding.rule.what())
+}
+
+/// Whether it slept in its page faults, and whether it has locked memory all the same.
+fn of_faults(faults: &Faults, n: u64) -> String {
+    let longest = format::ns(faults.longest_ns);
+    let slept = match (faults.slept, n) {
+        (0, _) => String::new(),
+        (1, 1) => format!("; it slept {longest} in it, as in a major fault: the page is read from storage"),
+        (slept, _) => format!(
+            "; in {slept} of them it slept, the longest {longest}, as in major faults: the page is read from storage"
+        ),
+    };
+    let locked = faults.locked_kib.filter(|kib| *kib > 0);
+    let locked =
+        locked.map(|kib| format!("; {} KiB of memory are locked, these pages not", format::count(kib)));
+    slept + &locked.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_faults_in_which_it_slept_are_set_apart_and_locked_memory_is_named() {
+        let said = |slept, n, locked_kib| of_faults(&Faults { slept, longest_ns: 3_100_000, locked_kib }, n);
+        assert_eq!(said(0, 7, None), "");
+        assert_eq!(
+            said(1, 1, Some(0)),
+            "; it slept 3.100 ms in it, as in a major fault: the page is read from storage"
+        );
+        assert_eq!(
+            said(2, 7, Some(2324)),
+            "; in 2 of them it slept, the longest 3.100 ms, as in major faults: the page is read from storage; 2,324 KiB of \
+             memory are locked, these pages not"
+        );
+    }
 }

@@ -8,7 +8,7 @@ use super::cause::Confidence;
 use crate::attribute::delay::Blocking;
 use crate::attribute::section::{BlockingCoverage, Coverage};
 use model::EventClass;
-use model::events::KERNEL_STACK;
+use model::events::{KERNEL_STACK, PAGE_FAULT};
 use model::idle::IdleExits;
 use model::off;
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ const WAYS: &[Way] = &[
         "by who recorded the move",
     ),
     way(EventClass::Irq, &["irq:irq_handler_entry"], &[], Exact, "the device names itself"),
-    way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
+    way(EventClass::Exception, &[PAGE_FAULT], &[], Exact, "the task's own"),
 ];
 
 /// Whether a trace has the handlers of all interrupts: devices', the local timer's, NMIs, and what

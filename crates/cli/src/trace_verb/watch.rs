@@ -16,7 +16,7 @@ use anyhow::Context;
 use attribution::attribute::lint::suppress::Suppressions;
 use clap::Args;
 use journal::session::Session;
-use model::events::{EventCatalogue, Side, Stacks, USER_STACK};
+use model::events::{EventCatalogue, PAGE_FAULT, Side, Stacks, USER_STACK};
 use model::kernel_locks::CONTENTION_END;
 use model::quantity::duration;
 use model::run::Phase;
@@ -279,6 +279,10 @@ fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
     catalogue.events.retain_mut(|event| {
         if event.name.starts_with("raw_syscalls:") {
             event.filter.clone_from(&filter);
+        }
+        // With where in the program, and on any CPU, in the buffer that has both.
+        if args.lint && filter.is_some() && event.name == PAGE_FAULT {
+            event.on = vec![Side::Watched];
         }
         // A wait for a lock may also end on a CPU that is not recorded in full.
         if [USER_STACK, CONTENTION_END].contains(&event.name.as_str()) && filter.is_some() {

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One of each rule, and one that does nothing wrong.
-const PLAYED: [&str; 14] = [
-    "fault-heap",
+const PLAYED: [&str; 15] = [
+    "fault-storage",
+    "fault-late-map",
     "big-malloc",
     "usleep",
     "plain-lock",
@@ -24,6 +25,17 @@ const PLAYED: [&str; 14] = [
     "no-budget",
     "clean-inheriting",
 ];
+
+/// Those that are recorded with where in the program they are, and a function of that; one that
+/// calls no other, and the one that calls a function that is probed, have no frame of their own.
+const PLACED: [(&str, &str); 3] = [
+    ("fault-storage", "read_mapped_file (mistakes)"),
+    ("write", "loop (mistakes)"),
+    ("free-signal", "pthread_cond_signal"),
+];
+
+/// `f_type` of tmpfs (statfs(2)).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 /// Frame pointers lead through the functions of the plants.
 const OPTIONS: [&str; 3] = ["-O1", "-pthread", "-fno-omit-frame-pointer"];
@@ -62,8 +74,8 @@ fn each_mistake_is_found_and_nothing_else() {
         let mut wanted = rules(&program, name);
         // Signals of conditions are recorded only with every locking.
         let locks = if wanted.contains("condition") { "--locks=every" } else { "--locks=contended" };
-        // Where it was done is shown of the one that writes.
-        let stacks = if name == "write" { &["--user-stacks"][..] } else { &[] };
+        let place_of = PLACED.iter().find(|(placed, _)| *placed == name).map(|(_, function)| *function);
+        let stacks = if place_of.is_some() { &["--user-stacks"][..] } else { &[] };
         let output = stillcore(&["trace", "watch", "--lint", locks, "--json", "--out"])
             .arg(place.path(name))
             .args(stacks)
@@ -84,9 +96,19 @@ fn each_mistake_is_found_and_nothing_else() {
         wanted.retain(|rule| not_applied.iter().all(|one| one["rule"] != **rule));
         assert_eq!(found, wanted, "{name}: {lint:#}");
         assert!(findings.iter().all(|one| one["comm"] == "control"), "{name}: {lint:#}");
-        let from_loop =
-            |one: &Value| one["callers"].as_str().is_some_and(|text| text.contains("loop (mistakes)"));
-        assert_eq!(findings.iter().any(from_loop), !stacks.is_empty(), "{name}: {lint:#}");
+        let callers = findings.iter().find_map(|one| one["callers"].as_str());
+        let is_there = !wanted.is_empty() && place_of.is_some();
+        assert_eq!(callers.is_some(), is_there, "{name}: {lint:#}");
+        assert!(callers.is_none_or(|text| text.contains(place_of.unwrap())), "{name}: {lint:#}");
+        let faults = |name: &str| findings.iter().find_map(|one| one["faults"][name].as_u64());
+        if name == "fault-storage" {
+            // Files in memory are never read from storage.
+            let on_storage = rustix::fs::statfs("/tmp").unwrap().f_type != TMPFS_MAGIC;
+            assert!(faults("slept").is_none_or(|slept| (slept > 0) == on_storage), "{lint:#}");
+        }
+        if name == "fault-late-map" {
+            assert!(faults("locked_kib").is_none_or(|kib| kib > 0), "{lint:#}");
+        }
         assert_eq!(lint["threads"], 1, "{name}: {lint:#}");
         assert_eq!(output.status.code(), Some(if wanted.is_empty() { 0 } else { 2 }), "{name}");
     }

@@ -211,7 +211,7 @@ static void small_malloc(int turn)
 
 enum {
 	UNLOCKED = 1, MAPS = 2, FILE_MAP = 4, LATE_POLICY = 8, TOP = 16, NO_BUDGET = 32, HELD = 64,
-	SIGNALS = 128, TIMER_SIGNALS = 256, WAITS = 512, RAW = 1024,
+	SIGNALS = 128, TIMER_SIGNALS = 256, WAITS = 512, RAW = 1024, STORED = 2048, LOCKED_BEFORE = 4096,
 };
 
 static const struct mistake {
@@ -222,6 +222,8 @@ static const struct mistake {
 	{ "fault-heap", "page-fault", touch, UNLOCKED | MAPS },
 	{ "fault-stack", "page-fault", grow_stack, UNLOCKED },
 	{ "fault-file", "page-fault", read_mapped_file, UNLOCKED | FILE_MAP },
+	{ "fault-storage", "page-fault", read_mapped_file, UNLOCKED | FILE_MAP | STORED },
+	{ "fault-late-map", "page-fault", touch, UNLOCKED | LOCKED_BEFORE | MAPS },
 	{ "fault-zero", "page-fault", touch_zero_page, UNLOCKED | MAPS },
 	{ "fault-once", "page-fault", drop_and_touch, UNLOCKED | MAPS },
 	{ "map", "memory", map, 0 },
@@ -336,12 +338,21 @@ static void prepare(void)
 	struct mq_attr size = { .mq_maxmsg = 4, .mq_msgsize = 16 };
 	queue = mq_open("/stillcore-mistakes", O_RDWR | O_CREAT, 0600, &size);
 	mq_unlink("/stillcore-mistakes");
+	if (mistake->how & STORED) {
+		for (int page = 0; page < 2 * TURNS; page++)
+			must(pwrite(file, "x", 1, page * PAGE) != 1, "pwrite");
+		must(fsync(file), "fsync");
+		errno = posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+		must(errno, "posix_fadvise");
+	}
+	if (mistake->how & LOCKED_BEFORE)
+		must(mlockall(MCL_CURRENT), "mlockall");
 	if (mistake->how & (MAPS | FILE_MAP)) {
 		int of_file = mistake->how & FILE_MAP;
 		region = mmap(NULL, 2 * TURNS * PAGE, of_file ? PROT_READ : PROT_READ | PROT_WRITE,
 			      of_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, of_file ? file : -1, 0);
 		must(region == MAP_FAILED, "mmap");
-		madvise(region, 2 * TURNS * PAGE, MADV_NOHUGEPAGE);
+		madvise(region, 2 * TURNS * PAGE, mistake->how & STORED ? MADV_RANDOM : MADV_NOHUGEPAGE);
 	}
 	if (!(mistake->how & NO_BUDGET)) {
 		struct rlimit limit = { 100000, 200000 };

@@ -248,6 +248,7 @@ mod tests {
             detail: "nanosleep".to_owned(),
             n: 3,
             first_ns: Some(1_500_000),
+            faults: None,
             callers: Some("st<i>ep (robot) < main (robot)".to_owned()),
             suppressed: false,
         };

@@ -11,6 +11,11 @@ pub(crate) struct Fact {
     pub(crate) detail: String,
 }
 
+/// Memory that the thread's process had locked, KiB.
+pub(crate) fn locked_kib(record: &WatchRecord, tid: i32) -> Option<u64> {
+    record.lint.as_ref()?.tasks.iter().find(|task| task.tid == tid)?.locked_kib
+}
+
 /// What is set up wrongly for a real-time thread.
 pub(crate) fn of_thread(record: &WatchRecord, tid: i32, prio: Prio) -> Vec<Fact> {
     let mut all = Vec::new();

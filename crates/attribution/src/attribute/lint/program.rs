@@ -3,7 +3,7 @@
 use super::facts;
 use super::kernel_threads::KernelThreads;
 use super::rules::Rule;
-use super::shape::{Finding, LintSection, NotApplied};
+use super::shape::{Faults, Finding, LintSection, NotApplied};
 use super::signals;
 use super::thread::ThreadLint;
 use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockKind, LockSection};
@@ -32,6 +32,8 @@ pub(crate) struct Lint<'r> {
 pub(crate) struct Recorded {
     /// Page faults.
     pub(crate) faults: bool,
+    /// Each of them with where in the program it was.
+    pub(crate) fault_stacks: bool,
     /// Every locking, and every signal of a condition.
     pub(crate) every_locking: bool,
 }
@@ -63,6 +65,7 @@ impl<'r> Lint<'r> {
                         _ => thread.leaves(prios[0], leaves == Leaves::Sleeps, event.ts_ns),
                     }
                 }
+                self.threads.get_mut(&next.0).into_iter().for_each(|thread| thread.runs(event.ts_ns));
             }
             What::Waking { task: (tid, _), .. } if event.in_task => {
                 let Self { threads, kernel_threads, .. } = self;
@@ -92,11 +95,16 @@ impl<'r> Lint<'r> {
             }
             What::PageFault { address } if event.in_task => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
-                    let page = address & !0xfff;
-                    thread.did(Rule::PageFault, || format!("at {page:#x}"), event.ts_ns);
-                    // The next stack is that of whatever comes behind it.
-                    thread.did_other();
+                    thread.faults(address, event.ts_ns);
+                    if !self.recorded.fault_stacks {
+                        // The next stack is that of whatever comes behind it.
+                        thread.stays_unplaced();
+                    }
                 }
+            }
+            // What it sleeps for now is a lock: those are counted as such.
+            What::Contends { .. } => {
+                self.threads.get_mut(&event.pid).into_iter().for_each(ThreadLint::did_other);
             }
             What::Delivered { signal, handled: true } => {
                 if let Some(thread) = self.threads.get_mut(&event.pid) {
@@ -185,6 +193,11 @@ impl<'r> Lint<'r> {
                 n: count.n,
                 first_ns: Some(count.first_ns),
                 callers: count.callers.map(text),
+                faults: (found.rule == Rule::PageFault).then(|| Faults {
+                    slept: count.slept.n,
+                    longest_ns: count.slept.longest_ns,
+                    locked_kib: facts::locked_kib(self.record, *tid),
+                }),
                 suppressed: false,
             }));
             findings.extend(facts::of_thread(self.record, *tid, prio).into_iter().map(|fact| Finding {
@@ -196,6 +209,7 @@ impl<'r> Lint<'r> {
                 n: 1,
                 first_ns: None,
                 callers: None,
+                faults: None,
                 suppressed: false,
             }));
         }
@@ -239,6 +253,7 @@ impl<'r> Lint<'r> {
                         n,
                         first_ns: (!is_start).then_some(waiter.first_ns),
                         callers: None,
+                        faults: None,
                         suppressed: false,
                     });
                 }
@@ -264,7 +279,8 @@ impl<'r> Lint<'r> {
                 ),
                 n: one.n,
                 first_ns: Some(one.first_ns),
-                callers: None,
+                callers: one.callers.clone(),
+                faults: None,
                 suppressed: false,
             })
         };
@@ -327,10 +343,16 @@ fn merge_faults(findings: &mut Vec<Finding>) {
         if finding.rule != Rule::PageFault {
             return true;
         }
-        let all = merged.entry(finding.tid).or_insert_with(|| Finding { n: 0, ..finding.clone() });
+        let faults = finding.faults.map(|faults| Faults { slept: 0, ..faults });
+        let all = merged.entry(finding.tid).or_insert_with(|| Finding { n: 0, faults, ..finding.clone() });
         all.n += finding.n;
+        if let (Some(all), Some(one)) = (&mut all.faults, finding.faults) {
+            all.slept += one.slept;
+            all.longest_ns = all.longest_ns.max(one.longest_ns);
+        }
         if finding.first_ns < all.first_ns {
             (all.first_ns, all.detail) = (finding.first_ns, finding.detail.clone());
+            all.callers = finding.callers.clone().or(all.callers.take());
         }
         false
     });

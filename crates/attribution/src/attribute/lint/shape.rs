@@ -25,9 +25,24 @@ pub struct Finding {
     /// lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callers: Option<String>,
+    /// Of page faults: more of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
     /// Whether a suppression names it.
     #[serde(default)]
     pub suppressed: bool,
+}
+
+/// What is known of page faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Faults {
+    /// In how many the thread slept: its page was read from storage, which is a major fault, or
+    /// something else in the kernel was waited for that is not recorded as a lock.
+    pub slept: u64,
+    /// The longest such sleep, to the time that it had a CPU again, ns.
+    pub longest_ns: i64,
+    /// Memory that its process had locked (mlock(2)), KiB, where known.
+    pub locked_kib: Option<u64>,
 }
 
 /// A rule that could not be applied.

@@ -84,6 +84,7 @@ mod tests {
             n: 1,
             first_ns: None,
             callers: None,
+            faults: None,
             suppressed: false,
         };
         let mut section = LintSection {

@@ -2,11 +2,12 @@
 
 use super::program::{Lint, Recorded};
 use super::rules::{RULES, Rule};
-use super::shape::LintSection;
+use super::shape::{Faults, LintSection};
 use crate::attribute::locks::shape::{EveryLock, FreeSignal, LockSection, ThreadName};
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::labels::LabelId;
 use crate::prio::Prio;
+use model::kernel_locks::OwnedKind;
 use model::watch::{Descriptor, KernelThreadName, LintFacts, SCHEMA, TaskSettings, WatchRecord, WatchedTask};
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ const CLOCK_NANOSLEEP: u64 = 230;
 const SCHED_SETSCHEDULER: u64 = 144;
 const EXECVE: u64 = 59;
 const FIFO_60: i64 = 39;
-const ALL: Recorded = Recorded { faults: true, every_locking: true };
+const ALL: Recorded = Recorded { faults: true, fault_stacks: false, every_locking: true };
 const NICE_0: i64 = 120;
 
 fn record(allowed: &str, isolated: &str) -> WatchRecord {
@@ -36,7 +37,12 @@ fn record(allowed: &str, isolated: &str) -> WatchRecord {
         before: true,
         syscall: None,
     };
-    let settings = TaskSettings { tid: CONTROL, allowed: allowed.parse().unwrap(), has_rttime: true };
+    let settings = TaskSettings {
+        tid: CONTROL,
+        allowed: allowed.parse().unwrap(),
+        has_rttime: true,
+        locked_kib: Some(64),
+    };
     let descriptor = |fd, target: &str| Descriptor { tgid: PROCESS, fd, target: target.to_owned() };
     let kernel_threads = vec![
         KernelThreadName { tid: KWORKER, comm: "kworker/1:0".to_owned() },
@@ -292,6 +298,7 @@ fn a_condition_without_its_mutex_counts_where_one_of_the_threads_is_real_time() 
         n: 3,
         first_ns: 5,
         waiters: vec![name(waiter)],
+        callers: None,
     };
     let found = |signals: Vec<FreeSignal>| {
         let record = record("1", "");
@@ -344,4 +351,70 @@ fn a_finding_has_where_in_the_program_it_was_done() {
             (Rule::Terminal, 1, Some("label 8")),
         ]
     );
+}
+
+#[test]
+fn a_page_fault_has_its_place_and_the_time_that_the_thread_slept_in_it() {
+    let fault = |ts_ns, page: u64| WatchEvent {
+        what: What::PageFault { address: page * 0x1000 + 8 },
+        ..call(ts_ns, 0, [0; 3])
+    };
+    let from = |ts_ns, label| WatchEvent { what: What::Callers(label), ..call(ts_ns, 0, [0; 3]) };
+    let sleeps = |ts_ns| leaves(ts_ns, FIFO_60, Leaves::Sleeps);
+    let runs = |ts_ns| {
+        let prios = [NICE_0, FIFO_60].map(Prio::new);
+        let what = What::Switch { prev: (0, 0), leaves: Leaves::Runnable, next: (CONTROL, 0), prios };
+        WatchEvent { ts_ns, cpu: 0, pid: 0, in_task: true, what }
+    };
+    let contends = |ts_ns| WatchEvent {
+        what: What::Contends { lock: 1, kind: OwnedKind::RwSemaphore, name: None },
+        ..call(ts_ns, 0, [0; 3])
+    };
+    let turn = |ts_ns| {
+        [
+            call(ts_ns, CLOCK_NANOSLEEP, [1, 1, 0]),
+            sleeps(ts_ns),
+            WatchEvent { what: What::CallExit { result: 0 }, ..call(ts_ns, 0, [0; 3]) },
+        ]
+    };
+    let faults = [
+        fault(11, 7),
+        from(12, 5),
+        // Twice in the same fault.
+        sleeps(13),
+        runs(43),
+        sleeps(44),
+        runs(49),
+        // A fault without sleep, and without a stack of its own.
+        fault(50, 8),
+        // What it sleeps for behind a call, or for a lock, is no page.
+        fault(60, 9),
+        call(61, MMAP, [0; 3]),
+        from(61, 6),
+        sleeps(62),
+        runs(99),
+        fault(100, 10),
+        contends(101),
+        from(101, 7),
+        sleeps(102),
+        runs(199),
+    ];
+    let events: Vec<_> = turn(0).into_iter().chain(faults).chain(turn(200)).collect();
+    let record = record("1", "");
+    let found = |recorded: Recorded| {
+        let mut lint = Lint::new(&record, recorded);
+        events.iter().for_each(|event| lint.event(event));
+        lint.finish();
+        let mut findings = lint.section(&|_| "control".to_owned(), &text, None).findings;
+        findings.retain(|one| one.rule == Rule::PageFault);
+        assert_eq!(findings.len(), 1);
+        findings.remove(0)
+    };
+    let all = found(Recorded { fault_stacks: true, ..ALL });
+    assert_eq!((all.n, all.detail.as_str(), all.first_ns), (4, "at 0x7000", Some(11)));
+    assert_eq!(all.callers.as_deref(), Some("label 5"));
+    assert_eq!(all.faults, Some(Faults { slept: 1, longest_ns: 35, locked_kib: Some(64) }));
+    // Where faults are recorded without stacks, the next stack is that of another event.
+    let all = found(ALL);
+    assert_eq!((all.n, all.callers, all.faults.unwrap().slept), (4, None, 1));
 }

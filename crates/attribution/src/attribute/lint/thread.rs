@@ -16,6 +16,15 @@ pub(super) struct Count {
     pub(super) first_ns: i64,
     /// Where in the program, the first time that this is known.
     pub(super) callers: Option<LabelId>,
+    /// Of page faults: those in which it slept.
+    pub(super) slept: Slept,
+}
+
+/// Page faults in which a thread slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Slept {
+    pub(super) n: u64,
+    pub(super) longest_ns: i64,
 }
 
 /// Something that it did since its last wait.
@@ -24,6 +33,8 @@ struct Did {
     found: Found,
     ts_ns: i64,
     callers: Option<LabelId>,
+    /// How long it slept in it, if at all.
+    slept_ns: Option<i64>,
 }
 
 /// What is found: a rule, and what exactly.
@@ -54,6 +65,10 @@ pub(super) struct ThreadLint {
     pending: Vec<Did>,
     /// Whether the last of these is also the thread's last event.
     is_last: bool,
+    /// Whether it is in a page fault, the last of these.
+    in_fault: bool,
+    /// Since when it sleeps in that.
+    asleep_ns: Option<i64>,
     pub(super) found: FxHashMap<Found, Count>,
 }
 
@@ -81,13 +96,26 @@ impl ThreadLint {
     /// It did something.
     pub(super) fn did(&mut self, rule: Rule, detail: impl FnOnce() -> String, ts_ns: i64) {
         self.is_last = self.in_loop() && self.pending.len() < MOST;
+        self.in_fault = false;
         if self.is_last {
-            self.pending.push(Did { found: Found { rule, detail: detail() }, ts_ns, callers: None });
+            let found = Found { rule, detail: detail() };
+            self.pending.push(Did { found, ts_ns, callers: None, slept_ns: None });
         }
+    }
+
+    /// It uses a page that is not there.
+    pub(super) fn faults(&mut self, address: u64, ts_ns: i64) {
+        self.did(Rule::PageFault, || format!("at {:#x}", address & !0xfff), ts_ns);
+        self.in_fault = self.is_last;
     }
 
     /// It did something that is no mistake.
     pub(super) fn did_other(&mut self) {
+        (self.is_last, self.in_fault) = (false, false);
+    }
+
+    /// Nothing will show where in the program its last event was.
+    pub(super) fn stays_unplaced(&mut self) {
         self.is_last = false;
     }
 
@@ -110,6 +138,9 @@ impl ThreadLint {
         if !sleeps {
             return;
         }
+        if self.in_fault {
+            self.asleep_ns = Some(ts_ns);
+        }
         self.first_wait_ns.get_or_insert(ts_ns);
         // It also sleeps for a page, for a file, or for a lock of the kernel at its end; and the C
         // library holds a new thread back by a futex until its creator has set it up.
@@ -120,6 +151,13 @@ impl ThreadLint {
                 self.waits();
             }
         }
+    }
+
+    /// It has the CPU again.
+    pub(super) fn runs(&mut self, ts_ns: i64) {
+        let Some(since_ns) = self.asleep_ns.take() else { return };
+        let last = self.pending.last_mut().filter(|_| self.in_fault);
+        last.into_iter().for_each(|did| *did.slept_ns.get_or_insert(0) += ts_ns - since_ns);
     }
 
     /// Its call returns. Who is too late does not sleep in it: its turn ends all the same.
@@ -133,7 +171,8 @@ impl ThreadLint {
     pub(super) fn sets_policy(&mut self, ts_ns: i64) {
         if !self.prio.is_some_and(is_realtime) {
             let found = Found { rule: Rule::BornOther, detail: String::new() };
-            self.found.insert(found, Count { n: 1, first_ns: ts_ns, callers: None });
+            let count = Count { n: 1, first_ns: ts_ns, callers: None, slept: Slept::default() };
+            self.found.insert(found, count);
         }
         // The scheduler's next event shows what it has become.
         self.prio = None;
@@ -156,13 +195,17 @@ impl ThreadLint {
 
     /// It waits: what it did since the last time was in its loop.
     pub(super) fn waits(&mut self) {
-        for Did { found, ts_ns, callers } in self.pending.drain(..) {
+        for Did { found, ts_ns, callers, slept_ns } in self.pending.drain(..) {
             if self.found.len() < MOST || self.found.contains_key(&found) {
-                let count = self.found.entry(found).or_insert(Count { n: 0, first_ns: ts_ns, callers });
+                let new = Count { n: 0, first_ns: ts_ns, callers, slept: Slept::default() };
+                let count = self.found.entry(found).or_insert(new);
                 count.n += 1;
                 count.callers = count.callers.or(callers);
+                count.slept.n += u64::from(slept_ns.is_some());
+                count.slept.longest_ns = count.slept.longest_ns.max(slept_ns.unwrap_or(0));
             }
         }
+        (self.in_fault, self.asleep_ns) = (false, None);
         self.has_waited = self.prio.is_some_and(is_realtime);
     }
 }

@@ -6,6 +6,7 @@
 //! Only waits that began with their mutex seen to be held count: there the probes saw its locking.
 
 use super::shape::{FreeSignal, ThreadName};
+use crate::labels::LabelId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -30,12 +31,16 @@ struct Signals {
     n: u64,
     first_ns: i64,
     waiters: BTreeSet<i32>,
+    /// Where in the program, the first time that this is known.
+    callers: Option<LabelId>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     waits: FxHashMap<Key, Waits>,
     free: FxHashMap<(Key, i32), Signals>,
+    /// The signal that was the last event of a thread.
+    last: FxHashMap<i32, Key>,
 }
 
 impl Conditions {
@@ -64,6 +69,7 @@ impl Conditions {
     /// Events are missing: who waits is not known any more.
     pub(super) fn lost(&mut self) {
         self.waits.clear();
+        self.last.clear();
     }
 
     /// A thread signals. `holds`: whether it holds a mutex.
@@ -79,13 +85,32 @@ impl Conditions {
             n: 0,
             first_ns: ts_ns,
             waiters: BTreeSet::new(),
+            callers: None,
         });
+        self.last.insert(tid, condition);
         all.n += 1;
         all.waiters.extend(of.threads.iter().take(MOST.saturating_sub(all.waiters.len())));
     }
 
-    /// What is stored: most signals first.
-    pub(super) fn section(&self, thread: &dyn Fn(i32) -> ThreadName) -> Vec<FreeSignal> {
+    /// A thread has another event: the next stack is of that one.
+    pub(super) fn did_other(&mut self, tid: i32) {
+        self.last.remove(&tid);
+    }
+
+    /// Where in the program a thread was at its last event.
+    pub(super) fn came_from(&mut self, tid: i32, callers: LabelId) {
+        let Some(condition) = self.last.remove(&tid) else { return };
+        if let Some(of) = self.free.get_mut(&(condition, tid)) {
+            of.callers.get_or_insert(callers);
+        }
+    }
+
+    /// What is stored: most signals first. `thread`: its name; `text`: that of a label.
+    pub(super) fn section(
+        &self,
+        thread: &dyn Fn(i32) -> ThreadName,
+        text: &dyn Fn(LabelId) -> String,
+    ) -> Vec<FreeSignal> {
         let mut all: Vec<_> = self.free.iter().collect();
         all.sort_by_key(|(key, of)| (Reverse(of.n), **key));
         let one = |(((tgid, condition), tid), of): (&(Key, i32), &Signals)| FreeSignal {
@@ -96,6 +121,7 @@ impl Conditions {
             n: of.n,
             first_ns: of.first_ns,
             waiters: of.waiters.iter().map(|tid| thread(*tid)).collect(),
+            callers: of.callers.map(text),
         };
         all.into_iter().map(one).collect()
     }

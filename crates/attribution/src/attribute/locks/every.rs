@@ -9,6 +9,7 @@ use super::conditions::{Conditions, Key};
 use super::shape::{EveryLock, TakenBy, TakenLock, ThreadName};
 use crate::attribute::figures::Sums;
 use crate::attribute::watch::event::WatchEvent;
+use crate::labels::LabelId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -75,7 +76,7 @@ impl Every {
         lock: u64,
         condition: Option<u64>,
     ) {
-        self.any = true;
+        self.saw(event.pid);
         let key = (process, lock);
         let condition = condition.map(|condition| (process, condition));
         if let Some(condition) = condition {
@@ -93,7 +94,7 @@ impl Every {
 
     /// That function returns.
     pub(crate) fn asked(&mut self, event: &WatchEvent, result: i64) {
-        self.any = true;
+        self.saw(event.pid);
         let Some(Ask { key, condition }) = self.asks.get_mut(&event.pid).and_then(Vec::pop) else {
             self.unpaired += 1;
             return;
@@ -124,16 +125,31 @@ impl Every {
 
     /// A thread calls a function that releases a lock.
     pub(crate) fn releases(&mut self, event: &WatchEvent, process: Option<i32>, lock: u64) {
-        self.any = true;
+        self.saw(event.pid);
         self.ended(event, (process, lock), false);
     }
 
     /// A thread calls a function that signals a condition.
     pub(crate) fn signals(&mut self, event: &WatchEvent, process: Option<i32>, condition: u64) {
-        self.any = true;
+        self.saw(event.pid);
         let Self { conditions, holds, .. } = self;
         let has = |key: &Key| holds.get(key).is_some_and(|hold| hold.tid == event.pid);
         conditions.signals(event.ts_ns, event.pid, (process, condition), has);
+    }
+
+    fn saw(&mut self, tid: i32) {
+        self.any = true;
+        self.did_other(tid);
+    }
+
+    /// A thread has an event.
+    pub(crate) fn did_other(&mut self, tid: i32) {
+        self.conditions.did_other(tid);
+    }
+
+    /// Where in the program a thread was at its last event.
+    pub(crate) fn came_from(&mut self, tid: i32, callers: LabelId) {
+        self.conditions.came_from(tid, callers);
     }
 
     /// Events are missing.
@@ -189,7 +205,11 @@ impl Every {
     }
 
     /// What is stored; `None` where no locking was recorded.
-    pub(crate) fn section(&self, thread: &dyn Fn(i32) -> ThreadName) -> Option<EveryLock> {
+    pub(crate) fn section(
+        &self,
+        thread: &dyn Fn(i32) -> ThreadName,
+        text: &dyn Fn(LabelId) -> String,
+    ) -> Option<EveryLock> {
         if !self.any {
             return None;
         }
@@ -217,7 +237,7 @@ impl Every {
             locks: locks.into_iter().take(LISTED).map(one).collect(),
             unlisted: self.unlisted + beyond,
             unpaired: self.unpaired,
-            signals: self.conditions.section(thread),
+            signals: self.conditions.section(thread, text),
         })
     }
 }
@@ -236,7 +256,7 @@ mod tests {
 
     fn section(every: &Every) -> EveryLock {
         let name = |tid: i32| ThreadName { tid, comm: format!("t{tid}"), prio: None };
-        every.section(&name).unwrap()
+        every.section(&name, &|label| format!("label {label}")).unwrap()
     }
 
     fn take(every: &mut Every, ts_ns: i64, tid: i32) {
@@ -344,9 +364,20 @@ mod tests {
         wait(&mut every, 20);
         every.lost();
         signal(&mut every, 23, 8);
+        every.came_from(8, 5);
         every.asks(&at(25, 6), Some(1), LOCK, Some(CONDITION));
         signal(&mut every, 27, 8);
         assert_eq!(section(&every).signals[0].n, 2);
+        // Where in the program: the stack is that of the last event.
+        assert_eq!(section(&every).signals[0].callers, None);
+        wait(&mut every, 30);
+        signal(&mut every, 33, 8);
+        every.asks(&at(34, 8), Some(1), LOCK + 8, None);
+        every.came_from(8, 6);
+        assert_eq!(section(&every).signals[0].callers, None);
+        signal(&mut every, 35, 8);
+        every.came_from(8, 7);
+        assert_eq!(section(&every).signals[0].callers.as_deref(), Some("label 7"));
     }
 
     #[test]
@@ -360,7 +391,8 @@ mod tests {
         let all = section(&every);
         assert_eq!((all.locks[0].taken, all.locks[0].held, all.unpaired), (1, None, 3));
         assert_eq!(
-            Every::default().section(&|tid| ThreadName { tid, comm: String::new(), prio: None }),
+            Every::default()
+                .section(&|tid| ThreadName { tid, comm: String::new(), prio: None }, &|_| String::new()),
             None
         );
     }

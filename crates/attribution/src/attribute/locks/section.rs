@@ -34,7 +34,7 @@ impl Locks {
             withheld: self.withheld,
             memory: self.memory,
             kernel_owners: self.kernel.owners,
-            every: self.every.section(&|tid| named.thread(tid, Prio::UNKNOWN)),
+            every: self.every.section(&|tid| named.thread(tid, Prio::UNKNOWN), text),
         };
         let is_there = !section.locks.is_empty() || section.withheld > 0 || section.every.is_some();
         is_there.then_some(section)

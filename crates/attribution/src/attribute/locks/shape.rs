@@ -322,6 +322,10 @@ pub struct FreeSignal {
     pub first_ns: i64,
     /// Who waited.
     pub waiters: Vec<ThreadName>,
+    /// Where in the program, one of the times: functions, innermost first, as far as frame pointers
+    /// lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callers: Option<String>,
 }
 
 /// One lock.

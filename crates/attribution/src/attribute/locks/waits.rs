@@ -119,6 +119,7 @@ impl Locks {
             What::Callers(callers) => {
                 self.kernel.came_from(event.pid, callers);
                 self.past.came_from(event.pid, callers);
+                self.every.came_from(event.pid, callers);
             }
             What::LockWords(words) => self.words(event.pid, words),
             What::CallExit { result } => self.exit(event, result),
@@ -165,6 +166,7 @@ impl Locks {
     /// A thread begins or ends a call: it waits for no lock of the kernel any more.
     fn is_elsewhere(&mut self, tid: i32) {
         self.withheld += u64::from(self.kernel.missed(tid));
+        self.every.did_other(tid);
     }
 
     fn enter(&mut self, event: &WatchEvent, number: u64, arguments: [u64; 3]) {

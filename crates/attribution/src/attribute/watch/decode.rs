@@ -8,6 +8,7 @@ use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use crate::stacks::INSIDE;
 use ftrace::{Event, EventFormat, Field, Formats, Symbols, UserStackLayout};
+use model::events::PAGE_FAULT;
 use model::kernel_locks::{self, OwnedKind};
 use model::locking;
 use model::user_frames::UserFrames;
@@ -352,7 +353,7 @@ fn pick(format: &EventFormat) -> Option<Pick> {
         "lock:contention_end" => Pick::Contended { lock: field("lock_addr")?, result: field("ret")? },
         kernel_locks::OWNER => Pick::KernelOwner(Box::new(kernel_lock::Fields::of(&field)?)),
         "signal:signal_deliver" => Pick::Delivered { signal: field("sig")?, handler: field("sa_handler")? },
-        "exceptions:page_fault_user" => Pick::PageFault { address: field("address")? },
+        PAGE_FAULT => Pick::PageFault { address: field("address")? },
         "sched:sched_pi_setprio" => {
             Pick::Boost { pid: field("pid")?, prios: [field("oldprio")?, field("newprio")?] }
         }

@@ -15,7 +15,7 @@ use crate::decode;
 use crate::names::Names;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
-use model::events::EventCatalogue;
+use model::events::{EventCatalogue, PAGE_FAULT, USER_STACK};
 use model::run::{Run, SenderRecord, TraceRecord};
 use model::syscalls::{SYSCALLS, Wait};
 use model::watch::{FILE, SCHEMA, WatchRecord};
@@ -112,8 +112,10 @@ fn recorded(trace: &TraceRecord) -> Recorded {
     let probes = [locking::ASK, locking::WAIT, locking::RETURN, locking::RELEASE, locking::SIGNAL];
     let watched = trace.watched.iter().flat_map(|watched| &watched.events);
     let every_locking = probes.iter().all(|probe| watched.clone().any(|name| name == probe));
-    let faults = trace.events.iter().any(|name| name == "exceptions:page_fault_user");
-    Recorded { faults, every_locking }
+    let has = |event: &str| watched.clone().any(|name| name == event);
+    let apart = has(PAGE_FAULT);
+    let faults = apart || trace.events.iter().any(|name| name == PAGE_FAULT);
+    Recorded { faults, fault_stacks: apart && has(USER_STACK), every_locking }
 }
 
 /// The events of one buffer, by CPU.
