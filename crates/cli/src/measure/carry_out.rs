@@ -7,6 +7,7 @@ use super::stopping::Stopping;
 use super::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
+use crate::run::off_stretches;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Reporter;
@@ -180,6 +181,7 @@ fn follow_in(
     let snapshots = tracing.snapshots(&course.probes, stopping.limit_ns())?;
     let stressors = common.disturbing.orders(place)?;
     let mut session = open(place)?;
+    off_stretches::check(tracing.off_stretches.as_deref(), &mut session)?;
     let outcome = run_around(place, common, |output| {
         let endless = course.endless;
         let before = Before { snapshots, stressors: &stressors };

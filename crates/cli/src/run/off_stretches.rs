@@ -1,6 +1,7 @@
 //! What records stretches with interrupts or preemption off: the kernel's own events where it has
 //! them, else a pair of probes on functions.
 
+use journal::session::Session;
 use model::Error;
 use model::events::{EventCatalogue, LongOff};
 use model::off;
@@ -25,6 +26,14 @@ pub(crate) fn recorded(events: EventCatalogue, asked: &str, tracefs: &Path) -> R
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let functions = functions(&events.long_off, asked, &symbols)?;
     Ok(events.and(functions.iter().flat_map(|function| off::pair(function))))
+}
+
+/// Refuses, before anything is written, what cannot be recorded here.
+pub(crate) fn check(asked: Option<&str>, session: &mut Session) -> anyhow::Result<()> {
+    if let Some(asked) = asked {
+        recorded(EventCatalogue::embedded()?, asked, &session.tracefs()?)?;
+    }
+    Ok(())
 }
 
 /// Which functions to probe, of those in the text of `/proc/kallsyms`.

@@ -6,6 +6,7 @@ use crate::conclude;
 use crate::failure;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
+use crate::run::off_stretches;
 use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Reporter;
@@ -255,6 +256,7 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
     place.limits.clear();
     let dir = args.out.clone().unwrap_or_else(default_out);
     let mut session = Session::open(&place.program, &place.state)?;
+    off_stretches::check(args.off_stretches.as_deref(), &mut session)?;
     let mut output = RunOutput::create(&dir, &place)?;
     sched::pin(&place.housekeeping)?;
     let ended = watch(args, &place, &mut target, &mut output, signals, &mut session);

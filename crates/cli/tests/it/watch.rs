@@ -31,6 +31,26 @@ fn a_program_that_is_none_is_refused() {
 }
 
 #[test]
+fn stretches_that_cannot_be_recorded_are_refused_before_anything_is_written() {
+    if !records_events() {
+        return;
+    }
+    let place = Place::alone();
+    let refused = |mut command: Command| {
+        let output = command.output().unwrap();
+        assert_refused(&output, &["--off-stretches"]);
+        assert!(!place.path("run").exists(), "a run directory was left");
+        assert_eq!(place.leftovers(), Vec::<String>::new());
+    };
+    refused(watch(&place, &["--off-stretches=no_such_function", "--", "sleep", "1000"]));
+    let mut command = stillcore(&["measure", "wakeup", "--off-stretches=no_such_function"]);
+    // Not even where a measurement may go on without events.
+    command.args(["--trace=auto", "--duration", "1s", "--policy", "other"]);
+    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run"));
+    refused(command);
+}
+
+#[test]
 fn a_run_without_a_program_is_refused() {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
     let output = stillcore(&["trace", "watch", "--from"]).arg(&run).output().unwrap();
