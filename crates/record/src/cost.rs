@@ -50,7 +50,14 @@ fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
     instance.record(true)?;
     let traced = system_call_ns();
     // First, since the trigger stays.
-    let with_users = instance.user_stacks(true).then(system_call_ns);
+    let with_users = if instance.user_stacks(true) {
+        instance.clear()?;
+        let cost = system_call_ns();
+        // The option is there on processors, too, for which the kernel walks no such stacks.
+        instance.has_user_stacks()?.then_some(cost)
+    } else {
+        None
+    };
     instance.user_stacks(false);
     let stacked = instance.stack_behind(EVENT, "common_pid != 0").then(system_call_ns);
     instance.record(false)?;

@@ -3,7 +3,8 @@
 use super::filter::Filter;
 use model::Cpus;
 use model::run::TraceCpu;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use sys::{Error, tracefs};
 
@@ -80,6 +81,24 @@ impl Instance {
     pub fn user_stacks(&self, on: bool) -> bool {
         let option = self.path.join("options/userstacktrace");
         option.exists() && tracefs::write(&option, if on { "1" } else { "0" }).is_ok()
+    }
+
+    /// Whether a stack of user space is among the first events that were recorded.
+    pub(crate) fn has_user_stacks(&self) -> Result<bool, Error> {
+        const ENOUGH: u64 = 64 << 10;
+        const TITLE: &[u8] = b"<user stack trace>";
+        let path = self.path.join("trace");
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(ENOUGH).read_to_end(&mut text));
+        read.map_err(|source| Error::os("read", path.display(), source))?;
+        Ok(text.windows(TITLE.len()).any(|part| part == TITLE))
+    }
+
+    /// Forgets what was recorded (Documentation/trace/ftrace.rst, `trace`).
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        let path = self.path.join("trace");
+        let opened = File::options().write(true).truncate(true).open(&path);
+        opened.map(drop).map_err(|source| Error::os("clear", path.display(), source))
     }
 
     /// Records only what these tasks do, and what tasks do that they fork

@@ -86,10 +86,17 @@ pub(crate) fn prepare_for(
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
     let users = events.get(USER_STACK).and(cost);
     output.run.observer.trace_user_stack_ns = users.and_then(|cost| cost.user_stack_ns);
+    let without_users = users.is_some_and(|cost| cost.user_stack_ns.is_none());
     output.run.idle_states = machine::idle_states(&Root::live(), &place.measured);
     output.run.frequency_change_ns = machine::frequency_changes(&Root::live(), &place.measured);
     // Without these values from the drivers, the events say nothing.
     let mut events = events.clone();
+    if without_users {
+        let why = "--user-stacks: this kernel records no stacks of user space on this processor \
+                   (CONFIG_USER_STACKTRACE_SUPPORT): where in the program something was done is not known";
+        output.run.limits.push(why.to_owned());
+        events = events.without(USER_STACK);
+    }
     if IdleExits::of(&output.run) != IdleExits::Known {
         events = events.without(idle::EVENT);
     }
