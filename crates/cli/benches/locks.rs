@@ -1,7 +1,8 @@
 //! Who held a lock that a thread waited for: contention planted by `tests/plants/contention.c`,
 //! whose threads and locks are known, against what `trace watch` reports; here and in guests.
-//! `cargo bench -p stillcore --bench locks [-- --rounds N --kernels LIST]`; needs root, a C
-//! compiler, and for guests QEMU. `--kernels here` boots none.
+//! `cargo bench -p stillcore --bench locks [-- --rounds N --kernels LIST --arm64 PROGRAM]`; needs
+//! root, a C compiler, and for guests QEMU. `--kernels here` boots none. Guests of arm64 run the
+//! program that is given, and need Debian's compiler for it.
 //!
 //! A named holder that is wrong is the worst outcome: one of them misses the budget.
 
@@ -16,6 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const KERNELS: &str = "here,5.10,5.10-rt,6.1,6.1-rt,6.12,6.12-rt";
+/// With a program for them.
+const ARM64_KERNELS: &str = ",6.1-arm64,6.12-arm64";
+const ARM64: &str = "-arm64";
 const HERE: &str = "here";
 const MUSL: &str = "x86_64-unknown-linux-musl";
 /// A program with one scene of its own, whose lock has no owner.
@@ -35,17 +39,23 @@ const KERNEL_CASES: [&str; 3] = ["holds", "inverts", "urgent"];
 
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
-    let (kernels, rounds) = (option("--kernels", KERNELS.to_owned()), option("--rounds", 3));
+    let arm64 = option("--arm64", String::new());
+    let all = format!("{KERNELS}{}", if arm64.is_empty() { "" } else { ARM64_KERNELS });
+    let (kernels, rounds) = (option("--kernels", all), option("--rounds", 3));
     run("locks", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
         let plants = compiled(place.path())?;
+        let on_arm64 = if kernels.contains(ARM64) { compiled_for_arm64(place.path())? } else { Vec::new() };
         let mut all = Scores::default();
         for kernel in kernels.split(',') {
             let out = place.path().join(kernel);
             let answers = if kernel == HERE {
                 plants.iter().map(|plant| here(&program, plant, &out, rounds)).collect::<Result<_, _>>()?
+            } else if let Some(release) = kernel.strip_suffix(ARM64) {
+                let lab = ["--kernel", release, "--arch", "aarch64", "--binary", &arm64];
+                guest(&program, &lab, &on_arm64, &out, rounds)?
             } else {
-                guest(&program, kernel, &plants, &out, rounds)?
+                guest(&program, &["--kernel", kernel], &plants, &out, rounds)?
             };
             for answer in answers {
                 let scores = judge(&answer, kernel, rounds)?;
@@ -102,6 +112,15 @@ fn compiled(place: &Path) -> Result<Vec<Plant>, Failed> {
     Ok(plants)
 }
 
+/// The plant with glibc, for guests of that architecture.
+fn compiled_for_arm64(place: &Path) -> Result<Vec<Plant>, Failed> {
+    let file = place.join("contention-arm64");
+    let mut command = Command::new("aarch64-linux-gnu-gcc");
+    command.args(["-O2", "-static", "-pthread", "-o"]).arg(&file);
+    compile(command.arg(plants::source("contention.c")))?;
+    Ok(vec![Plant { libc: "glibc", here: file.clone(), file }])
+}
+
 fn scenes() -> Vec<String> {
     let mutexes = MUTEXES.iter().flat_map(|kind| CASES.iter().map(move |case| format!("{kind}:{case}")));
     let kernels = OF_KERNEL.iter().flat_map(|(kind, _)| KERNEL_CASES.map(|case| format!("{kind}:{case}")));
@@ -132,16 +151,18 @@ fn here(program: &str, plant: &Plant, out: &Path, rounds: u64) -> Result<Answer,
     Answer::of(HERE, plant.libc, &output.stdout, log)
 }
 
+/// `lab`: the options of `lab run` that choose the guest.
 fn guest(
     program: &str,
-    kernel: &str,
+    lab: &[&str],
     plants: &[Plant],
     out: &Path,
     rounds: u64,
 ) -> Result<Vec<Answer>, Failed> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/locks.sh");
     let mut command = Command::new(program);
-    command.args(["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--timeout", "900s"]);
+    let kernel = lab[1];
+    command.args(["lab", "run"]).args(lab).args(["--packages", "busybox-static", "--timeout", "900s"]);
     command.arg("--add").arg(format!("{}:/root/locks.sh", script.display())).arg("--out").arg(out);
     for plant in plants {
         command.arg("--add").arg(format!("{}:/root/contention-{}", plant.file.display(), plant.libc));
