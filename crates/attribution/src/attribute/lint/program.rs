@@ -72,7 +72,7 @@ impl<'r> Lint<'r> {
                 let Some(thread) = threads.get_mut(&tid) else { return };
                 let waker = thread.waits_as().and_then(|prio| kernel_threads.below(event.pid, prio));
                 if let Some(waker) = waker {
-                    thread.did(Rule::KernelThread, || waker, event.ts_ns);
+                    thread.is_woken(Rule::KernelThread, || waker, event.ts_ns);
                 }
             }
             What::Fork { parent, child } if self.threads.contains_key(&parent) => {
@@ -119,7 +119,7 @@ impl<'r> Lint<'r> {
         let Self { record, processes, threads, .. } = self;
         // Only the program's own threads make calls in this trace.
         let thread = threads.entry(event.pid).or_default();
-        thread.did_other();
+        thread.calls();
         let (arch, ts_ns) = (record.arch.as_str(), event.ts_ns);
         thread.in_wait = syscalls::by_number(arch, number).map(|call| call.wait).filter(|wait| match wait {
             Wait::Descriptor => {

@@ -260,7 +260,8 @@ fn a_wait_that_a_less_urgent_thread_of_the_kernel_ends_is_found_and_no_other() {
         let what = What::Waking { task: (CONTROL, 0), prio: Prio::new(FIFO_60) };
         WatchEvent { ts_ns, cpu: 1, pid, in_task, what }
     };
-    let polls = |ts_ns| [call(ts_ns, POLL, [0, 1, 0]), leaves(ts_ns, FIFO_60, Leaves::Sleeps)];
+    let from = |ts_ns| WatchEvent { what: What::Callers(4), ..call(ts_ns, 0, [0; 3]) };
+    let polls = |ts_ns| [call(ts_ns, POLL, [0, 1, 0]), from(ts_ns), leaves(ts_ns, FIFO_60, Leaves::Sleeps)];
     let returns = |ts_ns| {
         let what = What::CallExit { result: 1 };
         WatchEvent { ts_ns, cpu: 0, pid: CONTROL, in_task: true, what }
@@ -275,6 +276,8 @@ fn a_wait_that_a_less_urgent_thread_of_the_kernel_ends_is_found_and_no_other() {
         events.iter().for_each(|event| lint.event(event));
         lint.finish();
         let all = lint.section(&|_| "control".to_owned(), &text, None).findings;
+        // Where in the program it waits.
+        assert!(all.iter().all(|one| one.callers.as_deref() == Some("label 4")), "{all:?}");
         all.into_iter().map(|one| (one.rule, one.detail, one.n)).collect::<Vec<_>>()
     };
     let kworker = [runs(11, KWORKER, NICE_0), wakes(12, KWORKER, true)];

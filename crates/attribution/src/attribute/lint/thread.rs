@@ -65,6 +65,9 @@ pub(super) struct ThreadLint {
     pending: Vec<Did>,
     /// Whether the last of these is also the thread's last event.
     is_last: bool,
+    /// Whether the last event is the begin of a call, and where in the program that call is.
+    at_call: bool,
+    called_from: Option<LabelId>,
     /// Whether it is in a page fault, the last of these.
     in_fault: bool,
     /// Since when it sleeps in that.
@@ -103,6 +106,20 @@ impl ThreadLint {
         }
     }
 
+    /// It begins a call.
+    pub(super) fn calls(&mut self) {
+        self.did_other();
+        (self.at_call, self.called_from) = (true, None);
+    }
+
+    /// What it waits for in its call is ended by somebody who should not.
+    pub(super) fn is_woken(&mut self, rule: Rule, detail: impl FnOnce() -> String, ts_ns: i64) {
+        self.did(rule, detail, ts_ns);
+        let last = self.pending.last_mut().filter(|_| self.is_last);
+        last.into_iter().for_each(|did| did.callers = self.called_from);
+        self.is_last = false;
+    }
+
     /// It uses a page that is not there.
     pub(super) fn faults(&mut self, address: u64, ts_ns: i64) {
         self.did(Rule::PageFault, || format!("at {:#x}", address & !0xfff), ts_ns);
@@ -111,7 +128,7 @@ impl ThreadLint {
 
     /// It did something that is no mistake.
     pub(super) fn did_other(&mut self) {
-        (self.is_last, self.in_fault) = (false, false);
+        (self.is_last, self.in_fault, self.at_call) = (false, false, false);
     }
 
     /// Nothing will show where in the program its last event was.
@@ -123,7 +140,10 @@ impl ThreadLint {
     pub(super) fn came_from(&mut self, callers: LabelId) {
         let last = self.pending.last_mut().filter(|_| self.is_last);
         last.into_iter().for_each(|did| did.callers = Some(callers));
-        self.is_last = false;
+        if self.at_call {
+            self.called_from = Some(callers);
+        }
+        (self.is_last, self.at_call) = (false, false);
     }
 
     /// The scheduler shows its priority as it leaves a CPU; `sleeps`: to wait.
