@@ -4,10 +4,11 @@ use analysis::schedule::{Schedule, Span, State};
 use analysis::taskset::{MeasuredTask, Spread as Figures};
 use minijinja::{Value, context};
 
+use super::front::rooms;
 use super::plot::plot;
 use super::{chart, value};
 use crate::Document;
-use crate::svg::{LaneSpan, Spread, lanes, spread};
+use crate::svg::{LaneSpan, Room, Spread, lanes, spread};
 
 pub(super) fn figures(document: &Document) -> Value {
     let tasks = &document.analysis.taskset;
@@ -19,7 +20,7 @@ pub(super) fn figures(document: &Document) -> Value {
         cpu => first.map(|one| one.cpu),
         slot_ns => first.and_then(|one| one.task.slot_ns),
         chart => chart(spread("ts", "Response times beside the calculated ones", "response time from the release", &bars)),
-        schedule => chart(lanes("tg", "What the jobs did when", &spans(document))),
+        schedule => chart(lanes("tg", "What the jobs did when", &spans(document), Room::Desk)),
         scheduled => document.analysis.schedule.as_ref().map(scheduled),
         rows => rows.collect::<Vec<_>>(),
         utilization => tasks.iter().map(|one| one.task.cost_ns as f64 / one.period_ns.max(1) as f64).sum::<f64>(),
@@ -33,9 +34,13 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
     let bound = |at: usize| document.responses.get(at).copied().flatten();
     let bars: Vec<Spread> = tasks.iter().enumerate().filter_map(|(at, one)| bar(one, bound(at))).collect();
     let responses = spread("os", "Response times and deadlines", "response time from the release", &bars);
-    let schedule = lanes("ol", "What the jobs did when", &spans(document));
+    let spans = spans(document);
+    let schedule = |room| {
+        let id = if room == Room::Desk { "ol" } else { "olh" };
+        lanes(id, "What the jobs did when", &spans, room)
+    };
     vec![
-        plot(schedule, "What each task did when, from the first releases on.".to_owned()),
+        rooms(schedule, "What each task did when, from the first releases on.".to_owned()),
         plot(
             responses,
             "Response times: from the least to the observed maximum, a dot at the median; triangle: \

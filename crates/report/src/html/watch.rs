@@ -7,9 +7,10 @@ use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, 
 use minijinja::{Value, context};
 
 use super::bounds;
+use super::front::rooms;
 use super::plot::plot;
 use super::value;
-use crate::svg::{Spread, lanes, spread};
+use crate::svg::{Room, Spread, lanes, spread};
 use crate::{Document, every_lock, format, lint, locks};
 
 /// Threads in the tables and the plot: those that waited longest for a CPU.
@@ -66,10 +67,14 @@ fn name(thread: &ThreadSection) -> String {
 pub(super) fn opening(document: &Document) -> Value {
     let locks = document.analysis.watch.as_ref().and_then(|watch| watch.locks.as_ref());
     if let Some(wait) = locks.and_then(locks::first) {
-        let svg = lanes("ok", "The wait, thread by thread", &locks::spans(wait));
+        let spans = locks::spans(wait);
+        let draw = |room| {
+            let id = if room == Room::Desk { "ok" } else { "okh" };
+            lanes(id, "The wait, thread by thread", &spans, room)
+        };
         let caption = "Who did what from the waiter's call to its wake-up. A thread less urgent than the waiter that has the holder's CPU \
                        is priority inversion: nothing bounds that time.";
-        return plot(svg, caption.to_owned());
+        return rooms(draw, caption.to_owned());
     }
     latencies(document)
 }

@@ -15,7 +15,7 @@ pub enum Room {
 }
 
 /// Width of a chart in a hand, in its own units: a phone shows them about one to one.
-const HAND: f64 = 400.0;
+pub(super) const HAND: f64 = 400.0;
 /// Width of a letter.
 const LETTER: f64 = 7.0;
 /// Height of a row on a desk, of a line of text in a hand, and of the mark under it.
@@ -167,7 +167,7 @@ fn words(chart: &mut Chart, x: f64, y: f64, class: &str, words: &str) {
 }
 
 /// At most so many letters, cut between words where there are several.
-fn cut(text: &str, letters: usize) -> String {
+pub(super) fn cut(text: &str, letters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(letters) else { return text.to_owned() };
     let last = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
     match text[..last].rfind(' ').filter(|space| *space > last / 2) {

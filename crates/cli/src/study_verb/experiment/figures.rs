@@ -199,7 +199,7 @@ fn lanes(id: &str, title: &str, spans: &[Span]) -> Option<String> {
         from_ns: span.from,
         ns: span.length,
     };
-    svg::lanes(id, title, &spans.iter().map(span).collect::<Vec<_>>())
+    svg::lanes(id, title, &spans.iter().map(span).collect::<Vec<_>>(), svg::Room::Desk)
 }
 
 fn qq(

@@ -116,7 +116,7 @@ fn gantt(random: &mut Random, id: &str) -> Option<String> {
     };
     let mut spans: Vec<LaneSpan> = (0..count).map(|at| span(at, random)).collect();
     spans.sort_by(|a, b| a.from_ns.total_cmp(&b.from_ns));
-    lanes(id, "What ran when", &spans)
+    lanes(id, "What ran when", &spans, room(random))
 }
 
 fn pairs(random: &mut Random, id: &str) -> Option<String> {
