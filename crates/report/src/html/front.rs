@@ -5,6 +5,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::opening::card;
+use super::plot::is_wide;
 use crate::Opening;
 use crate::svg::Room;
 
@@ -51,6 +52,7 @@ impl Front {
 pub(super) fn rooms(draw: impl Fn(Room) -> Option<String>, caption: String) -> Value {
     match (draw(Room::Desk), draw(Room::Hand)) {
         (Some(desk), Some(hand)) => context! {
+            wide => is_wide(&desk),
             desk => Value::from_safe_string(desk), hand => Value::from_safe_string(hand), caption => caption,
         },
         _ => Value::UNDEFINED,

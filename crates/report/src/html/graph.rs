@@ -5,8 +5,8 @@ use analysis::graph::{EdgeSpread, GraphEdge, GraphSection};
 use minijinja::{Value, context};
 
 use super::chart;
-use super::plot::plot;
-use crate::svg::{Spread, spread};
+use super::front::rooms;
+use crate::svg::{Room, Spread, spread};
 use crate::{Document, format};
 
 /// Edges of the chart: of more, those with the largest maxima.
@@ -49,15 +49,16 @@ pub(super) fn opening(document: &Document) -> Value {
     edges.truncate(EDGES);
     let caption = "Latency from the intended release: from the least to the observed maximum, a dot at the \
                    median, a bar to the 99th percentile; slowest edges first.";
-    plot(latencies("og", &edges), caption.to_owned())
+    let draw = |room| latencies(if room == Room::Desk { "og" } else { "ogh" }, &edges, room);
+    rooms(draw, caption.to_owned())
 }
 
 /// From the least to the largest, most severe first.
 fn drawn(edges: &[&GraphEdge]) -> Value {
-    chart(latencies("gr", edges))
+    chart(latencies("gr", edges, Room::Desk))
 }
 
-fn latencies(id: &str, edges: &[&GraphEdge]) -> Option<String> {
+fn latencies(id: &str, edges: &[&GraphEdge], room: Room) -> Option<String> {
     let bar = |edge: &&&GraphEdge| {
         let spread = edge.latency.from_release;
         let EdgeSpread { n, min_ns, p50_ns, max_ns, .. } = spread;
@@ -72,7 +73,7 @@ fn latencies(id: &str, edges: &[&GraphEdge]) -> Option<String> {
         })
     };
     let bars: Vec<Spread> = edges.iter().take(DRAWN).filter_map(|edge| bar(&edge)).collect();
-    spread(id, "Latency of the edges", "latency from the intended release", &bars)
+    spread(id, "Latency of the edges", "latency from the intended release", &bars, room)
 }
 
 /// Where messages were lost: only places that have any.

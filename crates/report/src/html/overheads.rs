@@ -5,9 +5,9 @@ use analysis::lengths::{TERMS, TracedTerm};
 use analysis::overheads::{Accounting, Overhead, Overheads, Take, accounting};
 use minijinja::{Value, context};
 
-use super::plot::plot;
+use super::front::rooms;
 use super::{chart, value};
-use crate::svg::{Spread, spread};
+use crate::svg::{Room, Spread, spread};
 use crate::{Document, format};
 
 const TAKES: [(&str, Take); 3] = [("median", Take::Median), ("p99", Take::P99), ("observed max", Take::Max)];
@@ -28,7 +28,11 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
         "CPU {}: from the least to the observed maximum, a dot at the median, a bar to the 99th percentile.",
         first.cpu
     );
-    vec![plot(spread("ov", &title, "time, observer cost subtracted", &bars), caption)]
+    let draw = |room| {
+        let id = if room == Room::Desk { "ov" } else { "ovh" };
+        spread(id, &title, "time, observer cost subtracted", &bars, room)
+    };
+    vec![rooms(draw, caption)]
 }
 
 fn cpu(overheads: &Overheads) -> Value {
@@ -42,11 +46,11 @@ fn cpu(overheads: &Overheads) -> Value {
     context! {
         cpu => overheads.cpu,
         tick_period_ns => overheads.tick_period_ns,
-        chart => chart(spread(&id, &title, "time, observer cost subtracted", &bars)),
+        chart => chart(spread(&id, &title, "time, observer cost subtracted", &bars, Room::Desk)),
         rows => overheads.terms.iter().map(row).collect::<Vec<_>>(),
         objects => objects.collect::<Vec<_>>(),
         traced => overheads.traced.iter().map(traced).collect::<Vec<_>>(),
-        traced_chart => chart(spread(&format!("ot{}", overheads.cpu), "The same by tracepoints", "time between tracepoints", &traced_bars)),
+        traced_chart => chart(spread(&format!("ot{}", overheads.cpu), "The same by tracepoints", "time between tracepoints", &traced_bars, Room::Desk)),
     }
 }
 

@@ -42,6 +42,6 @@ pub(super) fn plot(svg: Option<String>, caption: String) -> Value {
 }
 
 /// Whether a chart was drawn for a row of its own.
-fn is_wide(svg: &str) -> bool {
+pub(super) fn is_wide(svg: &str) -> bool {
     svg.contains("viewBox=\"0 0 1120 ")
 }

@@ -5,7 +5,6 @@ use analysis::taskset::{MeasuredTask, Spread as Figures};
 use minijinja::{Value, context};
 
 use super::front::rooms;
-use super::plot::plot;
 use super::{chart, value};
 use crate::Document;
 use crate::svg::{LaneSpan, Room, Spread, lanes, spread};
@@ -19,7 +18,7 @@ pub(super) fn figures(document: &Document) -> Value {
     context! {
         cpu => first.map(|one| one.cpu),
         slot_ns => first.and_then(|one| one.task.slot_ns),
-        chart => chart(spread("ts", "Response times beside the calculated ones", "response time from the release", &bars)),
+        chart => chart(spread("ts", "Response times beside the calculated ones", "response time from the release", &bars, Room::Desk)),
         schedule => chart(lanes("tg", "What the jobs did when", &spans(document), Room::Desk)),
         scheduled => document.analysis.schedule.as_ref().map(scheduled),
         rows => rows.collect::<Vec<_>>(),
@@ -33,7 +32,10 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
     let tasks = &document.analysis.taskset;
     let bound = |at: usize| document.responses.get(at).copied().flatten();
     let bars: Vec<Spread> = tasks.iter().enumerate().filter_map(|(at, one)| bar(one, bound(at))).collect();
-    let responses = spread("os", "Response times and deadlines", "response time from the release", &bars);
+    let responses = |room| {
+        let id = if room == Room::Desk { "os" } else { "osh" };
+        spread(id, "Response times and deadlines", "response time from the release", &bars, room)
+    };
     let spans = spans(document);
     let schedule = |room| {
         let id = if room == Room::Desk { "ol" } else { "olh" };
@@ -41,7 +43,7 @@ pub(super) fn opening(document: &Document) -> Vec<Value> {
     };
     vec![
         rooms(schedule, "What each task did when, from the first releases on.".to_owned()),
-        plot(
+        rooms(
             responses,
             "Response times: from the least to the observed maximum, a dot at the median; triangle: \
              calculated; upright line: deadline."

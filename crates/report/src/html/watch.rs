@@ -8,7 +8,6 @@ use minijinja::{Value, context};
 
 use super::bounds;
 use super::front::rooms;
-use super::plot::plot;
 use super::value;
 use crate::svg::{Room, Spread, lanes, spread};
 use crate::{Document, every_lock, format, lint, locks};
@@ -96,10 +95,13 @@ fn latencies(document: &Document) -> Value {
         })
     };
     let bars: Vec<Spread> = worst_first(&watch.threads).iter().filter_map(bar).take(DRAWN).collect();
-    let svg = spread("ow", "From the wake-up to running", "from the wake-up to running", &bars);
+    let draw = |room| {
+        let id = if room == Room::Desk { "ow" } else { "owh" };
+        spread(id, "From the wake-up to running", "from the wake-up to running", &bars, room)
+    };
     let caption = "How long each thread waited for a CPU after its wake-ups: from the least to the observed \
                    maximum, a dot at the median, a bar to the 99th percentile.";
-    plot(svg, caption.to_owned())
+    rooms(draw, caption.to_owned())
 }
 
 fn thread(one: &ThreadSection) -> Value {

@@ -4,6 +4,7 @@
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, HALF, px};
+use super::rows::{HAND, Room, cut};
 use crate::format;
 
 /// Height of a row.
@@ -13,6 +14,8 @@ const LEFT: f64 = 116.0;
 const LETTER: f64 = 7.0;
 /// Letters of a label that are shown.
 const LETTERS: usize = 44;
+/// Height of a label above its row, in a hand.
+const ABOVE: f64 = 16.0;
 
 /// One distribution, ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub struct Spread {
 
 /// Draws the rows in the order given; `None` where nothing is above 0, which a logarithmic axis
 /// needs.
-pub fn spread(id: &str, title: &str, what: &str, rows: &[Spread]) -> Option<String> {
+pub fn spread(id: &str, title: &str, what: &str, rows: &[Spread], room: Room) -> Option<String> {
     let all = |row: &Spread| {
         let marks = [row.calculated_ns, row.deadline_ns, row.p99_ns];
         [row.min_ns, row.median_ns, row.max_ns]
@@ -45,31 +48,32 @@ pub fn spread(id: &str, title: &str, what: &str, rows: &[Spread]) -> Option<Stri
     };
     let values = || rows.iter().flat_map(all).filter(|value| *value > 0);
     let (low, high) = (values().min()? as f64, values().max()? as f64);
-    let height = 62.0 + ROW * rows.len() as f64;
     let letters = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0).min(LETTERS);
-    let left = LEFT.max(LETTER * letters as f64 + 16.0);
-    // Long names leave too little of half a page.
-    let width = if left > LEFT { FULL } else { HALF };
+    let beside = LEFT.max(LETTER * letters as f64 + 16.0);
+    let (width, left, above) = match room {
+        // Long names leave too little of half a page.
+        Room::Desk => (if beside > LEFT { FULL } else { HALF }, beside, 0.0),
+        Room::Hand => (HAND, 18.0, ABOVE),
+    };
+    let height = 62.0 + (ROW + above) * rows.len() as f64;
     let mut chart = Chart::new(id, title, &description(what, rows), [width, height], left);
     let x = Axis::log_tight(Unit::Ns, low, high, chart.across());
     chart.horizontal(&x, what);
     for (index, row) in rows.iter().enumerate() {
-        draw(&mut chart, row, &x, chart_row(index));
+        let y = 16.0 + (ROW + above) * index as f64 + above + ROW / 2.0;
+        let label = cut(&row.label, LETTERS);
+        match room {
+            Room::Desk => chart.text(left - 8.0, y + 4.0, "t e", &label),
+            // Clear of a deadline's line.
+            Room::Hand => chart.text(left, y - 14.0, "n halo", &label),
+        }
+        draw(&mut chart, row, &x, y);
     }
     Some(chart.finish())
 }
 
-fn chart_row(index: usize) -> f64 {
-    16.0 + ROW * (index as f64 + 0.5)
-}
-
 fn draw(chart: &mut Chart, row: &Spread, x: &Axis, y: f64) {
     let at = |ns: i64| x.px(ns.max(0) as f64);
-    let label = match row.label.char_indices().nth(LETTERS) {
-        Some((end, _)) => format!("{}\u{2026}", &row.label[..end]),
-        None => row.label.clone(),
-    };
-    chart.text(chart.area[0] - 8.0, y + 4.0, "t e", &label);
     let (min, max) = (px(at(row.min_ns)), px(at(row.max_ns)));
     chart.raw(&format!(
         "<path class=\"w s0\" d=\"M{min} {y}H{max}M{max} {}V{}\"/>",
@@ -122,10 +126,10 @@ mod tests {
 
     #[test]
     fn values_at_or_below_zero_do_not_break_the_axis() {
-        let svg = spread("s", "t", "time", &[row(-50, 4_000)]).unwrap();
+        let svg = spread("s", "t", "time", &[row(-50, 4_000)], Room::Desk).unwrap();
         assert!(svg.starts_with("<svg") && !svg.contains("NaN") && svg.contains("least -50 ns"));
-        assert_eq!(spread("s", "t", "time", &[row(-50, -10)]), None);
-        assert_eq!(spread("s", "t", "time", &[]), None);
+        assert_eq!(spread("s", "t", "time", &[row(-50, -10)], Room::Desk), None);
+        assert_eq!(spread("s", "t", "time", &[], Room::Desk), None);
     }
 
     #[test]
@@ -133,10 +137,13 @@ mod tests {
         let named = |label: &str| Spread { label: label.into(), ..row(10, 4_000) };
         let width =
             |svg: &str| svg.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-        let short = spread("s", "t", "time", &[named("tick")]).unwrap();
+        let short = spread("s", "t", "time", &[named("tick")], Room::Desk).unwrap();
         let long =
-            spread("s", "t", "time", &[named("a topic to a node"), named(&"\u{e9}".repeat(90))]).unwrap();
+            spread("s", "t", "time", &[named("a topic to a node"), named(&"\u{e9}".repeat(90))], Room::Desk)
+                .unwrap();
         assert_eq!((width(&short).as_str(), width(&long).as_str()), ("560", "1120"));
-        assert!(long.contains(&format!(">{}\u{2026}<", "\u{e9}".repeat(44))), "{long}");
+        assert!(long.contains(&format!(">{}\u{2026}<", "\u{e9}".repeat(43))), "{long}");
+        let hand = spread("s", "t", "time", &[named("a topic to a node")], Room::Hand).unwrap();
+        assert!(width(&hand) == "400" && hand.contains(">a topic to a node<"), "{hand}");
     }
 }

@@ -156,7 +156,7 @@ fn spread(id: &str, title: &str, value: Option<&ValueOf>, rows: &[Spread]) -> Op
         calculated_ns: row.published.map(ns),
         deadline_ns: None,
     };
-    svg::spread(id, title, "time", &rows.iter().map(row).collect::<Vec<_>>())
+    svg::spread(id, title, "time", &rows.iter().map(row).collect::<Vec<_>>(), svg::Room::Desk)
 }
 
 fn counts(id: &str, title: &str, figure: &Figure, value: Option<&ValueOf>, lines: &[Bins]) -> Option<String> {

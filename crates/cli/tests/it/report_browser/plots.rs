@@ -75,7 +75,7 @@ fn bars(random: &mut Random, id: &str) -> Option<String> {
         }
     };
     let rows: Vec<Spread> = (0..count).map(|at| bar(at, random)).collect();
-    spread(id, "Spread", "time", &rows)
+    spread(id, "Spread", "time", &rows, room(random))
 }
 
 fn phases(random: &mut Random, id: &str) -> Option<String> {
