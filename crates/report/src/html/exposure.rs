@@ -5,7 +5,8 @@
 use std::fmt::Write;
 
 use super::filters::capitalize_first;
-use super::front::{Front, PageNext, rooms};
+use super::front::{Front, PageNext};
+use super::plot::rooms;
 use super::{environment, render};
 use crate::exposure::{ExposureStudy, at_most, figure, interval, operations, range, source, value, weak};
 use crate::opening::exposure::{self as opening, Seen};

@@ -5,9 +5,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::opening::card;
-use super::plot::is_wide;
 use crate::Opening;
-use crate::svg::Room;
 
 /// What a reader does next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,17 +43,6 @@ impl Front {
             plot => self.plot,
             next => super::value(&self.next),
         }
-    }
-}
-
-/// A plot drawn twice, for desks and for hands, with its caption; undefined where there is none.
-pub(super) fn rooms(draw: impl Fn(Room) -> Option<String>, caption: String) -> Value {
-    match (draw(Room::Desk), draw(Room::Hand)) {
-        (Some(desk), Some(hand)) => context! {
-            wide => is_wide(&desk),
-            desk => Value::from_safe_string(desk), hand => Value::from_safe_string(hand), caption => caption,
-        },
-        _ => Value::UNDEFINED,
     }
 }
 

@@ -5,7 +5,7 @@ use analysis::graph::{EdgeSpread, GraphEdge, GraphSection};
 use minijinja::{Value, context};
 
 use super::chart;
-use super::front::rooms;
+use super::plot::rooms;
 use crate::svg::{Room, Spread, spread};
 use crate::{Document, format};
 

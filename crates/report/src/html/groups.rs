@@ -8,7 +8,8 @@ use minijinja::{Value, context};
 use stats::decide::Verdict;
 
 use super::filters::{minus, typographic};
-use super::front::{Front, PageNext, rooms};
+use super::front::{Front, PageNext};
+use super::plot::rooms;
 use super::{chart, environment, render};
 use crate::opening::groups::{self, Compared};
 use crate::precision::{Precision, Quantity};

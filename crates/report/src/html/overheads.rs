@@ -5,7 +5,7 @@ use analysis::lengths::{TERMS, TracedTerm};
 use analysis::overheads::{Accounting, Overhead, Overheads, Take, accounting};
 use minijinja::{Value, context};
 
-use super::front::rooms;
+use super::plot::rooms;
 use super::{chart, value};
 use crate::svg::{Room, Spread, spread};
 use crate::{Document, format};

@@ -3,6 +3,7 @@
 use minijinja::{Value, context};
 
 use super::chart;
+use crate::svg::Room;
 
 /// What took time: a line of the list beside the plot.
 pub(super) struct Top {
@@ -41,7 +42,18 @@ pub(super) fn plot(svg: Option<String>, caption: String) -> Value {
     }
 }
 
+/// A plot drawn twice, for desks and for hands, with its caption; undefined where there is none.
+pub(super) fn rooms(draw: impl Fn(Room) -> Option<String>, caption: String) -> Value {
+    match (draw(Room::Desk), draw(Room::Hand)) {
+        (Some(desk), Some(hand)) => context! {
+            wide => is_wide(&desk),
+            desk => Value::from_safe_string(desk), hand => Value::from_safe_string(hand), caption => caption,
+        },
+        _ => Value::UNDEFINED,
+    }
+}
+
 /// Whether a chart was drawn for a row of its own.
-pub(super) fn is_wide(svg: &str) -> bool {
+fn is_wide(svg: &str) -> bool {
     svg.contains("viewBox=\"0 0 1120 ")
 }

@@ -1,7 +1,8 @@
 //! The page of a study: what was reproduced and what was not, published beside measured results;
 //! folded below its statements by group, its figures, tables and conditions.
 
-use super::front::{Front, PageNext, rooms, single};
+use super::front::{Front, PageNext, single};
+use super::plot::rooms;
 use super::{environment, render, value};
 use crate::Error;
 use crate::opening::study::{self, Counts, Outcome};

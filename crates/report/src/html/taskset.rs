@@ -4,7 +4,7 @@ use analysis::schedule::{Schedule, Span, State};
 use analysis::taskset::{MeasuredTask, Spread as Figures};
 use minijinja::{Value, context};
 
-use super::front::rooms;
+use super::plot::rooms;
 use super::{chart, value};
 use crate::Document;
 use crate::svg::{LaneSpan, Room, Spread, lanes, spread};

@@ -7,7 +7,7 @@ use attribution::attribute::watch::shape::{Chain, Figures, Preemption, Release, 
 use minijinja::{Value, context};
 
 use super::bounds;
-use super::front::rooms;
+use super::plot::rooms;
 use super::value;
 use crate::svg::{Room, Spread, lanes, spread};
 use crate::{Document, every_lock, format, lint, locks};
