@@ -27,6 +27,23 @@ def test_the_published_set() -> None:
     assert budget.budgets_ns.tolist() == [[7 * MS, 9 * MS, 8 * MS]]
 
 
+def test_priorities_are_given_anew() -> None:
+    # Deadlines beyond periods, where no order by a key holds: Lehoczky, RTSS 1990.
+    tasks = [{"period": 100, "cost": 52, "deadline": 110}, {"period": 140, "cost": 52, "deadline": 154}]
+    sets = sched.TaskSets.from_dicts([{"tasks": tasks}, {"tasks": [{"period": 100, "cost": 30}, {"period": 10, "cost": 3}]}])
+    assert sched.analyze(sets).schedulable.tolist() == [False, False]
+    assert sched.analyze(sets, order="dm").schedulable.tolist() == [False, True]
+    found = sched.analyze(sets, order="audsley")
+    assert found.schedulable.tolist() == [True, True]
+    assert found.priorities is not None and found.priorities.tolist() == [[1, 0], [1, 0]]
+    assert found.response_times.tolist() == [[108, 52], [45, 3]]
+    assert found[1].priorities == [1, 0]
+    with pytest.raises(stillcore.Error, match="a test by priority"):
+        sched.analyze(sets, "edf-qpa", order="dm")
+    with pytest.raises(stillcore.Error, match="order"):
+        sched.analyze(sets, order="alphabetical")
+
+
 @pytest.mark.parametrize("threads", [None, 1, 3])
 def test_stored_simulations(threads: int | None) -> None:
     names = ("period", "deadline", "cost", "jitter", "blocking")

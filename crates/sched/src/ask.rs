@@ -3,6 +3,7 @@
 
 use crate::analyze::{Refusal, Test, admission, analyze};
 use crate::asked::Question;
+use crate::assign::{Order, assign};
 use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::global::sched_deadline::Admission;
@@ -35,6 +36,8 @@ pub struct Ask {
     pub test: Test,
     /// How tasks get cores first; none where they have them.
     pub partition: Option<Heuristic>,
+    /// How tasks get priorities; none where they have them.
+    pub order: Option<Order>,
     /// How requests for resources are served.
     pub locks: Option<Locks>,
     /// One pass of blocking from the response times given, counted so, and no verdict.
@@ -67,6 +70,7 @@ impl Ask {
         Self {
             test,
             partition: None,
+            order: None,
             locks: None,
             blocking_only: None,
             extra_jitter_ns: 0,
@@ -87,6 +91,23 @@ impl Ask {
             let found = format!("a partition with {}, a test that binds no task to a core", test.name());
             return wrong("partition", found, "fp-rta, edf-qpa or the like");
         }
+        if let Some(order) = self.order {
+            let found = |with: &str| format!("{} with {with}", order.name());
+            if !order.is_for(self.test) {
+                let expected = "a test by priority; audsley with fp-rta and fp-limited";
+                return wrong("order", found(self.test.name()), expected);
+            }
+            if self.locks.is_some() {
+                return wrong(
+                    "order",
+                    found("locks"),
+                    "priorities in the question: requests are served by them",
+                );
+            }
+            if order == Order::Audsley && self.overheads.is_some() {
+                return wrong("order", found("overheads"), "rm, dm or dj");
+            }
+        }
         if self.blocking_only.is_some() && self.overheads.is_some() {
             return wrong("overheads", "beside one pass of blocking".to_owned(), "one of them");
         }
@@ -96,12 +117,16 @@ impl Ask {
         Ok(())
     }
 
-    /// Adds jitter and assigns cores; whether all tasks found one.
+    /// Adds jitter, and assigns cores and priorities; whether all tasks found a core.
     pub fn prepare(&self, question: &mut Question) -> Result<bool, Refusal> {
         for task in &mut question.system.tasks {
             task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
         }
-        self.partition.map_or(Ok(true), |heuristic| question.place(heuristic))
+        let placed = self.partition.map_or(Ok(true), |heuristic| question.place(heuristic))?;
+        if let Some(order) = self.order.filter(|_| placed) {
+            assign(question, order, self.test, Limits::default())?;
+        }
+        Ok(placed)
     }
 
     /// Prepares the question and answers it.

@@ -54,6 +54,7 @@
 mod analyze;
 mod ask;
 pub mod asked;
+mod assign;
 mod budget;
 pub mod certificate;
 mod cost_margin;
@@ -93,6 +94,7 @@ mod window;
 
 pub use analyze::{Refusal, Test, admission, analyze};
 pub use ask::{Ask, AskError, EdfJitter};
+pub use assign::{Order, order_that_holds};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
 pub use cost_margin::{
     CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,

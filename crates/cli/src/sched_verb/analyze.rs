@@ -12,7 +12,7 @@ use sched::asked::Question;
 use sched::certificate::Certificate;
 use sched::global::sched_deadline::{Admission, RealTimeShare};
 use sched::locks::{Locks, Protocol, Semantics};
-use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict, question};
+use sched::{Ask, Heuristic, Limits, Order, Refusal, Test, Verdict, question};
 use std::io::Write;
 use std::path::Path;
 
@@ -132,6 +132,7 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
     let ask = Ask {
         test: Test::by_name(&args.test).context("clap lets known tests through only")?,
         partition: args.partition.as_deref().and_then(Heuristic::by_name),
+        order: args.order.as_deref().and_then(Order::by_name),
         locks: locks(args)?,
         blocking_only: args
             .blocking_only
@@ -155,6 +156,10 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
     if args.edf_jitter == EdfJitter::Td && (ask.check().is_err() || args.certificate) {
         let expected = "--test edf-qpa by itself, without --locks, --overheads and --certificate";
         return Err(Error::invalid("--edf-jitter", "td", expected).into());
+    }
+    if ask.order.is_some() {
+        ask.check()
+            .map_err(|wrong| Error::invalid(format!("--{}", wrong.option), wrong.found, wrong.expected))?;
     }
     if let (Some(how), Test::Global(_)) = (&args.partition, ask.test) {
         let what = format!("--partition {how} with {}", ask.test.name());

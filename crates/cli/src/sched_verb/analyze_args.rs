@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use machine::Root;
 use sched::global::sched_deadline::FairServer;
 use sched::locks::{Protocol, Semantics};
-use sched::{Heuristic, Test};
+use sched::{Heuristic, Order, Test};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +24,10 @@ pub(crate) struct AnalyzeArgs {
     /// utilization.
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
     pub(crate) partition: Option<String>,
+    /// Give priorities anew, core by core: rate or deadline monotonic, deadlines less jitter, or
+    /// Audsley's search for an order that holds.
+    #[arg(long, value_name = "HOW", conflicts_with_all = ["certificate", "probabilistic"], value_parser = PossibleValuesParser::new(Order::ALL.map(Order::name)))]
+    pub(crate) order: Option<String>,
     /// Spin-lock protocol for shared resources.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,

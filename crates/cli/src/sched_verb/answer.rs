@@ -7,13 +7,17 @@ use sched::certificate::Certificate;
 use sched::global::GlobalTest;
 use sched::global::sched_deadline::FairServer;
 use sched::locks::{Locks, Semantics};
-use sched::{Ask, Test, Verdict};
+use sched::{Ask, Limits, Order, Test, Verdict, order_that_holds};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::io::{self, Write as _};
 
 const SCHEMA: &str = "stillcore.sched-analyze/1";
 const HEAD: [&str; 7] = ["task", "core", "period", "deadline", "cost", "blocking", "response"];
+/// The most tasks among which another order is looked for unasked.
+const SEARCHED: usize = 200;
+/// Tasks that are named where there are more.
+const SHOWN: usize = 40;
 /// More bytes than this at once are worth a call.
 const MANY: usize = 64;
 
@@ -80,6 +84,9 @@ struct Json<'a> {
     locks: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     overheads: Option<Value>,
+    /// The place of each task, 0 the highest, where priorities were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priorities: Option<&'a [usize]>,
     response_times: Times<'a, Option<u64>>,
     rounds: u64,
     schedulable: Option<bool>,
@@ -112,6 +119,7 @@ impl Answered<'_> {
             ceilings: ask.locks.is_some_and(Locks::adds_ceilings),
             locks: ask.locks.map(|locks| locks.protocol().name()),
             overheads: ask.overheads.map(plain),
+            priorities: ask.order.map(|_| &priorities[..]),
             response_times: Times {
                 question,
                 listed: Listed { priorities, values: &verdict.response_times },
@@ -154,13 +162,34 @@ impl Answered<'_> {
             0 => ", no fair server".to_owned(),
             runtime => format!(", fair servers of {runtime}/{} us", one.period_us),
         });
+        let order = self.ask.order.map_or(String::new(), |order| format!(", order {}", order.name()));
         let (number, word, test) = (self.number, self.word(), self.ask.test.name());
-        let _ = writeln!(out, "line {number}: {word} ({test}{locks}{overheads}{server})");
+        let _ = writeln!(out, "line {number}: {word} ({test}{order}{locks}{overheads}{server})");
         if self.verdict.response_times.iter().any(Option::is_some) {
             self.write_table(out);
             let unit = self.question.unit.name();
             let _ = writeln!(out, "times in {unit}; response from the arrival, release jitter included");
         }
+        if self.ask.order.is_some() {
+            let places = &self.question.places;
+            let shown: Vec<String> = places.iter().take(SHOWN).map(usize::to_string).collect();
+            let rest = if places.len() > SHOWN { ", …" } else { "" };
+            let _ = writeln!(out, "tasks by priority, highest first: {}{rest}", shown.join(", "));
+        } else if let Some(order) = self.other_order() {
+            let order = order.name();
+            let _ = writeln!(out, "with other priorities it is schedulable: --order {order} shows them");
+        }
+    }
+
+    /// In which order of priorities a set holds that does not as it is.
+    fn other_order(&self) -> Option<Order> {
+        let ask = self.ask;
+        let plain = ask.locks.is_none() && ask.overheads.is_none() && ask.blocking_only.is_none();
+        // Nobody waits some seconds for a hint.
+        if self.verdict.schedulable || !plain || self.question.system.tasks.len() > SEARCHED {
+            return None;
+        }
+        order_that_holds(self.question, ask.test, Limits::default())
     }
 
     fn word(&self) -> &'static str {
@@ -291,12 +320,15 @@ mod tests {
     use sched::{Limits, question};
 
     fn text(line: &str) -> String {
-        let ask = Ask::of(Test::FpRta);
+        text_of(line, &Ask::of(Test::FpRta))
+    }
+
+    fn text_of(line: &str, ask: &Ask) -> String {
         let mut question = question::read(line).unwrap();
         let verdict = ask.answer(&mut question, Limits::default()).unwrap();
         let (question, verdict) = (&question, &verdict);
         let mut out = Vec::new();
-        Answered { number: 1, ask: &ask, question, verdict, certified: false, certificate: None }
+        Answered { number: 1, ask, question, verdict, certified: false, certificate: None }
             .write_text(&mut out);
         String::from_utf8(out).unwrap()
     }
@@ -320,6 +352,18 @@ mod tests {
                 + &table(&HEAD, rows)
                 + "times in us; response from the arrival, release jitter included\n"
         );
+    }
+
+    #[test]
+    fn a_set_that_holds_with_other_priorities_says_so_and_they_are_shown() {
+        let line = r#"{"tasks":[{"period":100,"cost":30},{"period":10,"cost":3}]}"#;
+        let late = text(line);
+        assert!(late.ends_with("with other priorities it is schedulable: --order dm shows them\n"), "{late}");
+        let given = text_of(line, &Ask { order: Some(Order::DeadlineMonotonic), ..Ask::of(Test::FpRta) });
+        assert!(given.starts_with("line 1: schedulable (fp-rta, order dm)\n"), "{given}");
+        assert!(given.ends_with("tasks by priority, highest first: 1, 0\n"), "{given}");
+        let never = text(r#"{"tasks":[{"period":10,"cost":6},{"period":10,"cost":6}]}"#);
+        assert!(!never.contains("--order"), "{never}");
     }
 
     #[test]

@@ -28,6 +28,7 @@ from ._record import Record, loads
 __all__ = [
     "BUDGET_TESTS",
     "LOCKS",
+    "ORDERS",
     "PARTITIONS",
     "TESTS",
     "Budget",
@@ -54,6 +55,8 @@ TESTS: tuple[str, ...] = tuple(_NAMES["test"])
 LOCKS: tuple[str, ...] = tuple(_NAMES["locks"])
 #: Names of the ways to assign cores.
 PARTITIONS: tuple[str, ...] = tuple(_NAMES["partition"])
+#: Names of the ways to give priorities.
+ORDERS: tuple[str, ...] = tuple(_NAMES["order"])
 #: Names of the tests of :func:`budget`.
 BUDGET_TESTS: tuple[str, ...] = tuple(_NAMES["budget_test"])
 
@@ -248,6 +251,7 @@ class Verdicts:
         undecided: 1 where a task was given up at the cap on rounds and counts as late, else 0.
         rounds: uint64, a value a set: how often a busy-window equation was evaluated.
         certificates: for each set the numbers that prove its verdict, or ``None``; only where asked for.
+        priorities: each task's place in the order of priority, 0 the highest; only with ``order``.
     """
 
     schedulable: NDArray[np.bool_]
@@ -259,6 +263,7 @@ class Verdicts:
     undecided: _Int64
     rounds: NDArray[np.uint64]
     certificates: list[Record | None] | None = None
+    priorities: _Int64 | None = None
 
     def __len__(self) -> int:
         return len(self.schedulable)
@@ -274,6 +279,8 @@ class Verdicts:
         verdict["rounds"] = int(self.rounds[at])
         if self.certificates is not None:
             verdict["certificate"] = self.certificates[at]
+        if self.priorities is not None:
+            verdict["priorities"] = self.priorities[at][there].tolist()
         return Record(verdict)
 
     def __iter__(self) -> Iterator[Record]:
@@ -286,6 +293,7 @@ def analyze(
     locks: str | None = None,
     partition: str | None = None,
     *,
+    order: str | None = None,
     ceilings: bool = False,
     jitter: int | str = 0,
     edf_jitter: Literal["d", "td"] = "d",
@@ -305,6 +313,8 @@ def analyze(
         test: one of :data:`TESTS`.
         locks: the locking protocol under which tasks spin for shared resources, one of :data:`LOCKS`.
         partition: assign cores first by bin packing, one of :data:`PARTITIONS`.
+        order: give priorities anew, core by core, one of :data:`ORDERS`: by period, deadline, deadline less jitter, or by
+            Audsley's search for an order that holds.
         ceilings: resources that one core alone uses are held at their ceiling, not without preemption (the MSRP's are anyway).
         jitter: release jitter on top of every task's own, ns or a text such as ``"72us"``.
         edf_jitter: how it counts under EDF: ``d`` (D - J, exact) or ``td`` (T - J as well, as SchedCAT does).
@@ -330,6 +340,7 @@ def analyze(
     asked = {
         "test": test,
         "partition": partition,
+        "order": order,
         "locks": locks,
         "ceilings": ceilings,
         "blocking_only": blocking_only,

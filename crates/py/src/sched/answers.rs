@@ -11,7 +11,7 @@ use sched::certificate::{self, Certificate};
 use sched::global::sched_deadline::{Admission, FairServer, RealTimeShare};
 use sched::locks::{Locks, Protocol, Semantics};
 use sched::overheads::Overheads;
-use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Test, Verdict};
+use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Order, Test, Verdict};
 
 /// What is asked of every set, as Python says it.
 #[derive(FromPyObject)]
@@ -19,6 +19,7 @@ use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Test, Verdict};
 pub(crate) struct Asked {
     test: String,
     partition: Option<String>,
+    order: Option<String>,
     locks: Option<String>,
     ceilings: bool,
     blocking_only: bool,
@@ -93,6 +94,7 @@ impl Asked {
                 .as_deref()
                 .map(|name| by_name("partition", name, Heuristic::by_name))
                 .transpose()?,
+            order: self.order.as_deref().map(|name| by_name("order", name, Order::by_name)).transpose()?,
             locks: self.locks()?,
             blocking_only: self.blocking_only.then_some(semantics),
             extra_jitter_ns: self.extra_jitter_ns,
@@ -106,15 +108,24 @@ impl Asked {
         let proved = matches!(ask.test, Test::FpRta | Test::EdfQpa);
         if self.certificate
             && (!proved
+                || ask.order.is_some()
                 || ask.locks.is_some()
                 || ask.overheads.is_some()
                 || ask.edf_jitter != EdfJitter::Deadlines)
         {
-            let expected = "fp-rta or edf-qpa without locks, overheads and edf_jitter td";
+            let expected = "fp-rta or edf-qpa without order, locks, overheads and edf_jitter td";
             return Err(Wrong::new("certificate", format!("of {}", self.test), expected));
         }
         Ok(ask)
     }
+}
+
+/// What was answered for a set.
+struct Answer {
+    verdict: Verdict,
+    proof: Option<String>,
+    /// Each task's place in the order of priority, 0 the highest.
+    priorities: Vec<usize>,
 }
 
 /// The verdict on every set, as arrays by name.
@@ -135,16 +146,20 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
         if asked.certificate && placed {
             proof = ask.certificate(&question, Limits::default()).map_err(refused)?;
         }
-        Ok((verdict, proof.map(|proof| serde_json::to_string(&proof).unwrap_or_default())))
+        let proof = proof.map(|proof| serde_json::to_string(&proof).unwrap_or_default());
+        Ok(Answer { verdict, proof, priorities: question.priorities() })
     })?;
     let all = PyDict::new(py);
     let of = |value: &dyn Fn(usize, &Verdict) -> Vec<Option<u64>>| -> PyResult<Bound<'py, PyArray2<i64>>> {
-        matrix(py, answers.len(), sets.width(), |at| sets.questions[at].in_order(&value(at, &answers[at].0)))
+        matrix(py, answers.len(), sets.width(), |at| {
+            let (values, priorities) = (value(at, &answers[at].verdict), &answers[at].priorities);
+            priorities.iter().filter_map(|&priority| values.get(priority).copied()).collect()
+        })
     };
     let times = |values: &dyn Fn(&Verdict) -> &Vec<u64>| {
         of(&|at, verdict| values(verdict).iter().map(|ns| Some(sets.questions[at].in_unit(*ns))).collect())
     };
-    let schedulable = answers.iter().map(|(verdict, _)| verdict.schedulable);
+    let schedulable = answers.iter().map(|answer| answer.verdict.schedulable);
     all.set_item("schedulable", PyArray1::from_vec(py, schedulable.collect()))?;
     let responses = of(&|at, verdict| {
         verdict.response_times.iter().map(|ns| ns.map(|ns| sets.questions[at].in_unit(ns))).collect()
@@ -163,10 +178,14 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
     all.set_item("undecided", undecided?)?;
     all.set_item(
         "rounds",
-        PyArray1::from_vec(py, answers.iter().map(|(verdict, _)| verdict.rounds).collect()),
+        PyArray1::from_vec(py, answers.iter().map(|answer| answer.verdict.rounds).collect()),
     )?;
+    if ask.order.is_some() {
+        let places = |at: usize| answers[at].priorities.iter().map(|&place| Some(place as u64)).collect();
+        all.set_item("priorities", matrix(py, answers.len(), sets.width(), places)?)?;
+    }
     if asked.certificate {
-        let proofs: Vec<Option<String>> = answers.into_iter().map(|(_, proof)| proof).collect();
+        let proofs: Vec<Option<String>> = answers.into_iter().map(|answer| answer.proof).collect();
         all.set_item("certificates", proofs)?;
     }
     Ok(all)

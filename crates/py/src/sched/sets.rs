@@ -11,8 +11,8 @@ use sched::curves::declared::Sets;
 use sched::generate::Generator;
 use sched::locks::{Protocol, Semantics};
 use sched::{
-    BudgetTest, EdfJitter, Heuristic, MAX_CORES, MAX_NS, System, SystemTask, Task, Test, equals, question,
-    question_line,
+    BudgetTest, EdfJitter, Heuristic, MAX_CORES, MAX_NS, Order, System, SystemTask, Task, Test, equals,
+    question, question_line,
 };
 use std::collections::BTreeMap;
 
@@ -227,6 +227,7 @@ pub(crate) fn names() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("test", Test::ALL.map(Test::name).to_vec()),
         ("locks", Protocol::ALL.map(Protocol::name).to_vec()),
+        ("order", Order::ALL.map(Order::name).to_vec()),
         ("partition", Heuristic::ALL.map(|(name, _)| name).to_vec()),
         ("semantics", Semantics::ALL.map(Semantics::name).to_vec()),
         ("edf_jitter", EdfJitter::ALL.map(|(name, _)| name).to_vec()),

@@ -9,7 +9,7 @@ use sched::asked::{Question, Unit};
 use sched::global::GlobalTest;
 use sched::locks::{Locks, Protocol};
 use sched::overheads::Overheads;
-use sched::{Ask, EdfJitter, Limits, System, Test, equals};
+use sched::{Ask, EdfJitter, Limits, Order, System, Test, equals};
 
 /// A test, with all that is counted beside it, and the sets it is applied to.
 #[derive(Debug, Clone)]
@@ -49,8 +49,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fp-rta", one, fp),
         trial("fp-rta, D beyond T", beyond_periods, fp),
         Trial { ties: true, ..trial("fp-rta, equal priorities", one, fp) },
+        trial("fp-rta, order audsley", beyond_periods, Ask { order: Some(Order::Audsley), ..fp }),
         trial("fp-rta, self-suspension", suspends, fp),
         trial("fp-limited", sections, Ask::of(Test::FpLimited)),
+        trial(
+            "fp-limited, order audsley",
+            sections,
+            Ask { order: Some(Order::Audsley), ..Ask::of(Test::FpLimited) },
+        ),
         Trial { ties: true, ..trial("fp-limited, equal priorities", sections, Ask::of(Test::FpLimited)) },
         trial("edf-qpa", one, edf),
         trial("edf-qpa, D beyond T", beyond_periods, edf),
@@ -100,7 +106,7 @@ impl Trial {
     fn look_at_one(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
         let system = draw(self.kind, numbers);
         let levels = levels(system.tasks.len(), self.ties, numbers);
-        let question = Question {
+        let mut question = Question {
             unit: Unit::Ns,
             places: (0..system.tasks.len()).collect(),
             placed: true,
@@ -108,7 +114,7 @@ impl Trial {
             system,
         };
         let verdict =
-            self.ask.verdict(&question, Limits::default()).expect("the test knows sets of this kind");
+            self.ask.answer(&mut question, Limits::default()).expect("the test knows sets of this kind");
         let system = &question.system;
         let bounds_alone = self.ask.test == Test::Global(GlobalTest::EdfDa);
         let accepted = verdict.schedulable;
