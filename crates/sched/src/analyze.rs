@@ -35,7 +35,7 @@ pub enum Test {
 
 impl Test {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::FpRta,
         Self::FpPublished(Published::Replication),
         Self::FpPublished(Published::Access2020),
@@ -49,6 +49,7 @@ impl Test {
         Self::Global(GlobalTest::EdfRta),
         Self::Global(GlobalTest::EdfFfDbf),
         Self::Global(GlobalTest::EdfLoad),
+        Self::Global(GlobalTest::EdfAny),
         Self::Global(GlobalTest::EdfDa),
         Self::Global(GlobalTest::FpGuan),
         Self::Global(GlobalTest::FpBertogna),

@@ -52,6 +52,8 @@ pub enum GlobalTest {
     EdfFfDbf,
     /// EDF, load and largest density.
     EdfLoad,
+    /// EDF, any of the above: accepted where one of them accepts.
+    EdfAny,
     /// EDF, bounded tardiness.
     EdfDa,
     /// Fixed priorities, response times with limited carry-in.
@@ -62,7 +64,7 @@ pub enum GlobalTest {
 
 impl GlobalTest {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::EdfGfb,
         Self::EdfBak,
         Self::EdfBcl,
@@ -71,6 +73,7 @@ impl GlobalTest {
         Self::EdfRta,
         Self::EdfFfDbf,
         Self::EdfLoad,
+        Self::EdfAny,
         Self::EdfDa,
         Self::FpGuan,
         Self::FpBertogna,
@@ -87,6 +90,7 @@ impl GlobalTest {
             Self::EdfRta => "gedf-rta",
             Self::EdfFfDbf => "gedf-ff-dbf",
             Self::EdfLoad => "gedf-load",
+            Self::EdfAny => "gedf-any",
             Self::EdfDa => "gedf-da",
             Self::FpGuan => "gfp-guan",
             Self::FpBertogna => "gfp-bertogna",
@@ -165,6 +169,7 @@ fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answe
         return Ok(Answer::Decided(false));
     }
     Ok(match test {
+        GlobalTest::EdfAny => Answer::Decided(any(case, effort)?),
         GlobalTest::EdfGfb => Answer::Decided(gfb::schedulable(case)?),
         GlobalTest::EdfBak => Answer::Decided(bak::schedulable(case, effort)?),
         GlobalTest::EdfBcl => Answer::Decided(bcl::schedulable(case, effort)?),
@@ -177,6 +182,40 @@ fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answe
         GlobalTest::FpGuan => Answer::Responses(guan::responses(case, effort)?),
         GlobalTest::FpBertogna => Answer::Responses(bertogna::responses(case, effort)?),
     })
+}
+
+/// The tests by deadline, those first that cost least.
+const BY_DEADLINE: [GlobalTest; 8] = [
+    GlobalTest::EdfGfb,
+    GlobalTest::EdfBcl,
+    GlobalTest::EdfBak,
+    GlobalTest::EdfLoad,
+    GlobalTest::EdfBclIterative,
+    GlobalTest::EdfRta,
+    GlobalTest::EdfFfDbf,
+    GlobalTest::EdfBar,
+];
+
+/// Whether any of them accepts the set: each is sufficient by itself. Each has the whole effort.
+fn any(case: Case<'_>, effort: &mut Effort) -> Result<bool, Open> {
+    let mut undecided = false;
+    // That one knows no single core.
+    let tests = BY_DEADLINE.into_iter().filter(|test| case.cores > 1 || *test != GlobalTest::EdfFfDbf);
+    for test in tests {
+        let mut own = Effort { rounds: 0, cap: effort.cap };
+        let answer = answer(case, test, &mut own);
+        effort.rounds = effort.rounds.saturating_add(own.rounds);
+        let in_time = |(response, task): (&Option<u64>, &Task)| {
+            response.is_some_and(|response| response <= task.deadline_ns)
+        };
+        match answer {
+            Ok(Answer::Decided(true)) => return Ok(true),
+            Ok(Answer::Responses(all)) if all.iter().zip(case.tasks).all(in_time) => return Ok(true),
+            Ok(_) => {}
+            Err(Open) => undecided = true,
+        }
+    }
+    if undecided { Err(Open) } else { Ok(false) }
 }
 
 /// C <= D for every task, and U <= m.

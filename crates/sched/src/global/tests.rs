@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::MAX_NS;
+use proptest::prelude::*;
 
 fn ask(tasks: &[Task], cores: u32, test: GlobalTest) -> Verdict {
     global(tasks, cores, test, Limits { rounds_per_task: 1_000 })
@@ -73,4 +74,23 @@ fn the_cap_leaves_a_question_open() {
     ];
     let verdict = global(&tasks, 2, GlobalTest::EdfBar, Limits { rounds_per_task: 0 });
     assert_eq!((verdict.schedulable, verdict.undecided), (false, vec![0, 1, 2]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn any_accepts_exactly_what_one_of_the_tests_by_deadline_accepts(
+        tasks in proptest::collection::vec((2u64..40, 1u64..20, 1u64..40, 0u64..3), 1..8),
+        cores in 1u32..5,
+    ) {
+        let task = |(period_ns, cost, deadline, jitter_ns): (u64, u64, u64, u64)| Task {
+            deadline_ns: deadline.min(period_ns),
+            jitter_ns,
+            ..Task::implicit(period_ns, cost.min(period_ns))
+        };
+        let tasks: Vec<Task> = tasks.into_iter().map(task).collect();
+        let tests = BY_DEADLINE.into_iter().filter(|test| cores > 1 || *test != GlobalTest::EdfFfDbf);
+        let accepted = tests.filter(|test| ask(&tasks, cores, *test).schedulable).count();
+        prop_assert_eq!(ask(&tasks, cores, GlobalTest::EdfAny).schedulable, accepted > 0);
+    }
 }
