@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 const PREFIX: &str = ".stillcore-persist-";
 const RANDOM: usize = 16;
 
+/// The largest file that is read, in bytes: those of boot loaders and units have some thousands.
+const MOST: u64 = 16 << 20;
+
 /// A name in a directory.
 struct Place {
     folder: Dir,
@@ -28,7 +31,11 @@ struct Place {
 
 /// The bytes of a regular file; `None` where there is none. A link in its place is refused.
 pub fn read(root: &Root, file: &str) -> Result<Option<Vec<u8>>, Error> {
-    let Some((place, Some(_))) = regular(root, file)? else { return Ok(None) };
+    let Some((place, Some(found))) = regular(root, file)? else { return Ok(None) };
+    if found.len() > MOST {
+        let found = format!("it has {} bytes", found.len());
+        return Err(Error::invalid(place.path.display(), found, format!("at most {MOST}")));
+    }
     let mut bytes = Vec::new();
     let read = place.open().and_then(|mut file| file.read_to_end(&mut bytes));
     read.map(|_| Some(bytes)).map_err(|source| place.failed("read", source))
@@ -245,6 +252,14 @@ mod tests {
         assert!(fs::symlink_metadata(link).is_ok() && twice.exists());
         drop(writer);
         assert_eq!(sweep(&root, ["/etc/default/grub", "no/such/place"]), [format!("/{busy}")]);
+    }
+
+    #[test]
+    fn a_file_that_fills_the_memory_is_refused() {
+        let (dir, root) = tree(&[("etc/x", "")]);
+        fs::File::options().write(true).open(dir.path().join("etc/x")).unwrap().set_len(1 << 40).unwrap();
+        let error = read(&root, "etc/x").unwrap_err().to_string();
+        assert!(error.contains("at most 16777216"), "{error}");
     }
 
     #[test]
