@@ -1,9 +1,10 @@
 //! Several files as one text, so that damage can fall on any of them, on their names, and on which
 //! there are: `=== NAME` before each, `==> NAME TARGET` for a link.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 const FILE: &str = "=== ";
 const LINK: &str = "==> ";
@@ -30,14 +31,15 @@ pub(crate) fn link(name: &str, target: &str) -> Vec<u8> {
 /// harness, not to a reader.
 pub(crate) fn lay(bundle: &[u8], dir: &Path) {
     let mut file: Option<fs::File> = None;
+    let mut made = HashSet::new();
     for line in bundle.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches('\n');
         if let Some(name) = text.strip_prefix(FILE) {
-            file = place(dir, name).and_then(|path| fs::File::create_new(path).ok());
+            file = place(dir, name, &mut made).and_then(|path| fs::File::create_new(path).ok());
         } else if let Some((name, target)) = text.strip_prefix(LINK).and_then(|rest| rest.split_once(' ')) {
             file = None;
-            if let Some(path) = place(dir, name) {
+            if let Some(path) = place(dir, name, &mut made) {
                 let _ = symlink(target, path);
             }
         } else if let Some(file) = &mut file {
@@ -47,7 +49,8 @@ pub(crate) fn lay(bundle: &[u8], dir: &Path) {
     }
 }
 
-fn place(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
+/// Where a file of this name goes. `made`: directories that are there; what is one stays one.
+fn place(dir: &Path, name: &str, made: &mut HashSet<PathBuf>) -> Option<PathBuf> {
     let name = Path::new(name);
     let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     if !plain || name.components().count() > 12 || name.as_os_str().len() > 300 {
@@ -55,12 +58,16 @@ fn place(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
     }
     let path = dir.join(name);
     let above = path.parent()?;
+    if made.contains(above) {
+        return Some(path);
+    }
     // Not through a link that this bundle has made.
     let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     if above.ancestors().take_while(|above| *above != dir).any(is_link) {
         return None;
     }
     fs::create_dir_all(above).ok()?;
+    made.insert(above.to_owned());
     Some(path)
 }
 
