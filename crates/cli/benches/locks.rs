@@ -230,16 +230,17 @@ impl Score {
     }
 
     fn rows(&self, name: &str, rows: &mut Sink) -> Result<(), Failed> {
-        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64 * 100.0;
         let mut push = |row: Row| rows.push(row).map_err(Failed::from);
-        push(
-            Row::new(format!("{name}: holder named"), share(self.named, self.planted), "%").n(self.planted),
-        )?;
+        // Of nothing there is no share.
+        let share = |what: &str, part: u64, of: u64| {
+            let share = part as f64 / of as f64 * 100.0;
+            (of > 0).then(|| Row::new(format!("{name}: {what}"), share, "%").n(of))
+        };
+        share("holder named", self.named, self.planted).map_or(Ok(()), &mut push)?;
         let wrong = self.wrong + self.no_locks;
         let row = Row::new(format!("{name}: named wrongly"), wrong as f64, "").n(self.named);
         push(row.budget(Of::Value, Limit::AtMost(0.0)))?;
-        let row = Row::new(format!("{name}: inversion found"), share(self.found, self.inversions), "%");
-        push(row.n(self.inversions))?;
+        share("inversion found", self.found, self.inversions).map_or(Ok(()), &mut push)?;
         let row =
             Row::new(format!("{name}: inversion reported where there was none"), self.invented as f64, "");
         push(row.n(self.planted - self.inversions).budget(Of::Value, Limit::AtMost(0.0)))
