@@ -144,9 +144,9 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
         // Undoing one value may have made the kernel compute another anew.
         let in_use = settings_made.iter().filter(|one| settings.user(one.kind, &one.target).is_some());
         let in_use: Vec<&str> = in_use.map(|one| one.target.as_str()).collect();
-        let unlike = others.keys().chain(&lacking).map(String::as_str).chain(in_use).collect();
-        let undone = Undone::of(&entries, &unlike)?;
-        let compared = undone.compare(settings);
+        let known = others.keys().chain(&lacking).map(String::as_str).chain(in_use).collect();
+        let undone = Undone::of(&entries)?;
+        let compared = undone.compare_but(settings, &known);
         (reverted.as_before, reverted.differ) = (compared.as_before, compared.differ);
         reverted.unread = compared.unread;
         reverted.given_back = Some(undone);
@@ -228,14 +228,14 @@ fn one(
         if now.is_some_and(|now| !value::same(&now, theirs)) {
             let _ = settings.write(StepKind::Kept, &setting.target, theirs);
         }
-        reverted.left.push(set_since(setting, theirs, old));
+        left_alone(setting, theirs, old, &mut reverted.left);
         return;
     }
     match setting.check(settings) {
         Ok(Present::Gone | Present::Before) => reverted.already += 1,
         // A value that the kernel computes while later changes are undone was set by no user.
         Ok(Present::Other(now)) if setting.kind != StepKind::Kept => {
-            reverted.left.push(set_since(setting, &now, old));
+            left_alone(setting, &now, old, &mut reverted.left);
             others.insert(setting.target.clone(), now);
         }
         Ok(Present::Made | Present::Other(_)) => match settings.user(setting.kind, &setting.target) {
@@ -256,8 +256,11 @@ fn one(
     }
 }
 
-fn set_since(setting: &Setting, now: &str, old: &str) -> String {
-    format!("{} is {now}, which somebody else has set; it was {old}", setting.describe())
+/// Adds that it is left. Where several calls have set it, the oldest knows what it was before all.
+fn left_alone(setting: &Setting, now: &str, old: &str, left: &mut Vec<String>) {
+    let begin = format!("{} is ", setting.describe());
+    left.retain(|newer| !newer.starts_with(&begin));
+    left.push(format!("{begin}{now}, which somebody else has set; it was {old}"));
 }
 
 fn failure(named: &str, error: &Error) -> String {

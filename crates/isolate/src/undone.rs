@@ -1,5 +1,5 @@
-//! What the last undo of this boot gave back, so that it can be compared with the machine once
-//! more, there and later: `isolation.undone.json` in the state directory. The next isolation
+//! What the last undo of this boot gave back, or had to leave as it was, so that it can be compared
+//! with the machine once more, there and later: `isolation.undone.json` in the state directory. The next isolation
 //! removes it.
 
 use super::setting::Setting;
@@ -55,9 +55,8 @@ pub struct Compared {
 impl Undone {
     /// Of what stood, oldest first: the first entry that has a target knows what it was before all.
     /// Affinities that were written down before a partition was made are such entries: making it
-    /// has changed some of them before their own setting was. `unlike`: targets that are known to
-    /// be otherwise.
-    pub(crate) fn of(entries: &[Entry], unlike: &BTreeSet<&str>) -> Result<Self, Error> {
+    /// has changed some of them before their own setting was.
+    pub(crate) fn of(entries: &[Entry]) -> Result<Self, Error> {
         let mut before = BTreeMap::<String, String>::new();
         for entry in entries {
             if let Some(kept) = entry.change.of::<Affinities>() {
@@ -70,7 +69,7 @@ impl Undone {
         }
         let settings = entries.iter().filter_map(|entry| entry.change.of::<Setting>());
         // A group that a process was in may have gone with the last of its tasks.
-        let kept = |one: &&Setting| one.kind != StepKind::Member && !unlike.contains(one.target.as_str());
+        let kept = |one: &&Setting| one.kind != StepKind::Member;
         let value = |Setting { mechanism, kind, target, .. }: &Setting| {
             let was = before.remove(target)?;
             Some(Value { mechanism: mechanism.clone(), kind: *kind, target: target.clone(), was })
@@ -81,8 +80,14 @@ impl Undone {
 
     /// Reads every value.
     pub fn compare(&self, settings: &mut dyn Settings) -> Compared {
+        self.compare_but(settings, &BTreeSet::new())
+    }
+
+    /// The same without those that are known to be otherwise.
+    pub(crate) fn compare_but(&self, settings: &mut dyn Settings, known: &BTreeSet<&str>) -> Compared {
         let mut compared = Compared::default();
-        for Value { mechanism, kind, target, was } in &self.values {
+        let values = self.values.iter().filter(|one| !known.contains(one.target.as_str()));
+        for Value { mechanism, kind, target, was } in values {
             match settings.read(*kind, target) {
                 Ok(Some(now)) if Setting::is_back(*kind, &now, was) => compared.as_before += 1,
                 Ok(Some(now)) => {

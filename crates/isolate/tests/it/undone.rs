@@ -40,3 +40,19 @@ fn what_was_undone_can_be_compared_later() {
     place.apply(&plan, &mut live()).unwrap();
     assert!(!file.exists());
 }
+
+/// What somebody else has set, the undo leaves alone: it is not as it was, and later neither.
+#[test]
+fn what_the_undo_left_alone_is_not_as_before() {
+    let place = Place::new(&["0".to_owned(), "1".to_owned()]);
+    place.apply(&place.plan(&["5".to_owned(), "6".to_owned()]), &mut live()).unwrap();
+    // A second call of the same, which changes what it must: it is named once all the same.
+    fs::write(&place.files[0], "4").unwrap();
+    place.apply(&place.plan(&["5".to_owned(), "6".to_owned()]), &mut live()).unwrap();
+    fs::write(&place.files[0], "7").unwrap();
+    let reverted = place.undo(&mut live());
+    assert_eq!((reverted.left.len(), reverted.as_before, reverted.differ.len()), (1, 1, 0), "{reverted:?}");
+    let found = find(&[place.state()]).unwrap().unwrap().compare(&mut live());
+    assert_eq!((found.as_before, found.differ.len()), (1, 1), "{found:?}");
+    assert!(found.differ[0].ends_with(" is 7; it was 0"), "{:?}", found.differ);
+}
