@@ -1,6 +1,7 @@
 //! `stillcore measure`: one file per probe. They share `carry_out`: one window of probes, its run
 //! directory, its conclusions.
 
+mod below;
 pub(crate) mod carry_out;
 pub(crate) mod clocks;
 mod contexts;

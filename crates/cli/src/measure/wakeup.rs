@@ -7,7 +7,7 @@ use super::schedule::{PolicyName, Schedule};
 use super::stopping::Stopping;
 use super::table::{found, json, quantile, table, threads, time};
 use super::tracing::Tracing;
-use super::{Common, contexts, cyclictest};
+use super::{Common, below, contexts, cyclictest};
 use crate::folded::folded;
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
@@ -157,6 +157,10 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
         place.run_on(cpus)?;
     }
     let probes = probes(args, &place)?;
+    let first = probes.first();
+    let below =
+        first.and_then(|probe| below::limit(&probe.policy, &place.measured, &place.machine.topology.online));
+    place.limits.extend(below);
     let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
     let keep = threshold_ns.map(|_| Watch { threshold_ns });
     let beside = Beside {

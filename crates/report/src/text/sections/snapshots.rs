@@ -37,7 +37,10 @@ pub(super) fn section(page: &mut Page, document: &Document) {
         }
         let line = |ns: u64| format!("  {:>9}  ", format::ns(ns as i64));
         if both {
-            page.item("  ", "what the wake-up waited for beside them, by step:");
+            page.item(
+                "  ",
+                "what else the wake-up waited for, by step; what names another CPU passed at the same time:",
+            );
         }
         steps.iter().for_each(|(ns, step)| page.item(&line(*ns), step));
         if steps.is_empty() {
