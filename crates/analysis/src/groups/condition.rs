@@ -217,7 +217,14 @@ impl Condition {
                     let open = figure.interval.map_or_else(String::new, |[low, high]| {
                         format!(": {} to {} with 95 %", signed(low), signed(high))
                     });
-                    let sentence = format!("{name} {is} {} (cannot tell{open})", verdict.words());
+                    // An interval on one side would contradict the verdict without this.
+                    let alone = figure.alone().map_or_else(String::new, |alone| {
+                        format!(
+                            "; {} by itself, but not once the other figures are allowed for",
+                            alone.words()
+                        )
+                    });
+                    let sentence = format!("{name} {is} {} (cannot tell{open}{alone})", verdict.words());
                     let undecided = holds == Holds::Only;
                     Judged { undecided, ..self.judged(Some(!undecided), sentence) }
                 }

@@ -172,7 +172,7 @@ fn beside(figure: &FigureComparison) -> Option<String> {
 /// Why the interval of a statistic may lie on one side, and its verdict be open.
 fn alone(figure: &FigureComparison) -> String {
     figure.alone().map_or_else(String::new, |verdict| {
-        format!("{} by itself, which is not shown beside the other figures; ", verdict.words())
+        format!("{} by itself, but not once the other figures are allowed for; ", verdict.words())
     })
 }
 

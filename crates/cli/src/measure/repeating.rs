@@ -238,6 +238,9 @@ impl Done {
             notes.push(
                 "most releases were missed: the period is too short for this machine or load".to_owned(),
             );
+        } else if missed > (n + missed) / 10 {
+            let what = "more than a tenth of the releases were missed: a longer --period misses fewer";
+            notes.push(what.to_owned());
         }
         notes
     }
