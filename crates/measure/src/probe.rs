@@ -3,11 +3,12 @@
 //! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that
 //! can fault, allocate or fail happens before the probe says that it is ready.
 
-use super::kind::{LoopResult, ProbeReport, Window};
+use super::kind::{Loop, LoopResult, ProbeReport, Window};
 use super::releases::Releases;
 use super::ring::{Ring, State};
 use super::spec::ProbeSpec;
 use journal::enter;
+use model::probe::{self, ProbeDetail};
 use model::usage::Usage;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
@@ -46,8 +47,7 @@ pub fn run(
         duration_ns: SHORT_NS,
         releases: releases.as_ref(),
     });
-    clock::thread_usage()?;
-    clock::thread_cpu_ns();
+    timed(&mut Nothing, Window { ring: &mut ring, start_ns, duration_ns: 0, releases: None })?;
     ring.rewind();
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -71,24 +71,51 @@ pub fn run(
     ring.set_state(State::Ready);
     report.t0_ns = wait_for_start(&ring)?;
 
-    let before = clock::thread_usage()?;
-    let cpu_time = clock::thread_cpu_ns();
     let (start_ns, duration_ns) = (report.t0_ns, spec.duration_ns);
     let window = Window { ring: &mut ring, start_ns, duration_ns, releases: releases.as_ref() };
-    let result = measuring.run(window);
-    // Nothing that has not run before may come between the loop and these: the first call into a
-    // page of code is a fault.
-    let after = clock::thread_usage()?;
-    let cpu_time_after = clock::thread_cpu_ns();
+    let Timed { result, usage: [before, after], cpu_ns } = timed(&mut *measuring, window)?;
     policy::leave_class(&report.policy_effective)?;
     report.result = result?;
     ring.set_state(State::Done);
     report.taken = sched::affinity()? != spec.cpus;
     report.used = after - before;
-    report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
+    report.cpu_time_ns = (cpu_ns[1] - cpu_ns[0]) as u64;
     report.rss_kib = clock::peak_rss_kib();
     measuring.close(&mut report)?;
     Ok(report)
+}
+
+/// A loop, and what its thread had used before and behind it.
+struct Timed {
+    result: io::Result<LoopResult>,
+    usage: [Usage; 2],
+    cpu_ns: [i64; 2],
+}
+
+/// Runs a loop. Nothing that has not run before may come between the two readings: the first step
+/// into a page of code is a fault. So this runs once before, with [`Nothing`], and is no part of its
+/// callers.
+#[inline(never)]
+fn timed(measuring: &mut dyn Loop, window: Window<'_>) -> io::Result<Timed> {
+    let before = clock::thread_usage()?;
+    let cpu_before = clock::thread_cpu_ns();
+    let result = measuring.run(window);
+    let after = clock::thread_usage()?;
+    let cpu_after = clock::thread_cpu_ns();
+    Ok(Timed { result, usage: [before, after], cpu_ns: [cpu_before, cpu_after] })
+}
+
+/// A loop without turns.
+struct Nothing;
+
+impl Loop for Nothing {
+    fn run(&mut self, _window: Window<'_>) -> io::Result<LoopResult> {
+        Ok(LoopResult::default())
+    }
+
+    fn detail(&self) -> ProbeDetail {
+        ProbeDetail::Wakeup(probe::Releases::default())
+    }
 }
 
 /// Requests the policy, or stays with SCHED_OTHER and returns the reason.

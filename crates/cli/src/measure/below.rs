@@ -38,9 +38,10 @@ fn sentence(threads: &[UserThread], probe: u32, measured: &Cpus, online: &Cpus) 
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let who = if below.len() == 1 { "is" } else { "are" };
     Some(format!(
-        "{}{more} may run there, below the probe's priority of {probe}: how long they keep others waiting is not \
-         measured; -p {} measures it",
+        "{}{more} {who} pinned there below the probe's priority of {probe} and cannot delay it: to measure what that \
+         delays, use -p {}",
         named.join(", "),
         lowest - 1
     ))
@@ -74,8 +75,8 @@ mod tests {
         ];
         assert_eq!(
             sentence(&threads, 99, &measured, &online).unwrap(),
-            "visiond[1] (priority 90), slower[6] (priority 40) may run there, below the probe's priority of 99: how long they keep \
-             others waiting is not measured; -p 39 measures it"
+            "visiond[1] (priority 90), slower[6] (priority 40) are pinned there below the probe's priority of 99 and cannot delay \
+             it: to measure what that delays, use -p 39"
         );
         assert_eq!(sentence(&threads, 30, &measured, &online), None);
     }

@@ -10,6 +10,7 @@ use super::tracing::Tracing;
 use super::{Common, below, contexts, cyclictest};
 use crate::folded::folded;
 use crate::run::place::Place;
+use crate::run::progress::Reporter;
 use clap::{Args, ValueEnum};
 use measure::class::Class;
 use measure::spec::{ProbeSpec, Task, WakeupSpec};
@@ -160,6 +161,10 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let first = probes.first();
     let below =
         first.and_then(|probe| below::limit(&probe.policy, &place.measured, &place.machine.topology.online));
+    if let (Some(below), false) = (&below, args.common.json) {
+        // Whoever reads it at the end has measured for nothing.
+        Reporter::say(&format!("note: {below}"));
+    }
     place.limits.extend(below);
     let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
     let keep = threshold_ns.map(|_| Watch { threshold_ns });

@@ -137,6 +137,9 @@ fn text(analysis: &Analysis, facts: &Facts, proposals: &[Proposal], args: &Trace
         }
     }
     text.push_str(&stories(&paths, facts, args));
+    for limit in facts.run.limits.iter().filter(|_| !paths.is_empty()) {
+        text.push_str(&folded(&format!("note: {limit}"), "  "));
+    }
     if args.sample.is_none() {
         paths.iter().for_each(|path| text.push_str(&boxes(path, args.stacks)));
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
