@@ -34,7 +34,7 @@ const RAREST_LOOK: Duration = Duration::from_secs(1);
 const TURN: Duration = Duration::from_millis(5);
 /// How long a process may take to die of SIGKILL before it is left behind, in an uninterruptible
 /// sleep.
-const DEATH: Duration = Duration::from_secs(2);
+const DEATH: Duration = Duration::from_secs(5);
 
 /// Running stressors. Dropping it kills them at once; [`stop`](Self::stop) ends them in order and
 /// returns what they did.

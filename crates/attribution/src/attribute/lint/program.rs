@@ -339,6 +339,8 @@ fn of_file(target: &str) -> Option<Rule> {
 /// One finding a thread for all its page faults: addresses are of no use by the hundred.
 fn merge_faults(findings: &mut Vec<Finding>) {
     let mut merged: FxHashMap<i32, Finding> = FxHashMap::default();
+    // What is said of all is of the first.
+    findings.sort_by_key(|finding| finding.first_ns);
     findings.retain(|finding| {
         if finding.rule != Rule::PageFault {
             return true;
@@ -350,9 +352,8 @@ fn merge_faults(findings: &mut Vec<Finding>) {
             all.slept += one.slept;
             all.longest_ns = all.longest_ns.max(one.longest_ns);
         }
-        if finding.first_ns < all.first_ns {
-            (all.first_ns, all.detail) = (finding.first_ns, finding.detail.clone());
-            all.callers = finding.callers.clone().or(all.callers.take());
+        if all.callers.is_none() {
+            all.callers.clone_from(&finding.callers);
         }
         false
     });
