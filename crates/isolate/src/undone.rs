@@ -1,6 +1,6 @@
 //! What the last undo of this boot gave back, or had to leave as it was, so that it can be compared
-//! with the machine once more, there and later: `isolation.undone.json` in the state directory. The next isolation
-//! removes it.
+//! with the machine once more, there and later: `isolation.undone.json` in the state directory. The
+//! next isolation removes it.
 
 use super::setting::Setting;
 use journal::affinities::{self, Affinities};

@@ -1,5 +1,5 @@
-//! Real-time threads of programs that run on the measured CPUs below the probe's priority: they
-//! cannot delay it, so that nothing of what they delay is measured.
+//! Real-time threads of programs that may run on the measured CPUs below the probe's priority: it
+//! takes the CPU from them, so that what waits for them is not measured.
 
 use machine::{Root, UserThread};
 use model::Cpus;
@@ -38,10 +38,9 @@ fn sentence(threads: &[UserThread], probe: u32, measured: &Cpus, online: &Cpus) 
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let who = if below.len() == 1 { "is" } else { "are" };
     Some(format!(
-        "{}{more} {who} pinned there below the probe's priority of {probe} and cannot delay it: to measure what that \
-         delays, use -p {}",
+        "{}{more} may run there below the probe's priority of {probe}, which takes the CPU from such threads: to measure \
+         how long others wait for them, use -p {}",
         named.join(", "),
         lowest - 1
     ))
@@ -75,8 +74,8 @@ mod tests {
         ];
         assert_eq!(
             sentence(&threads, 99, &measured, &online).unwrap(),
-            "visiond[1] (priority 90), slower[6] (priority 40) are pinned there below the probe's priority of 99 and cannot delay \
-             it: to measure what that delays, use -p 39"
+            "visiond[1] (priority 90), slower[6] (priority 40) may run there below the probe's priority of 99, which takes the CPU \
+             from such threads: to measure how long others wait for them, use -p 39"
         );
         assert_eq!(sentence(&threads, 30, &measured, &online), None);
     }

@@ -17,8 +17,8 @@ pub(crate) struct Schedule {
     /// Out-of-tree scheduling class: litmus:PLUGIN, evl or cobalt; needs a kernel with it.
     #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
     pub(crate) class: Option<Class>,
-    /// Priority under fifo and rr; only threads above it delay the probe [default: 99 for wakeup
-    /// and ipi, 80 for the others].
+    /// Priority under fifo and rr; the probe takes the CPU from threads below it [default: 99 for
+    /// wakeup and ipi, 80 for the others].
     #[arg(long, short, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: Option<u32>,
     /// CPU time reserved per job under deadline or a class [default: a tenth of the period].
