@@ -67,8 +67,7 @@ fn of_faults(faults: &Faults, n: u64) -> String {
         ),
     };
     let locked = faults.locked_kib.filter(|kib| *kib > 0);
-    let locked =
-        locked.map(|kib| format!("; {} KiB of memory are locked, these pages not", format::count(kib)));
+    let locked = locked.map(|kib| format!("; though {} KiB of memory are locked", format::count(kib)));
     slept + &locked.unwrap_or_default()
 }
 
@@ -86,8 +85,8 @@ mod tests {
         );
         assert_eq!(
             said(2, 7, Some(2324)),
-            "; in 2 of them it slept, the longest 3.100 ms, as in major faults: the page is read from storage; 2,324 KiB of \
-             memory are locked, these pages not"
+            "; in 2 of them it slept, the longest 3.100 ms, as in major faults: the page is read from storage; though 2,324 KiB \
+             of memory are locked"
         );
     }
 }
