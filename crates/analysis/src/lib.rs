@@ -37,6 +37,7 @@ pub mod summary;
 pub mod tail;
 mod tally;
 mod task_groups;
+pub mod task_model;
 pub mod taskset;
 #[cfg(test)]
 mod testing;

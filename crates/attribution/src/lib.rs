@@ -2,7 +2,7 @@
 //!
 //! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`]
 //! says who ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so
-//! with a trace recorded by anybody, [`live`] with a recording while it goes on, [`timerlat`] reads
+//! with a trace recorded by anybody, [`jobs`] finds the jobs of its threads, [`live`] with a recording while it goes on, [`timerlat`] reads
 //! what the kernel's own tracers say.
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ pub mod decode;
 mod error;
 pub mod holes;
 pub mod instants;
+pub mod jobs;
 pub mod labels;
 pub mod live;
 mod names;

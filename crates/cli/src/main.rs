@@ -31,6 +31,7 @@ mod lab_verb;
 mod line;
 mod man_verb;
 mod measure;
+mod model_verb;
 mod names;
 mod overview;
 mod owners;
@@ -102,6 +103,8 @@ verbs! {
         /// Measure wake-up latency, noise, IPIs, overheads, jobs or clocks.
         #[command(subcommand)]
         Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
+        /// Find the task model of a running program, and bound its response times.
+        Model(model_verb::ModelArgs) => changes(model_verb::run),
         /// Test which deadlines of task sets are guaranteed.
         #[command(subcommand)]
         Sched(sched_verb::SchedVerb) => nested(sched_verb::SchedVerb::run),

@@ -19,7 +19,7 @@ const GROUPS: &[Group] = &[
     Group { situation: "look (changes no setting)", verbs: &["top", "audit", "resources", "explain"] },
     Group { situation: "measure", verbs: &["assess", "measure", "graph", "trace"] },
     Group { situation: "change (`isolate undo` restores)", verbs: &["isolate", "disturb"] },
-    Group { situation: "conclude", verbs: &["report", "compare", "sched"] },
+    Group { situation: "conclude", verbs: &["report", "compare", "model", "sched"] },
     Group { situation: MORE, verbs: &["summary", "snapshot", "study", "lab", "completions", "man", "help"] },
 ];
 

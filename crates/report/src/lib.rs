@@ -64,6 +64,7 @@ pub mod responses;
 pub mod stopped;
 pub mod svg;
 mod tail;
+pub mod task_model;
 mod text;
 mod thieves;
 pub mod trace_answer;

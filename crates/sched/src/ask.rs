@@ -6,6 +6,7 @@ use crate::asked::Question;
 use crate::assign::{Order, assign};
 use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
+use crate::equals_suspending::response_times_of_suspending_equals;
 use crate::global::sched_deadline::Admission;
 use crate::locks::{Locks, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
@@ -148,8 +149,11 @@ impl Ask {
     pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
         let system = &question.system;
         if !question.equals.is_empty() {
-            let alone = self.locks.is_none() && self.overheads.is_none() && !system.suspends();
-            if alone && matches!(self.test, Test::FpRta | Test::FpLimited) {
+            let alone = self.locks.is_none() && self.overheads.is_none();
+            if alone && self.test == Test::FpRta && system.suspends() && !system.limits_preemption() {
+                return response_times_of_suspending_equals(system, &question.equals, limits);
+            }
+            if alone && matches!(self.test, Test::FpRta | Test::FpLimited) && !system.suspends() {
                 return each_as_the_last(system, &question.equals, self.test, limits);
             }
             question.refuse_equals(self.test)?;

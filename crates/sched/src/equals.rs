@@ -5,7 +5,7 @@
 //! by that of a task below all its equals. Each is analysed as the last; tasks of other priorities
 //! do not depend on the order of equals. That holds only where the bound of a task does not depend
 //! on the response times of others, which are wrong while these are not the last: not with
-//! suspensions, locks and global tests.
+//! suspensions (those: `equals_suspending`), locks and global tests.
 
 use crate::analyze::{Refusal, Test, analyze, beyond};
 use crate::system::System;
@@ -28,7 +28,7 @@ pub fn equals<T: PartialEq>(priorities: &[T]) -> Vec<Range<usize>> {
 
 /// The sentence where equals are not counted.
 pub(crate) fn uncounted_equals(test: Test) -> Refusal {
-    let instead = "analyze --test fp-rta, without suspensions, locks, overheads and certificates";
+    let instead = "analyze --test fp-rta, without locks, overheads and certificates";
     beyond(test, "tasks of equal priority here", instead)
 }
 
@@ -85,10 +85,10 @@ mod tests {
         assert!(
             answer(&line.replacen("\"deadline\":5", "\"deadline\":10", 1), Test::FpRta).unwrap().schedulable
         );
-        // The bound of a task that suspends enters those of others, and holds for it only as the
-        // last.
-        let suspends = line.replacen("\"cost\":5", "\"cost\":5,\"suspension\":3", 1);
-        assert!(answer(&suspends, Test::FpRta).unwrap_err().to_string().contains("equal priority"));
+        // The first sleeps 3 and waits for the second; so does the second, 15 behind its arrival.
+        let suspends = line.replacen("\"deadline\":5", "\"suspension\":3", 1);
+        let verdict = answer(&suspends, Test::FpRta).unwrap();
+        assert_eq!((verdict.schedulable, verdict.response_times), (true, vec![ms(13), ms(10)]));
         // EDF ignores priorities; where they matter but are not counted, they are refused.
         assert!(answer(line, Test::EdfQpa).unwrap().schedulable);
         for test in Test::ALL.into_iter().filter(|test| test.is_by_priority()) {

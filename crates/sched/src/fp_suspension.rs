@@ -82,7 +82,15 @@ fn check(tasks: &[Task], suspensions_ns: &[u64]) -> Result<(), SuspensionError> 
     if tasks.len() != suspensions_ns.len() {
         return Err(SuspensionError::Count { suspensions: suspensions_ns.len(), tasks: tasks.len() });
     }
-    match tasks.iter().position(|task| task.deadline_ns > task.period_ns) {
+    check_deadlines(tasks, suspensions_ns)
+}
+
+/// Refuses a suspending task that may not be done when its next job comes. Of others, several jobs
+/// may be pending: what interferes with them does so in any interval alike.
+pub(crate) fn check_deadlines(tasks: &[Task], suspensions_ns: &[u64]) -> Result<(), SuspensionError> {
+    let is_late =
+        |(task, suspension_ns): (&Task, &u64)| *suspension_ns > 0 && task.deadline_ns > task.period_ns;
+    match tasks.iter().zip(suspensions_ns).position(is_late) {
         None => Ok(()),
         Some(task) => Err(SuspensionError::ArbitraryDeadline {
             task,

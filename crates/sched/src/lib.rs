@@ -61,6 +61,7 @@ mod cost_margin;
 pub mod curves;
 mod edf_qpa;
 mod equals;
+mod equals_suspending;
 mod fp_columns;
 mod fp_lanes;
 mod fp_limited;

@@ -19,7 +19,7 @@ const WHOLE: [&str; 1] = ["irq_vectors"];
 const X86: [&str; 4] = ["irq_vectors", "exceptions", "nmi", "tlb"];
 
 /// The clock of a trace; an error where it counts no nanoseconds.
-pub(super) fn clock(file: &TraceFile) -> Result<String, Error> {
+pub(crate) fn clock(file: &TraceFile) -> Result<String, Error> {
     let top = file.buffer("").and_then(|top| top.clock.as_deref());
     let clock = top.or(file.clock()).unwrap_or(DEFAULT);
     if COUNTERS.contains(&clock) || (clock == TICKS && !file.has_ticks_in_ns()) {

@@ -21,6 +21,7 @@ use crate::attribute::wakeups::{self, Chosen};
 use crate::attribute::watch::program::Wakeup;
 use crate::timerlat::of_tracers;
 use at_once::Reading;
+pub(crate) use events::clock;
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;
@@ -80,7 +81,7 @@ fn said(
     wanted: &Wanted,
     end: &[bool],
 ) -> Result<Option<AnyTrace>, Error> {
-    let clock = events::clock(file)?;
+    let clock = clock(file)?;
     let catalogue = EventCatalogue::embedded()?;
     let Some(reading) = at_once::read(file, buffers, wanted, clock == "mono", &catalogue, end)? else {
         return Ok(None);

@@ -19,7 +19,7 @@ mod raw;
 mod same_name;
 mod source_table;
 mod threads;
-mod watch;
+pub(crate) mod watch;
 mod watch_text;
 
 verbs! {

@@ -135,6 +135,22 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(found) })
 }
 
+/// Watches a program for another verb: the same run, analysed and stored, with nothing printed.
+/// Returns its directory and the signal that ended it before its time.
+pub(crate) fn watch_quietly(
+    args: &WatchArgs,
+    signals: &EndSignals,
+) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
+    let (dir, interrupted) = record(args, signals)?;
+    let analysis = analysis::analyse(&dir)?;
+    if analysis.complete {
+        output::mark_complete(&dir)?;
+    }
+    let document = conclude::of_analysis(&dir, model::run::stored::read_run(&dir)?, analysis)?;
+    conclude::write(&document, &dir)?;
+    Ok((dir, interrupted))
+}
+
 /// Read before anything is recorded for them.
 fn suppressions(file: Option<&Path>) -> anyhow::Result<Suppressions> {
     let Some(file) = file else { return Ok(Suppressions::default()) };

@@ -64,7 +64,7 @@ pub struct Watch {
     pub(super) tasks: ByTask<Task>,
     /// Those that are watched.
     pub(super) watched: SomeTasks,
-    pub(super) wakers: Wakers,
+    pub(crate) wakers: Wakers,
     pub(crate) chains: Chains,
     /// By CPU: the last waker there, and the task it woke.
     pub(super) last: ByCpu<(By, i32)>,
@@ -155,7 +155,7 @@ impl Watch {
 
     /// The place of a thread that is watched.
     #[inline]
-    fn place(&self, tid: i32) -> Option<usize> {
+    pub(crate) fn place(&self, tid: i32) -> Option<usize> {
         if self.watched.may_have(tid) { self.tasks.get(tid)?.place } else { None }
     }
 

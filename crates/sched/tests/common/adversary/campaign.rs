@@ -51,6 +51,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial { ties: true, ..trial("fp-rta, equal priorities", one, fp) },
         trial("fp-rta, order audsley", beyond_periods, Ask { order: Some(Order::Audsley), ..fp }),
         trial("fp-rta, self-suspension", suspends, fp),
+        Trial { ties: true, ..trial("fp-rta, self-suspension of equals", suspends, fp) },
+        trial("fp-rta, self-suspension, D beyond T of others", Kind { deadlines: (60, 220), ..suspends }, fp),
         trial("fp-limited", sections, Ask::of(Test::FpLimited)),
         trial(
             "fp-limited, order audsley",

@@ -66,9 +66,10 @@ pub(crate) fn draw(kind: Kind, numbers: &mut Numbers) -> System {
             let cost = (period * utilization * weight + all * 50) / (all * 100);
             let cost = cost.clamp(1, period);
             let deadline = share(numbers.between(kind.deadlines.0, kind.deadlines.1));
-            let deadline = if kind.deadlines.1 <= 120 { deadline.min(period) } else { deadline };
             let jitter = numbers.between(0, 1) * numbers.between(0, share(kind.jitter));
             let suspension = numbers.between(0, 1) * numbers.between(0, share(kind.suspension));
+            let within = kind.deadlines.1 <= 120 || suspension > 0;
+            let deadline = if within { deadline.min(period) } else { deadline };
             let section = if kind.sections { numbers.between(0, 1) * numbers.between(1, cost) } else { 0 };
             SystemTask {
                 suspension_ns: suspension * TICK_NS,

@@ -1,0 +1,179 @@
+//! The task model as it is stored and printed (`stillcore.model/1`).
+
+use super::choose::Confidence;
+use infer::bucket::Bucket;
+use infer::cost::CostCurve;
+use model::Cpus;
+use serde::{Deserialize, Serialize};
+
+/// Schema of the document.
+pub const SCHEMA: &str = "stillcore.model/1";
+/// Name of the file in a run directory.
+pub const FILE: &str = "model.json";
+
+/// A program. All times of a clock are those of the trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskModel {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Of the first event, ns.
+    pub from_ns: i64,
+    /// Of the last event, ns.
+    pub to_ns: i64,
+    /// The threads that have a model or should have: those of the program, and others under
+    /// real-time policies on its CPUs. The most urgent first.
+    pub threads: Vec<ThreadModel>,
+    /// Who releases whose jobs.
+    pub chains: Vec<Link>,
+    /// What else competes for the CPUs of the program.
+    pub interference: Vec<Interference>,
+    /// Places where events are missing. Above zero, no thread has a model.
+    pub lost: u64,
+    /// What is missing or not known, one sentence each.
+    pub statements: Vec<String>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadModel {
+    /// Thread id.
+    pub pid: i32,
+    /// Its name.
+    pub comm: String,
+    /// Policy and priority in words.
+    pub policy: Option<String>,
+    /// Its priority as the scheduler's events give it (`task_struct.prio`): −1 for
+    /// `SCHED_DEADLINE`, 98 down to 0 for real-time priorities 1 to 99.
+    pub prio: Option<i16>,
+    /// The CPUs that it ran on.
+    pub cpus: Cpus,
+    /// Whether it belongs to the program.
+    pub of_program: bool,
+    /// In what it waits for its next job, in words.
+    pub waits_in: Option<String>,
+    /// Whether such a wait separates its jobs.
+    pub confidence: Option<Confidence>,
+    /// When jobs are released.
+    pub release: Release,
+    /// How long jobs executed, interrupts not counted.
+    pub cost: CostCurve,
+    /// How jobs suspend themselves.
+    pub suspension: Suspension,
+    /// The longest from a wake-up to the switch to it, tasks at least as urgent not counted: what
+    /// the kernel's own stretches without preemption and the way out of idle took, ns.
+    pub dispatch_ns: u64,
+    /// The longest response: from the intended release to the end of the job, ns.
+    pub response_ns: u64,
+    /// The demand of the thread, where nothing else is known of it.
+    pub demand: Option<Bucket>,
+    /// Why it has no model; `None` where it has one.
+    pub why: Option<String>,
+}
+
+impl ThreadModel {
+    /// Whether it can be analysed as a task.
+    pub fn is_task(&self) -> bool {
+        self.why.is_none()
+    }
+
+    /// The real-time priority, 1 to 99.
+    pub fn realtime(&self) -> Option<i16> {
+        self.prio.and_then(|prio| attribution::prio::Prio::new(i64::from(prio)).realtime())
+    }
+}
+
+/// What is known of when jobs are released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseKind {
+    /// By a period, at most a jitter late; some may be left out.
+    Periodic,
+    /// At least some time apart.
+    Sporadic,
+    /// In bursts: only the curve limits them.
+    Curve,
+    /// Nothing.
+    None,
+}
+
+/// When jobs are released.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Release {
+    /// Which of the following counts.
+    pub kind: ReleaseKind,
+    /// The period, or the least distance that `jitter_ns` refers to, ns. In any interval of length
+    /// d at most ⌈(d + jitter) / period⌉ jobs are released.
+    pub period_ns: u64,
+    /// The earliest release, ns of the trace's clock; of a periodic thread.
+    pub offset_ns: Option<i64>,
+    /// How late releases are at most, ns: from the intended expiry of the timer to the wake-up
+    /// included.
+    pub jitter_ns: u64,
+    /// Releases that the period has and the trace does not.
+    pub missed: u64,
+    /// Jobs whose release is uncertain, because the job before was not done.
+    pub uncertain: u64,
+    /// Pairs: the shortest interval in which so many jobs were released, ns, and how many.
+    pub curve: Vec<(i64, u64)>,
+    /// The interval in which this was observed, ns of the trace's clock.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Jobs observed.
+    pub n: u64,
+}
+
+impl Release {
+    /// Of a thread of which nothing is known.
+    pub const NONE: Self = Self {
+        kind: ReleaseKind::None,
+        period_ns: 0,
+        offset_ns: None,
+        jitter_ns: 0,
+        missed: 0,
+        uncertain: 0,
+        curve: Vec::new(),
+        from_ns: 0,
+        to_ns: 0,
+        n: 0,
+    };
+}
+
+/// How jobs suspend themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Suspension {
+    /// The longest that one job slept, all its suspensions together, ns.
+    pub total_ns: u64,
+    /// The most suspensions of a job.
+    pub most: u64,
+}
+
+/// Jobs of one thread released by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Who releases.
+    pub from: i32,
+    /// Its name.
+    pub from_comm: String,
+    /// Whose jobs.
+    pub to: i32,
+    /// Its name.
+    pub to_comm: String,
+    /// How many of that thread's jobs.
+    pub n: u64,
+    /// Of so many.
+    pub of: u64,
+}
+
+/// What competes for a CPU without being a task of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interference {
+    /// The CPU.
+    pub cpu: u32,
+    /// In words.
+    pub what: String,
+    /// Its priority as the scheduler's events give it; `None` for interrupts, which go first.
+    pub prio: Option<i16>,
+    /// Its demand.
+    pub demand: Bucket,
+}

@@ -1,0 +1,153 @@
+//! From the model to tasks of `stillcore sched`: fixed priorities as `SCHED_FIFO` has them, each
+//! core by itself.
+
+use super::shape::{Interference, ReleaseKind, TaskModel, ThreadModel};
+use infer::bucket::Bucket;
+use model::Cpus;
+use sched::asked::{Question, Unit};
+use sched::{MAX_NS, System, SystemTask, Task, equals};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is added to everything observed, and how late each thread may be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assumed {
+    /// Added to costs, jitters, suspensions, dispatch times and demand, parts per million.
+    pub margin_ppm: u64,
+    /// By name of the thread: its relative deadline, ns. Others that have a period have it for
+    /// their deadline.
+    pub deadlines_ns: BTreeMap<String, u64>,
+}
+
+impl Assumed {
+    /// A time that was observed, and the margin.
+    pub fn more(&self, ns: u64) -> u64 {
+        let ns = u128::from(ns) * (1_000_000 + u128::from(self.margin_ppm));
+        u64::try_from(ns.div_ceil(1_000_000)).unwrap_or(u64::MAX).min(MAX_NS)
+    }
+
+    /// The deadline of a thread, and whether it is only assumed to be the period; `None` where it
+    /// has none.
+    pub fn deadline_ns(&self, thread: &ThreadModel) -> Option<(u64, bool)> {
+        let asked = self.deadlines_ns.get(&thread.comm).map(|ns| (*ns, false));
+        let periodic = thread.release.kind == ReleaseKind::Periodic;
+        asked.or_else(|| periodic.then_some((thread.release.period_ns, true)))
+    }
+}
+
+/// Who a task of the system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// A thread, by place in the model.
+    Thread(usize),
+    /// Interference, by place in the model.
+    Interference(usize),
+}
+
+/// The tasks, and who each is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tasks {
+    /// The question to `stillcore sched`, in priority order.
+    pub question: Question,
+    /// Who each task of it is.
+    pub of: Vec<Of>,
+    /// The CPU of each core of it.
+    pub cpus: Vec<u32>,
+    /// The rank of each task, 0 first; equal ranks are equal priorities.
+    pub ranks: Vec<usize>,
+}
+
+/// Makes the tasks; `None` where no thread can be analysed.
+pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
+    let threads = model.threads.iter().enumerate().filter(|(_, thread)| thread.is_task());
+    let cpus: Cpus = threads.clone().flat_map(|(_, thread)| thread.cpus.iter()).collect();
+    let cpus: Vec<u32> = cpus.iter().collect();
+    let core = |cpu: u32| cpus.iter().position(|one| *one == cpu).map(|at| at as u32);
+    // Interrupts go before everything.
+    let mut all: Vec<(i32, Of, SystemTask)> = threads
+        .filter_map(|(at, thread)| {
+            let task = of_thread(thread, assumed);
+            Some((
+                i32::from(thread.prio?),
+                Of::Thread(at),
+                SystemTask { core: core(thread.cpus.iter().next()?)?, ..task },
+            ))
+        })
+        .collect();
+    all.extend(model.interference.iter().enumerate().filter_map(|(at, one)| {
+        let prio = one.prio.map_or(i32::MIN, i32::from);
+        Some((
+            prio,
+            Of::Interference(at),
+            SystemTask { core: core(one.cpu)?, ..of_interference(one, assumed) },
+        ))
+    }));
+    all.sort_by_key(|(prio, of, _)| (*prio, matches!(of, Of::Thread(_))));
+    let prios: Vec<i32> = all.iter().map(|(prio, ..)| *prio).collect();
+    let mut distinct = prios.clone();
+    distinct.dedup();
+    let ranks = prios.iter().filter_map(|prio| distinct.binary_search(prio).ok()).collect();
+    let of: Vec<Of> = all.iter().map(|(_, of, _)| *of).collect();
+    let tasks: Vec<SystemTask> = all.into_iter().map(|(.., task)| task).collect();
+    let question = Question {
+        unit: Unit::Ns,
+        places: (0..tasks.len()).collect(),
+        placed: true,
+        equals: equals(&prios),
+        system: System { cores: cpus.len() as u32, tasks },
+    };
+    of.iter().any(|one| matches!(one, Of::Thread(_))).then_some(Tasks { question, of, cpus, ranks })
+}
+
+fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
+    let period_ns = thread.release.period_ns.clamp(1, MAX_NS);
+    let suspends = thread.suspension.total_ns > 0;
+    // The analysis of suspensions needs a deadline within the period; without suspensions and
+    // without a deadline, the bound of the response time is wanted however long it is.
+    let longest_ns = if suspends { period_ns } else { MAX_NS };
+    let deadline_ns = assumed.deadline_ns(thread).map_or(longest_ns, |(ns, _)| ns.min(longest_ns));
+    let dispatches = thread.suspension.most.saturating_add(1);
+    let task = Task {
+        period_ns,
+        deadline_ns: deadline_ns.max(1),
+        cost_ns: assumed.more(thread.cost.most_ns()).max(1),
+        jitter_ns: assumed.more(thread.release.jitter_ns),
+        blocking_ns: assumed.more(thread.dispatch_ns).saturating_mul(dispatches).min(MAX_NS),
+    };
+    SystemTask { suspension_ns: assumed.more(thread.suspension.total_ns), ..task.into() }
+}
+
+/// A leaky bucket as a task: jobs of the longest demand C, as many as the rate needs, with so much
+/// jitter that the burst comes at once. In any interval of length d, ⌈(d + J) / T⌉ · C is at least
+/// burst + rate · d if T = C / rate and J = burst / rate.
+fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTask {
+    let Bucket { rate, burst_ns, longest_ns, .. } = one.demand;
+    let cost_ns = assumed.more(longest_ns).max(1);
+    let rate = rate * (1.0 + assumed.margin_ppm as f64 / 1e6);
+    let in_ns = |value: f64| (value as u64).clamp(1, MAX_NS);
+    let task = Task {
+        deadline_ns: MAX_NS,
+        jitter_ns: in_ns((assumed.more(burst_ns) as f64 / rate).ceil()),
+        ..Task::implicit(in_ns((cost_ns as f64 / rate).floor()), cost_ns)
+    };
+    task.into()
+}
+
+/// The question as a line for `stillcore sched analyze --test fp-rta`.
+pub fn line(tasks: &Tasks) -> serde_json::Value {
+    let one = |(task, rank): (&SystemTask, &usize)| {
+        serde_json::json!({
+            "period": task.task.period_ns,
+            "deadline": task.task.deadline_ns,
+            "cost": task.task.cost_ns,
+            "jitter": task.task.jitter_ns,
+            "blocking": task.task.blocking_ns,
+            "suspension": task.suspension_ns,
+            "core": task.core,
+            "priority": rank,
+        })
+    };
+    let system = &tasks.question.system;
+    let all: Vec<_> = system.tasks.iter().zip(&tasks.ranks).map(one).collect();
+    serde_json::json!({ "unit": "ns", "cores": system.cores, "tasks": all })
+}

@@ -1,0 +1,227 @@
+//! One thread, from sleep to sleep.
+
+use super::interrupts::Interrupts;
+use super::kind::Kind;
+use crate::attribute::watch::event::Leaves;
+use crate::attribute::watch::waker::By;
+use infer::Window;
+
+/// What a thread did between two sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Activation {
+    /// What it slept in before; `None` for a new thread.
+    pub(super) kind: Option<Kind>,
+    /// When it was released.
+    pub(super) release: Released,
+    /// When that sleep began.
+    pub(super) slept_ns: i64,
+    /// When it slept again.
+    pub(super) ended_ns: i64,
+    /// On a CPU, interrupts not counted, ns.
+    pub(super) executed_ns: u64,
+    /// Whether activations before it are missing.
+    pub(super) after_gap: bool,
+}
+
+/// When a thread was to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Released {
+    /// From its timer's intended expiry to when it was woken; where it never slept, the release is
+    /// somewhere in it.
+    pub(super) window: Window,
+    /// Whether that is so.
+    pub(super) is_uncertain: bool,
+    pub(super) by: By,
+}
+
+/// A wake-up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Woken {
+    pub(super) at_ns: i64,
+    pub(super) intended_ns: Option<i64>,
+    pub(super) by: By,
+}
+
+impl Woken {
+    fn released(self) -> Released {
+        let Self { at_ns, intended_ns, by } = self;
+        let earliest_ns = intended_ns.unwrap_or(at_ns).min(at_ns);
+        Released { window: Window { earliest_ns, latest_ns: at_ns }, is_uncertain: false, by }
+    }
+}
+
+/// Since when it runs where, and how long interrupts had taken there.
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    cpu: u32,
+    since_ns: i64,
+    interrupts_ns: u64,
+}
+
+/// A system call that it is in.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    kind: Kind,
+    entered_ns: i64,
+    slept: bool,
+}
+
+/// A thread that is followed.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    running: Option<Running>,
+    call: Option<Call>,
+    /// Since when it sleeps, and in what, if that is known.
+    asleep: Option<(i64, Option<Kind>)>,
+    /// Woken while it ran.
+    early: Option<Woken>,
+    /// What it does since its last sleep.
+    current: Option<Activation>,
+    /// Something of it was not seen since the last activation.
+    gap: bool,
+    /// Woken then, and not yet on a CPU, ns.
+    woken_ns: Option<i64>,
+    /// The longest from a wake-up to the switch to it, tasks that go before it or are its equals
+    /// not counted, ns.
+    pub(super) dispatch_ns: u64,
+    /// Of all that was followed, ns.
+    pub(super) executed_ns: u64,
+    /// CPUs that it ran on.
+    pub(super) cpus: Vec<u32>,
+}
+
+impl Follower {
+    pub(super) fn waking(&mut self, woken: Woken) {
+        if self.running.is_some() {
+            self.early = Some(woken);
+        } else if let Some((slept_ns, kind)) = self.asleep.take() {
+            self.begin(slept_ns, kind.unwrap_or_else(|| Kind::of_waker(woken.by)), woken.released());
+        }
+    }
+
+    /// It is new: its first activation belongs to no kind.
+    pub(super) fn started(&mut self, woken: Woken) {
+        self.begin(woken.at_ns, Kind::of_waker(woken.by), woken.released());
+        self.current.iter_mut().for_each(|current| current.kind = None);
+    }
+
+    fn begin(&mut self, slept_ns: i64, kind: Kind, release: Released) {
+        self.woken_ns = Some(release.window.latest_ns).filter(|_| self.running.is_none());
+        self.current = Some(Activation {
+            kind: Some(kind),
+            release,
+            slept_ns,
+            ended_ns: release.window.latest_ns,
+            executed_ns: 0,
+            after_gap: std::mem::take(&mut self.gap),
+        });
+    }
+
+    /// The CPU is handed to it. `rivals_ns`: how long tasks that it had to wait for were on that CPU
+    /// since a time; `None` where it is not known.
+    pub(super) fn switch_in(
+        &mut self,
+        ts_ns: i64,
+        cpu: u32,
+        interrupts: &Interrupts,
+        rivals_ns: impl FnOnce(i64) -> Option<u64>,
+    ) {
+        if let Some(woken_ns) = self.woken_ns.take()
+            && let Some(rivals_ns) = rivals_ns(woken_ns)
+        {
+            let waited_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
+            self.dispatch_ns = self.dispatch_ns.max(waited_ns.saturating_sub(rivals_ns));
+        }
+        if !self.cpus.contains(&cpu) {
+            self.cpus.push(cpu);
+        }
+        let interrupts_ns = interrupts.total_ns(cpu, ts_ns);
+        self.running = Some(Running { cpu, since_ns: ts_ns, interrupts_ns });
+    }
+
+    /// Counts what it has executed since it came, or was counted last.
+    fn count(&mut self, ts_ns: i64, interrupts: &Interrupts) {
+        let Some(running) = &mut self.running else { return };
+        let interrupts_ns = interrupts.total_ns(running.cpu, ts_ns);
+        let passed_ns = ts_ns.saturating_sub(running.since_ns).max(0).unsigned_abs();
+        let executed_ns = passed_ns.saturating_sub(interrupts_ns.saturating_sub(running.interrupts_ns));
+        (running.since_ns, running.interrupts_ns) = (ts_ns, interrupts_ns);
+        self.executed_ns += executed_ns;
+        if let Some(current) = &mut self.current {
+            current.executed_ns += executed_ns;
+        }
+    }
+
+    /// It leaves the CPU. Returns the activation that ends.
+    pub(super) fn switch_out(
+        &mut self,
+        ts_ns: i64,
+        leaves: Leaves,
+        interrupts: &Interrupts,
+    ) -> Option<Activation> {
+        self.count(ts_ns, interrupts);
+        let was_seen = self.running.take().is_some();
+        let early = self.early.take();
+        if leaves == Leaves::Runnable {
+            if !was_seen {
+                self.skip();
+            }
+            return None;
+        }
+        if !was_seen {
+            self.skip();
+        }
+        let ended = self.current.take();
+        let kind = self.call.as_mut().map(|call| {
+            call.slept = true;
+            call.kind
+        });
+        self.asleep = (leaves == Leaves::Sleeps).then_some((ts_ns, kind));
+        if let Some(woken) = early {
+            self.waking(woken);
+        }
+        Some(Activation { ended_ns: ts_ns, ..ended? })
+    }
+
+    pub(super) fn call_begins(&mut self, ts_ns: i64, kind: Kind) {
+        self.call = Some(Call { kind, entered_ns: ts_ns, slept: false });
+    }
+
+    /// A call ends. Where it had something to wait for and did not sleep, because that came just
+    /// before or long ago, this is the border of two activations all the same; returns the first.
+    pub(super) fn call_ends(&mut self, ts_ns: i64, interrupts: &Interrupts) -> Option<Activation> {
+        let call = self.call.take()?;
+        let early = self.early.take();
+        let is_overrun = call.kind.is_absolute_sleep();
+        if call.slept || self.running.is_none() || !(is_overrun || early.is_some()) {
+            return None;
+        }
+        self.count(ts_ns, interrupts);
+        let before = self.current.take()?;
+        let release = early.map_or_else(|| overrun(before.release, call.entered_ns), Woken::released);
+        self.begin(call.entered_ns, call.kind, release);
+        Some(Activation { ended_ns: call.entered_ns, ..before })
+    }
+
+    /// Events are missing that may have been its own.
+    pub(super) fn lost(&mut self) {
+        (self.running, self.call, self.asleep, self.early) = (None, None, None, None);
+        self.woken_ns = None;
+        self.skip();
+    }
+
+    /// How long it executed is not known.
+    fn skip(&mut self) {
+        (self.current, self.gap) = (None, true);
+    }
+}
+
+/// The release of a job whose time had passed when the thread began to wait for it.
+fn overrun(before: Released, entered_ns: i64) -> Released {
+    let earliest_ns = before.window.earliest_ns.min(entered_ns);
+    Released {
+        window: Window { earliest_ns, latest_ns: entered_ns.max(before.window.latest_ns) },
+        is_uncertain: true,
+        by: By::Unknown,
+    }
+}

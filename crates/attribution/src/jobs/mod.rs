@@ -1,0 +1,22 @@
+//! The jobs of a program's threads: when each was released, how long it executed and slept, when
+//! it was done. Any trace with the scheduler's events shows them; with system calls
+//! (`raw_syscalls`) also in what a thread waited.
+//!
+//! [`follow`] cuts a thread into activations, from sleep to sleep; [`separate`] makes jobs of them
+//! by the [`kind`] of sleep between two jobs, and [`sums`] what they have in common, for each kind
+//! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it waited.
+//! [`shape`] is the answer, [`read`] the way to it.
+//!
+//! After LiME (RTAS 2025), without its kernel probes.
+
+mod follow;
+mod interrupts;
+pub mod kind;
+mod program;
+pub mod read;
+mod rivals;
+mod separate;
+pub mod shape;
+mod sums;
+#[cfg(test)]
+mod tests;

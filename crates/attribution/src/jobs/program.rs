@@ -1,0 +1,117 @@
+//! All followed threads while the trace streams by.
+
+use super::follow::{Activation, Follower, Woken};
+use super::interrupts::Interrupts;
+use super::kind::Kind;
+use super::rivals::Rivals;
+use crate::attribute::watch::event::{WatchEvent, What};
+use crate::attribute::watch::program::Watch;
+use crate::by_cpu::ByCpu;
+use model::syscalls;
+
+/// Cuts the threads that a [`Watch`] watches into activations.
+#[derive(Debug)]
+pub(super) struct Program {
+    arch: String,
+    /// By place of the thread.
+    pub(super) followers: Vec<Follower>,
+    pub(super) interrupts: Interrupts,
+    rivals: Rivals,
+    /// By CPU: the task that runs there, by the last switch.
+    running: ByCpu<i32>,
+    /// Switches missing between two others.
+    pub(super) missing: u64,
+}
+
+impl Program {
+    pub(super) fn new(arch: &str) -> Self {
+        Self {
+            arch: arch.to_owned(),
+            followers: Vec::new(),
+            interrupts: Interrupts::default(),
+            rivals: Rivals::default(),
+            running: ByCpu::default(),
+            missing: 0,
+        }
+    }
+
+    fn follower(&mut self, place: usize) -> &mut Follower {
+        if self.followers.len() <= place {
+            self.followers.resize_with(place + 1, Follower::default);
+        }
+        &mut self.followers[place]
+    }
+
+    /// Takes an event that `watch` has taken. `sink` gets the place of a thread and the activation
+    /// that the event ends.
+    pub(super) fn event(
+        &mut self,
+        event: &WatchEvent,
+        watch: &Watch,
+        mut sink: impl FnMut(usize, &Activation),
+    ) {
+        let ts_ns = event.ts_ns;
+        match event.what {
+            What::Switch { prev, leaves, next, prios } => {
+                let before = self.running.insert(event.cpu, next.0);
+                if let Some(gone) = before.filter(|before| *before != prev.0) {
+                    self.missing += 1;
+                    watch.place(gone).into_iter().for_each(|place| self.follower(place).lost());
+                }
+                if let Some(place) = watch.place(prev.0) {
+                    self.follower(place);
+                    let Self { followers, interrupts, .. } = self;
+                    let ended = followers[place].switch_out(ts_ns, leaves, interrupts);
+                    ended.iter().for_each(|activation| sink(place, activation));
+                }
+                self.interrupts.event(event);
+                self.rivals.switch(event.cpu, ts_ns, prios);
+                if let Some(place) = watch.place(next.0) {
+                    self.follower(place);
+                    let Self { followers, interrupts, rivals, .. } = self;
+                    let waited = |since_ns| rivals.time_ns(event.cpu, prios[1], [since_ns, ts_ns]);
+                    followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
+                }
+                return;
+            }
+            What::Waking { task, .. } => {
+                if let Some(place) = watch.place(task.0) {
+                    let (by, intended_ns) = watch.wakers.who(event);
+                    self.follower(place).waking(Woken { at_ns: ts_ns, intended_ns, by });
+                }
+            }
+            What::Woken { pid, new: true } => {
+                if let Some(place) = watch.place(pid) {
+                    let (by, intended_ns) = watch.wakers.who(event);
+                    self.follower(place).started(Woken { at_ns: ts_ns, intended_ns, by });
+                }
+            }
+            What::CallEnter { number, arguments } => {
+                if let Some(place) = watch.place(event.pid)
+                    && let Some(call) = syscalls::by_number(&self.arch, number)
+                {
+                    let kind = Kind::of_call(call, [arguments[0], arguments[1]]);
+                    self.follower(place).call_begins(ts_ns, kind);
+                }
+            }
+            What::CallExit { .. } => {
+                if let Some(place) = watch.place(event.pid) {
+                    self.follower(place);
+                    let Self { followers, interrupts, .. } = self;
+                    let ended = followers[place].call_ends(ts_ns, interrupts);
+                    ended.iter().for_each(|activation| sink(place, activation));
+                }
+            }
+            _ => {}
+        }
+        self.interrupts.event(event);
+    }
+
+    /// Events of this CPU are missing; any thread's may be among them.
+    pub(super) fn lost(&mut self, cpu: u32) {
+        self.running.clear();
+        self.interrupts.lost(cpu);
+        self.rivals.lost(cpu);
+        self.followers.iter_mut().for_each(Follower::lost);
+    }
+}

@@ -1,0 +1,56 @@
+//! `model.json`: the model, what it guarantees, and what came of holding that against jobs.
+
+use analysis::task_model::check::Checked;
+use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
+use analysis::task_model::verdict::Guarantee;
+use model::store;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The document.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Document {
+    /// The run or trace.
+    pub(super) source: PathBuf,
+    #[serde(flatten)]
+    pub(super) model: TaskModel,
+    /// `None` where no thread can be analysed.
+    pub(super) guarantee: Option<Guarantee>,
+    /// `None` where there was no bound.
+    pub(super) checked: Option<Checked>,
+    /// Whose bounds were checked, where these are not those above.
+    pub(super) checked_model: Option<PathBuf>,
+}
+
+impl Document {
+    pub(super) fn new(
+        source: &Path,
+        model: TaskModel,
+        guarantee: Option<Guarantee>,
+        checked: Option<Checked>,
+        checked_model: Option<PathBuf>,
+    ) -> Self {
+        Self { source: source.to_owned(), model, guarantee, checked, checked_model }
+    }
+
+    /// Reads a model.json, or that of a run directory.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+        let document: Self = store::read_json(&path)?;
+        if document.model.schema != SCHEMA {
+            let found = format!("schema {:?}", document.model.schema);
+            return Err(model::Error::invalid(path.display(), found, SCHEMA).into());
+        }
+        Ok(document)
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> anyhow::Result<()> {
+        Ok(store::write_json(&dir.join(FILE), self)?)
+    }
+
+    /// Whether a deadline may be missed, or a job took longer than its bound.
+    pub(super) fn is_bad(&self) -> bool {
+        let late = self.guarantee.as_ref().is_some_and(|one| one.schedulable == Some(false));
+        late || self.checked.as_ref().is_some_and(|one| one.refuted > 0)
+    }
+}

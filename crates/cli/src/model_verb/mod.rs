@@ -1,0 +1,170 @@
+//! `stillcore model`: from a running program to its task model, and from that to bounds of its
+//! response times, held against what was observed.
+
+mod document;
+mod text;
+
+use crate::trace_verb::watch::{WatchArgs, watch_quietly};
+use crate::values::LockMode;
+use analysis::task_model::build::build;
+use analysis::task_model::check::check;
+use analysis::task_model::system::{self, Assumed};
+use analysis::task_model::verdict::guarantee;
+use attribution::jobs::read::Source;
+use clap::Args;
+use document::Document;
+use model::Cpus;
+use model::quantity::duration;
+use model::run::stored::read_run;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sys::signals::EndSignals;
+
+/// The margin that is added to everything observed, in percent.
+const MARGIN: u32 = 20;
+/// Name of the line for `sched analyze` in a run directory.
+const TASKS: &str = "tasks.jsonl";
+
+/// Arguments of `model`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("program").required(true).args(["pid", "comm", "from", "command"])))]
+pub(crate) struct ModelArgs {
+    /// Model this process, its children, and whatever they start while watched.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Model threads with this name, all threads of processes with this name, and whatever they
+    /// start while watched.
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+    /// Model an earlier run directory of trace watch or model, or the real-time threads of a
+    /// trace.dat.
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["duration", "cpus", "out", "state"])]
+    from: Option<PathBuf>,
+    /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
+    #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+    /// CPUs to record in full, as a list such as 2,3 or 4-7 [default: those allowed to the
+    /// program].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<Cpus>,
+    /// Relative deadline of the threads with this name; repeatable [default: the period, of threads
+    /// that have one].
+    #[arg(long, value_name = "NAME=TIME", value_parser = named_time)]
+    deadline: Vec<(String, u64)>,
+    /// Margin to add to observed costs, jitter, suspensions and interference, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = MARGIN, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    margin: u32,
+    /// Hold the bounds of an earlier model (its model.json) against the jobs of this program,
+    /// instead of those of its own model; exit 2 if one is exceeded.
+    #[arg(long, value_name = "MODEL")]
+    check: Option<PathBuf>,
+    /// File for the tasks, for `sched analyze --test fp-rta`; replaced if it exists [default:
+    /// tasks.jsonl in the new run directory].
+    #[arg(long, value_name = "FILE")]
+    tasks: Option<PathBuf>,
+    /// New or empty directory for the run [default: stillcore-TIME in the current directory].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of tables; the command's output then goes to standard error.
+    #[arg(long)]
+    json: bool,
+    /// Directory for the journal [default: /var/lib/stillcore].
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Program to start and model, with its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+fn named_time(text: &str) -> Result<(String, u64), String> {
+    let (name, time) = text.rsplit_once('=').ok_or("expected NAME=TIME, such as control=5ms")?;
+    let ns = duration(time).map_err(|error| error.to_string())?.as_nanos();
+    let ns = u64::try_from(ns).ok().filter(|ns| *ns > 0).ok_or("expected a time above 0")?;
+    Ok((name.to_owned(), ns))
+}
+
+/// Records or opens, models, bounds, checks. Exit code 2 where a deadline may be missed, or a job
+/// took longer than its bound.
+pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let earlier = args.check.as_deref().map(Document::read).transpose()?;
+    let (path, interrupted) = match &args.from {
+        Some(path) => (path.clone(), None),
+        None => watch_quietly(&watch_args(args), signals)?,
+    };
+    let is_run = path.is_dir();
+    let source = if is_run { Source::of_run(&path, &read_run(&path)?)? } else { Source::of_trace(&path)? };
+    let jobs = source.jobs()?;
+    let assumed = Assumed {
+        margin_ppm: u64::from(args.margin) * 10_000,
+        deadlines_ns: args.deadline.iter().cloned().collect::<BTreeMap<_, _>>(),
+    };
+    let model = build(&jobs);
+    refuse_unknown_names(args, &model)?;
+    let guaranteed = guarantee(&model, &assumed);
+    let against = match &earlier {
+        Some(Document { model, guarantee: Some(guarantee), .. }) => Some((model, guarantee)),
+        Some(_) => None,
+        None => guaranteed.as_ref().map(|guarantee| (&model, guarantee)),
+    };
+    let checked = against.map(|(model, guarantee)| check(&source, &jobs, model, guarantee)).transpose()?;
+    let tasks = system::tasks(&model, &assumed);
+    let line = tasks.as_ref().map(system::line);
+    let document = Document::new(&path, model, guaranteed, checked, args.check.clone());
+    if args.from.is_none() {
+        document.write(&path)?;
+    }
+    let file = args.tasks.clone().or_else(|| args.from.is_none().then(|| path.join(TASKS)));
+    let written = write_tasks(file.as_deref(), line.as_ref())?;
+    if args.json {
+        println!("{}", serde_json::to_string(&document)?);
+    } else {
+        println!("{}", text::text(&document, written.as_deref()).trim_end());
+    }
+    Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(document.is_bad()) })
+}
+
+/// A deadline of nobody would go unnoticed.
+fn refuse_unknown_names(
+    args: &ModelArgs,
+    model: &analysis::task_model::shape::TaskModel,
+) -> anyhow::Result<()> {
+    let unknown =
+        args.deadline.iter().find(|(name, _)| !model.threads.iter().any(|thread| thread.comm == *name));
+    if let Some((name, _)) = unknown {
+        let mut names: Vec<&str> = model.threads.iter().map(|thread| thread.comm.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let expected = format!("one of its threads: {}", names.join(", "));
+        return Err(model::Error::invalid("--deadline", name, expected).into());
+    }
+    Ok(())
+}
+
+fn write_tasks(file: Option<&Path>, line: Option<&serde_json::Value>) -> anyhow::Result<Option<PathBuf>> {
+    let (Some(file), Some(line)) = (file, line) else { return Ok(None) };
+    model::store::write_whole(file, format!("{line}\n").as_bytes())?;
+    Ok(Some(file.to_owned()))
+}
+
+fn watch_args(args: &ModelArgs) -> WatchArgs {
+    WatchArgs {
+        pid: args.pid,
+        comm: args.comm.clone(),
+        from: None,
+        duration: args.duration,
+        cpus: args.cpus.clone(),
+        no_syscalls: false,
+        locks: LockMode::Contended,
+        lint: false,
+        suppress: None,
+        stacks: false,
+        user_stacks: false,
+        off_stretches: None,
+        out: args.out.clone(),
+        json: args.json,
+        state: args.state.clone(),
+        command: args.command.clone(),
+    }
+}

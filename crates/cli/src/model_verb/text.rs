@@ -1,0 +1,228 @@
+//! The model in words and tables, readable at 100 columns.
+
+use super::document::Document;
+use crate::measure::table::table;
+use analysis::task_model::check::{Checked, Refutation};
+use analysis::task_model::choose::Confidence;
+use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
+use analysis::task_model::verdict::Guarantee;
+use report::format::{count, ns, span};
+use report::task_model::sentence;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Everything that is printed.
+pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
+    let model = &document.model;
+    let mut text = format!("{}\n", sentence(document.guarantee.as_ref()));
+    let _ =
+        writeln!(text, "of {} in {}\n", span(model.to_ns.abs_diff(model.from_ns)), document.source.display());
+    text.push_str(&threads(model));
+    if let Some(guarantee) = &document.guarantee {
+        text.push_str(&bounds(guarantee));
+    }
+    text.push_str(&without(model));
+    text.push_str(&chains(model));
+    text.push_str(&interference(model));
+    if let Some(checked) = &document.checked {
+        let of = document
+            .checked_model
+            .as_ref()
+            .map_or_else(String::new, |path| format!(" of {}", path.display()));
+        text.push_str(&check(checked, &of, model));
+    }
+    for statement in &model.statements {
+        let _ = writeln!(text, "note: {statement}");
+    }
+    if let Some(tasks) = tasks {
+        let _ = writeln!(text, "tasks: stillcore sched analyze --test fp-rta {}", tasks.display());
+    }
+    text
+}
+
+fn name(thread: &ThreadModel) -> String {
+    format!("{}[{}]", thread.comm, thread.pid)
+}
+
+fn time(value: u64) -> String {
+    ns(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn threads(model: &TaskModel) -> String {
+    let head =
+        ["thread", "CPU", "priority", "released", "every", "jitter", "cost", "asleep", "jobs", "waits in"];
+    let rows: Vec<Vec<String>> = model
+        .threads
+        .iter()
+        .filter(|thread| thread.is_task())
+        .map(|thread| {
+            let release = &thread.release;
+            vec![
+                name(thread),
+                thread.cpus.to_string(),
+                thread.realtime().map_or_else(|| "-".to_owned(), |one| one.to_string()),
+                kind(release.kind).to_owned(),
+                time(release.period_ns),
+                time(release.jitter_ns),
+                time(thread.cost.most_ns()),
+                if thread.suspension.most == 0 { "-".to_owned() } else { time(thread.suspension.total_ns) },
+                count(thread.cost.n),
+                waits(thread),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = table(&head, rows);
+    text.push_str(
+        "cost: longest execution of a job, interrupts not counted; asleep: longest suspension of a job\n",
+    );
+    let missed: u64 = model.threads.iter().map(|thread| thread.release.missed).sum();
+    if missed > 0 {
+        let _ = writeln!(text, "{} releases are missing from their periods", count(missed));
+    }
+    text + "\n"
+}
+
+fn waits(thread: &ThreadModel) -> String {
+    let what = thread.waits_in.clone().unwrap_or_default();
+    if thread.confidence == Some(Confidence::Inferred) { format!("{what} (inferred)") } else { what }
+}
+
+fn kind(kind: ReleaseKind) -> &'static str {
+    match kind {
+        ReleaseKind::Periodic => "periodic",
+        ReleaseKind::Sporadic => "sporadic",
+        ReleaseKind::Curve => "bursts",
+        ReleaseKind::None => "-",
+    }
+}
+
+fn bounds(guarantee: &Guarantee) -> String {
+    let head = ["response", "CPU", "bound", "observed max", "deadline", "in time"];
+    let rows = guarantee
+        .bounds
+        .iter()
+        .map(|one| {
+            let deadline = one.deadline_ns.map_or_else(|| "-".to_owned(), time);
+            vec![
+                format!("{}[{}]", one.comm, one.pid),
+                one.cpu.to_string(),
+                one.bound_ns.map_or_else(|| "none".to_owned(), time),
+                time(one.observed_ns),
+                if one.is_assumed { format!("{deadline} (assumed)") } else { deadline },
+                match one.in_time() {
+                    Some(true) => "yes",
+                    Some(false) => "NO",
+                    None => "-",
+                }
+                .to_owned(),
+            ]
+        })
+        .collect();
+    let mut text = table(&head, rows);
+    let _ = writeln!(
+        text,
+        "bound: of the response time from the nominal release (fp-rta), with {} % added to everything observed\n",
+        guarantee.assumed.margin_ppm / 10_000
+    );
+    text
+}
+
+fn without(model: &TaskModel) -> String {
+    let mut text = String::new();
+    for thread in &model.threads {
+        if let Some(why) = &thread.why {
+            let _ = writeln!(text, "not modelable: {}: {why}", name(thread));
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn chains(model: &TaskModel) -> String {
+    let mut text = String::new();
+    for link in &model.chains {
+        let _ = writeln!(
+            text,
+            "{}[{}] releases {}[{}]: {} of {} jobs",
+            link.from_comm,
+            link.from,
+            link.to_comm,
+            link.to,
+            count(link.n),
+            count(link.of)
+        );
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn interference(model: &TaskModel) -> String {
+    let head = ["competes on CPU", "what", "times", "longest", "burst", "share"];
+    let rows: Vec<Vec<String>> = model
+        .interference
+        .iter()
+        .map(|one| {
+            vec![
+                one.cpu.to_string(),
+                one.what.clone(),
+                count(one.demand.n),
+                time(one.demand.longest_ns),
+                time(one.demand.burst_ns),
+                format!("{:.2} %", one.demand.rate * 100.0),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(&head, rows) + "in any interval at most the burst, and the share of it\n\n"
+}
+
+fn check(checked: &Checked, of: &str, model: &TaskModel) -> String {
+    let mut text = String::new();
+    let jobs = checked.jobs();
+    if checked.refuted == 0 && jobs > 0 {
+        let _ = writeln!(
+            text,
+            "checked: none of {} jobs took longer than its bound{of} (at most {:.2} of 10,000 do, 95 %)",
+            count(jobs),
+            3.0 / jobs as f64 * 1e4
+        );
+    } else if jobs > 0 {
+        let _ = writeln!(
+            text,
+            "REFUTED: {} of {} jobs took longer than their bound{of}",
+            count(checked.refuted),
+            count(jobs)
+        );
+        checked.refuting.iter().for_each(|job| text.push_str(&refutation(job, model)));
+    }
+    for name in &checked.unmatched {
+        let _ = writeln!(text, "not checked: {name}: no single thread of this name with jobs");
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn refutation(job: &Refutation, model: &TaskModel) -> String {
+    let at = job.release_ns.saturating_sub(model.from_ns).max(0).unsigned_abs();
+    let mut text = format!(
+        "  {}[{}], released {} after the first event: {} of {}; executed {} of {}",
+        job.comm,
+        job.pid,
+        time(at),
+        time(job.response_ns),
+        time(job.bound_ns),
+        time(job.executed_ns),
+        time(job.cost_ns)
+    );
+    if job.suspension_ns > 0 || job.suspended_ns > 0 {
+        let _ = write!(text, ", asleep {} of {}", time(job.suspended_ns), time(job.suspension_ns));
+    }
+    let else_ns = job.response_ns.saturating_sub(job.executed_ns).saturating_sub(job.suspended_ns);
+    let _ = write!(text, "; neither for {}", time(else_ns));
+    if let Some(what) = job.contradicts() {
+        let _ = write!(text, ": {what}");
+    }
+    text + "\n"
+}
