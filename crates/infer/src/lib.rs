@@ -15,6 +15,8 @@ pub mod bucket;
 pub mod cost;
 pub mod delta_max;
 pub mod delta_min;
+mod description;
+mod hull;
 pub mod periodic;
 pub mod regular;
 mod window;

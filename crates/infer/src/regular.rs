@@ -1,4 +1,4 @@
-//! Whether releases follow a period, some of them left out or not.
+//! Whether releases follow a period, some of them left out or not, and which.
 //!
 //! Every sequence has a model with a period, if need be with an enormous jitter. A period is said
 //! to be there only where the jitter is below half of it, and where releases do not drift away from
@@ -6,8 +6,11 @@
 //! periods as over one; where each job is released some time after the one before, it varies
 //! sixteen times as much (the variance-ratio test of Lo and MacKinlay, 1988). And the jitter of the
 //! former is about the largest deviation of one interval, while that of the latter grows.
+//!
+//! The period is the one that describes the releases most briefly ([`crate::description`]).
 
-use crate::periodic::{Fit, Periodic, PeriodicModel};
+use crate::description::Described;
+use crate::periodic::PeriodicModel;
 use crate::window::{Disorder, Window};
 use std::collections::VecDeque;
 
@@ -21,13 +24,16 @@ const FIRST: usize = 32;
 const MOST_DRIFT: f64 = 0.3;
 /// The jitter, in deviations of the interval that deviates most.
 const MOST_DEVIATIONS: i64 = 2;
+/// A window that is wider than this part of a period leaves open when the release was.
+const WIDE: f64 = 0.25;
 
 /// A period that releases follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Regularity {
-    /// Counts the releases that were left out, too.
+    /// Counts the releases that were left out, too. Its jitter is that of the releases whose time
+    /// is known to a quarter of a period.
     pub model: PeriodicModel,
-    /// How many those are.
+    /// How many were left out.
     pub missed: u64,
 }
 
@@ -60,34 +66,35 @@ impl Variation {
     }
 }
 
-/// Looks for a period in a stream. Memory: that of [`Periodic`].
+/// Looks for a period in a stream. Memory: constant.
 #[derive(Debug, Clone)]
 pub struct Regular {
-    periodic: Periodic,
     /// The first releases, until they give an estimate.
     first: Vec<Window>,
     /// The median of their intervals, ns.
     median_ns: Option<f64>,
     begin_ns: i64,
     n: u64,
+    /// The releases that are known well.
+    described: Described,
     /// Times and numbers of the last releases.
     recent: VecDeque<(i64, i64)>,
     over_one: Variation,
     over_many: Variation,
     /// The shortest and the longest time from one release to the next, none between left out, ns.
     intervals_ns: [i64; 2],
-    /// The widest window, ns.
+    /// The widest window of a release that is known well, ns.
     widest_ns: i64,
 }
 
 impl Default for Regular {
     fn default() -> Self {
         Self {
-            periodic: Periodic::new(Fit::Certain),
             first: Vec::new(),
             median_ns: None,
             begin_ns: 0,
             n: 0,
+            described: Described::default(),
             recent: VecDeque::new(),
             over_one: Variation::default(),
             over_many: Variation::default(),
@@ -117,36 +124,55 @@ impl Regular {
 
     /// Counts the periods since the last release.
     fn number(&mut self, window: Window) -> Result<(), Disorder> {
-        // A release that may have been on time is taken to be so.
-        let expected_ns =
-            self.recent.back().map_or(0.0, |(last_ns, last)| *last_ns as f64 + self.estimate_ns(*last));
-        let at_ns = (expected_ns as i64).clamp(window.earliest_ns, window.latest_ns);
-        let number = match self.recent.back().copied() {
-            Some((last_ns, last)) => {
-                let interval_ns = at_ns.saturating_sub(last_ns);
-                // Nothing that has a period is idle for a million of them.
-                let periods = (interval_ns as f64 / self.estimate_ns(last)).round().clamp(1.0, 1e6) as i64;
-                self.over_one.add(interval_ns, periods);
-                if periods == 1 {
-                    let [shortest, longest] = self.intervals_ns;
-                    self.intervals_ns = [shortest.min(interval_ns), longest.max(interval_ns)];
-                }
-                last + periods
-            }
-            None => {
-                self.begin_ns = at_ns;
-                0
-            }
+        let width_ns = window.latest_ns.saturating_sub(window.earliest_ns);
+        let Some((last_ns, last)) = self.recent.back().copied() else {
+            self.begin_ns = window.earliest_ns;
+            self.take(window, window.earliest_ns, 0);
+            return Ok(());
         };
-        self.n += 1;
+        let estimate_ns = self.estimate_ns(last);
+        let is_known = width_ns as f64 <= WIDE * estimate_ns;
+        // Where it may have been on time, it is taken to have been so.
+        let expected_ns = (last_ns as f64 + estimate_ns) as i64;
+        let at_ns = if is_known {
+            window.earliest_ns
+        } else {
+            expected_ns.clamp(window.earliest_ns, window.latest_ns)
+        };
+        if at_ns < last_ns {
+            return Err(Disorder);
+        }
+        let interval_ns = at_ns - last_ns;
+        // Nothing that has a period is idle for a million of them.
+        let periods = (interval_ns as f64 / estimate_ns).round().clamp(1.0, 1e6) as i64;
+        self.over_one.add(interval_ns, periods);
+        if periods == 1 {
+            let [shortest, longest] = self.intervals_ns;
+            self.intervals_ns = [shortest.min(interval_ns), longest.max(interval_ns)];
+        }
+        if is_known {
+            self.take(window, at_ns, last + periods);
+        } else {
+            self.remember(at_ns, last + periods);
+        }
+        Ok(())
+    }
+
+    /// A release that is known well.
+    fn take(&mut self, window: Window, at_ns: i64, number: i64) {
+        self.described.add(number, window, self.begin_ns);
         self.widest_ns = self.widest_ns.max(window.latest_ns.saturating_sub(window.earliest_ns));
+        self.remember(at_ns, number);
+    }
+
+    fn remember(&mut self, at_ns: i64, number: i64) {
+        self.n += 1;
         if self.recent.len() == LAG
             && let Some((ns, earlier)) = self.recent.pop_front()
         {
             self.over_many.add(at_ns.saturating_sub(ns), number - earlier);
         }
         self.recent.push_back((at_ns, number));
-        self.periodic.add_at(number, window)
     }
 
     /// The period as far as it is known at the release of this number, ns.
@@ -156,14 +182,27 @@ impl Regular {
         if number < FIRST as i64 { self.median_ns.unwrap_or(mean_ns).max(1.0) } else { mean_ns.max(1.0) }
     }
 
+    /// The model of a period that is known from elsewhere, if releases follow it; `None` where they
+    /// do not, and before [`LEAST_RELEASES`].
+    pub fn with_period(&self, period_ns: i64) -> Option<Regularity> {
+        let numbers = self.recent.back()?.1.unsigned_abs() + 1;
+        let model = self.described.model(period_ns);
+        let follows = self.n >= LEAST_RELEASES && period_ns > 0 && model.jitter_ns < period_ns / 2;
+        follows.then(|| Regularity { model: self.since_begin(model), missed: numbers - self.n })
+    }
+
+    fn since_begin(&self, model: PeriodicModel) -> PeriodicModel {
+        PeriodicModel { offset_ns: model.offset_ns.saturating_add(self.begin_ns), ..model }
+    }
+
     /// The period that the releases so far follow; `None` where there is none, and before
     /// [`LEAST_RELEASES`].
     pub fn period(&self) -> Option<Regularity> {
         if self.n < LEAST_RELEASES {
             return None;
         }
-        let model = self.periodic.model()?;
         let (_, last) = *self.recent.back()?;
+        let model = self.described.model(self.described.briefest_ns(self.estimate_ns(last))?);
         let numbers = last.unsigned_abs() + 1;
         // A period that is no whole number of ns is missed by up to one in each.
         let exact = model.jitter_ns.unsigned_abs() <= numbers;
@@ -173,8 +212,8 @@ impl Regular {
             .saturating_mul(deviation_ns[0].max(deviation_ns[1]))
             .saturating_add(self.widest_ns);
         let drifts = !exact && (many > MOST_DRIFT * LAG as f64 * one || model.jitter_ns > most_ns);
-        let is_periodic = model.period_ns > 0 && model.jitter_ns < model.period_ns / 2 && !drifts;
-        is_periodic.then_some(Regularity { model, missed: numbers - self.n })
+        let is_periodic = model.jitter_ns < model.period_ns / 2 && !drifts;
+        is_periodic.then(|| Regularity { model: self.since_begin(model), missed: numbers - self.n })
     }
 }
 
@@ -251,6 +290,32 @@ mod tests {
         assert_eq!(period(late).unwrap().model.period_ns, 1_000_000);
         let later = (0..100).map(|index| index * 1_000_000 + if index >= 50 { 300_000 } else { 0 });
         assert_eq!(period(later), None);
+    }
+
+    #[test]
+    fn few_jobs_are_enough_for_a_period_that_is_not_round() {
+        let mut right = 0;
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            let releases = (0..120).map(|index| index * 16_667_000 + random.below(800_000));
+            right += u32::from(period(releases).is_some_and(|found| found.model.period_ns == 16_667_000));
+        }
+        assert!(right >= 90, "{right}");
+    }
+
+    #[test]
+    fn late_releases_do_not_bend_a_period() {
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            // Exponential delays of 40 us, as of a thread that others release.
+            let releases: Vec<i64> = (0..120)
+                .map(|index| {
+                    let uniform = (random.below(1 << 30) + 1) as f64 / (1u64 << 30) as f64;
+                    index * 20_000_000 + (-40_000.0 * uniform.ln()) as i64
+                })
+                .collect();
+            assert_eq!(period(releases).unwrap().model.period_ns, 20_000_000, "seed {seed}");
+        }
     }
 
     #[test]

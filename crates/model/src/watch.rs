@@ -1,6 +1,7 @@
 //! `watch.json`: what `trace watch` knows of the watched program besides the trace.
 
 use crate::Cpus;
+use crate::sample::Reservation;
 use serde::{Deserialize, Serialize};
 
 /// Schema of `watch.json`.
@@ -54,6 +55,9 @@ pub struct WatchedTask {
     pub comm: String,
     /// Scheduling policy and priority, as last seen.
     pub policy: String,
+    /// Its reservation under `SCHED_DEADLINE`, as last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Reservation>,
     /// Whether it was there before recording began.
     pub before: bool,
     /// The system call it was in before recording began.

@@ -224,7 +224,8 @@ fn task(tgid: i32, tid: i32) -> Option<WatchedTask> {
     let policy = policy_text(words.next().unwrap_or_default(), priority);
     let syscall = fs::read_to_string(format!("{dir}/syscall")).ok();
     let syscall = syscall.as_deref().and_then(parse_syscall);
-    Some(WatchedTask { tid, tgid, comm, policy, before: true, syscall })
+    let reservation = sys::sched::reservation(tid);
+    Some(WatchedTask { tid, tgid, comm, policy, reservation, before: true, syscall })
 }
 
 /// Policies of include/uapi/linux/sched.h.

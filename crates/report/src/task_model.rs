@@ -17,7 +17,10 @@ pub fn sentence(guarantee: Option<&Guarantee>) -> String {
         .collect();
     match guarantee.schedulable {
         None => return "No thread has a deadline; the bounds of their response times are below.".to_owned(),
-        Some(false) => return format!("Not schedulable: {} may miss its deadline.", late.join(", ")),
+        Some(false) => {
+            let deadlines = if late.len() == 1 { "its deadline" } else { "their deadlines" };
+            return format!("Not schedulable: {} may miss {deadlines}.", late.join(", "));
+        }
         Some(true) => {}
     }
     let mut text = match guarantee.spare_ppm {

@@ -61,19 +61,33 @@ pub(crate) fn set_scheduler(number: u32, priority: u32) -> io::Result<()> {
 
 /// The policy that Linux reports for the calling thread.
 pub(crate) fn effective() -> io::Result<Policy> {
+    let attr = attributes(0)?;
+    Ok(Policy { name: name(attr.policy as i32), priority: attr.priority, reservation: attr.reservation() })
+}
+
+/// The reservation of a thread under SCHED_DEADLINE; `None` under other policies, and where the
+/// thread is gone.
+pub fn reservation(tid: i32) -> Option<Reservation> {
+    attributes(tid).ok()?.reservation()
+}
+
+/// Those of a thread; of the calling one for 0.
+fn attributes(tid: i32) -> io::Result<SchedAttr> {
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most the stated size into `attr`.
     let result =
-        unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size_of::<SchedAttr>(), 0) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
+        unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, size_of::<SchedAttr>(), 0) };
+    if result == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
+}
+
+impl SchedAttr {
+    fn reservation(&self) -> Option<Reservation> {
+        (self.policy as i32 == SCHED_DEADLINE).then_some(Reservation {
+            runtime_ns: self.runtime,
+            deadline_ns: self.deadline,
+            period_ns: self.period,
+        })
     }
-    let reservation = (attr.policy as i32 == SCHED_DEADLINE).then_some(Reservation {
-        runtime_ns: attr.runtime,
-        deadline_ns: attr.deadline,
-        period_ns: attr.period,
-    });
-    Ok(Policy { name: name(attr.policy as i32), priority: attr.priority, reservation })
 }
 
 /// The absolute deadline of the calling SCHED_DEADLINE thread, CLOCK_MONOTONIC ns. EINVAL on

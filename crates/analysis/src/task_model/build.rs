@@ -6,10 +6,14 @@ use crate::words::time;
 use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, ThreadJobs};
 use attribution::prio::Prio;
 use infer::cost::CostCurve;
+use infer::regular::Regularity;
 use model::Cpus;
+use model::sample::Reservation;
 
 /// Share of a thread's jobs, in percent, from which on who released them is a link.
 const LINKED: u64 = 20;
+/// Share of a thread's jobs, in percent, that one other releases, from which on it has its period.
+const FOLLOWED: u64 = 90;
 /// Burstiness: how many times denser the densest pair of releases is than the densest many, from
 /// which on only the curve describes them.
 const BURSTS: f64 = 3.0;
@@ -36,6 +40,7 @@ pub fn build(jobs: &ProgramJobs) -> TaskModel {
         .collect();
     threads.sort_by_key(|(_, model)| (model.prio.unwrap_or(i16::MAX), model.pid));
     let chains = links(&threads);
+    follow_the_chains(&mut threads, &chains);
     let threads: Vec<ThreadModel> = threads.into_iter().map(|(_, model)| model).collect();
     let interference = interference(jobs, &threads, &cpus);
     TaskModel {
@@ -59,7 +64,8 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
     let kind = chosen.as_ref().ok().map(|(at, confidence)| (&thread.kinds[*at], *confidence));
     let why = why_not(thread, holes).or_else(|| chosen.as_ref().err().cloned());
     let empty = CostCurve { curve_ns: Vec::new(), n: 0, total_ns: 0 };
-    let interval_ns = kind.map_or(INTERVAL_NS, |(kind, _)| release(kind).period_ns.max(1));
+    let interval_ns =
+        kind.map_or(INTERVAL_NS, |(kind, _)| release(kind, thread.reservation).period_ns.max(1));
     ThreadModel {
         pid: thread.tid,
         comm: thread.comm.clone(),
@@ -69,7 +75,7 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
         of_program: thread.is_of_program,
         waits_in: kind.map(|(kind, _)| kind.kind.words()),
         confidence: kind.map(|(_, confidence)| confidence),
-        release: kind.map_or(Release::NONE, |(kind, _)| release(kind)),
+        release: kind.map_or(Release::NONE, |(kind, _)| release(kind, thread.reservation)),
         cost: kind.map_or(empty, |(kind, _)| kind.costs.clone()),
         suspension: kind.map_or(Suspension::default(), |(kind, _)| Suspension {
             total_ns: kind.suspended_ns,
@@ -118,23 +124,68 @@ fn why_not(thread: &ThreadJobs, holes: u64) -> Option<String> {
     None
 }
 
-/// When jobs of this kind are released.
-fn release(kind: &KindJobs) -> Release {
+/// Released by this period.
+fn periodic(release: Release, found: Regularity) -> Release {
+    Release {
+        kind: ReleaseKind::Periodic,
+        period_ns: found.model.period_ns.unsigned_abs(),
+        offset_ns: Some(found.model.offset_ns),
+        jitter_ns: found.model.jitter_ns.max(0).unsigned_abs(),
+        missed: found.missed,
+        ..release
+    }
+}
+
+/// A thread of which nearly each job is released by one job of a periodic thread has that one's
+/// period: its own releases vary with what the other executes, and would show it less well.
+fn follow_the_chains(threads: &mut [(&ThreadJobs, ThreadModel)], chains: &[Link]) {
+    let nearly = |part: u64, whole: u64| part * 100 >= whole * FOLLOWED;
+    // From the beginning of a chain to its end, however the threads are sorted.
+    for _ in 0..threads.len() {
+        let mut changed = false;
+        for link in chains.iter().filter(|link| nearly(link.n, link.of)) {
+            let of = |pid: i32| threads.iter().position(|(_, model)| model.pid == pid);
+            let (Some(from), Some(to)) = (of(link.from), of(link.to)) else { continue };
+            let first = &threads[from].1.release;
+            let (n, period_ns) = (first.n, first.period_ns);
+            let (jobs, model) = &threads[to];
+            let each = nearly(n.min(link.of), n.max(link.of));
+            if first.kind != ReleaseKind::Periodic || !each || model.release.period_ns == period_ns {
+                continue;
+            }
+            let found = choose(jobs).ok().zip(i64::try_from(period_ns).ok());
+            let found = found.and_then(|((at, _), period_ns)| jobs.kinds[at].regular.with_period(period_ns));
+            if let Some(found) = found {
+                threads[to].1.release = periodic(model.release.clone(), found);
+                changed = true;
+            }
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// When jobs of this kind are released; with a reservation by its period, if they follow that.
+fn release(kind: &KindJobs, reservation: Option<Reservation>) -> Release {
     let curve: Vec<(i64, u64)> = kind.shortest_ns.iter().copied().zip(0..).skip(2).collect();
     let [from_ns, to_ns] = kind.extent_ns;
     let late_ns = kind.late_ns.unwrap_or(0);
-    let common = Release { curve, uncertain: kind.uncertain, from_ns, to_ns, n: kind.n, ..Release::NONE };
+    let common = Release {
+        curve,
+        lime: kind.lime,
+        uncertain: kind.uncertain,
+        from_ns,
+        to_ns,
+        n: kind.n,
+        ..Release::NONE
+    };
     // What follows a sleep for a time comes when that sleep began, not by a period.
-    let period = kind.regularity.filter(|_| !kind.kind.is_relative_sleep());
-    if let Some(found) = period {
-        return Release {
-            kind: ReleaseKind::Periodic,
-            period_ns: found.model.period_ns.unsigned_abs(),
-            offset_ns: Some(found.model.offset_ns),
-            jitter_ns: found.model.jitter_ns.max(0).unsigned_abs(),
-            missed: found.missed,
-            ..common
-        };
+    let asked =
+        |reservation: Reservation| kind.regular.with_period(i64::try_from(reservation.period_ns).ok()?);
+    let period = reservation.and_then(asked).or_else(|| kind.regular.period());
+    if let Some(found) = period.filter(|_| !kind.kind.is_relative_sleep()) {
+        return periodic(common, found);
     }
     let Some((length_ns, most)) = common.curve.last().copied() else { return common };
     let distances = most - 1;

@@ -34,6 +34,7 @@ pub enum Confidence {
 fn rank(one: &KindJobs) -> u32 {
     let by_timer = matches!(one.releasers.first(), Some((Releaser::Timer(_), _)));
     match one.kind {
+        Kind::Replenished => 0,
         Kind::Call { wait: Wait::Sleep, .. } if !one.kind.is_relative_sleep() => 0,
         Kind::Call { wait: Wait::Signal | Wait::Descriptor, .. } if by_timer => 0,
         Kind::Call { wait: Wait::Signal | Wait::Descriptor | Wait::MessageQueue | Wait::Poll, .. } => 1,

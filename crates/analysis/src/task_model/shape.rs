@@ -3,6 +3,7 @@
 use super::choose::Confidence;
 use infer::bucket::Bucket;
 use infer::cost::CostCurve;
+use infer::periodic::PeriodicModel;
 use model::Cpus;
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +114,10 @@ pub struct Release {
     pub missed: u64,
     /// Jobs whose release is uncertain, because the job before was not done.
     pub uncertain: u64,
+    /// The period, offset and jitter that LiME's heuristic fits to the releases (RTAS 2025), to
+    /// compare with; it fits one to releases without a period, too.
+    #[serde(default)]
+    pub lime: Option<PeriodicModel>,
     /// Pairs: the shortest interval in which so many jobs were released, ns, and how many.
     pub curve: Vec<(i64, u64)>,
     /// The interval in which this was observed, ns of the trace's clock.
@@ -132,6 +137,7 @@ impl Release {
         jitter_ns: 0,
         missed: 0,
         uncertain: 0,
+        lime: None,
         curve: Vec::new(),
         from_ns: 0,
         to_ns: 0,

@@ -9,6 +9,9 @@ use sched::{MAX_NS, System, SystemTask, Task, equals};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The pieces into which demand without a model is cut: a bound exceeds the demand by at most one.
+const LARGEST_PIECE_NS: u64 = 20_000;
+
 /// What is added to everything observed, and how late each thread may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
@@ -117,12 +120,12 @@ fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
     SystemTask { suspension_ns: assumed.more(thread.suspension.total_ns), ..task.into() }
 }
 
-/// A leaky bucket as a task: jobs of the longest demand C, as many as the rate needs, with so much
-/// jitter that the burst comes at once. In any interval of length d, ⌈(d + J) / T⌉ · C is at least
-/// burst + rate · d if T = C / rate and J = burst / rate.
+/// A leaky bucket as a task: small jobs of C, as many as the rate needs, with so much jitter that
+/// the burst comes at once. In any interval of length d, ⌈(d + J) / T⌉ · C is at least
+/// burst + rate · d if T = C / rate and J = burst / rate, and exceeds it by at most C.
 fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTask {
     let Bucket { rate, burst_ns, longest_ns, .. } = one.demand;
-    let cost_ns = assumed.more(longest_ns).max(1);
+    let cost_ns = assumed.more(longest_ns).clamp(1, LARGEST_PIECE_NS);
     let rate = rate * (1.0 + assumed.margin_ppm as f64 / 1e6);
     let in_ns = |value: f64| (value as u64).clamp(1, MAX_NS);
     let task = Task {

@@ -75,6 +75,12 @@ pub(super) struct Follower {
     asleep: Option<(i64, Option<Kind>)>,
     /// Woken while it ran.
     early: Option<Woken>,
+    /// Whether it is under `SCHED_DEADLINE`, by the last switch.
+    pub(super) is_deadline: bool,
+    /// Under `SCHED_DEADLINE`: a timer was armed while it ran, which may be that of its reservation.
+    has_timer: bool,
+    /// It left the CPU behind that: since when it may wait for the timer.
+    throttled_ns: Option<i64>,
     /// What it does since its last sleep.
     current: Option<Activation>,
     /// Something of it was not seen since the last activation.
@@ -135,6 +141,8 @@ impl Follower {
         if !self.cpus.contains(&cpu) {
             self.cpus.push(cpu);
         }
+        // It was preempted, no more.
+        self.throttled_ns = None;
         let interrupts_ns = interrupts.total_ns(cpu, ts_ns);
         self.running = Some(Running { cpu, since_ns: ts_ns, interrupts_ns });
     }
@@ -162,7 +170,9 @@ impl Follower {
         self.count(ts_ns, interrupts);
         let was_seen = self.running.take().is_some();
         let early = self.early.take();
+        let has_timer = std::mem::take(&mut self.has_timer);
         if leaves == Leaves::Runnable {
+            self.throttled_ns = has_timer.then_some(ts_ns);
             if !was_seen {
                 self.skip();
             }
@@ -181,6 +191,20 @@ impl Follower {
             self.waking(woken);
         }
         Some(Activation { ended_ns: ts_ns, ..ended? })
+    }
+
+    /// A timer is armed while it runs.
+    pub(super) fn timer_armed(&mut self) {
+        self.has_timer = self.is_deadline;
+    }
+
+    /// A timer of its reservation expires. Returns the activation that it ends, where the thread
+    /// has waited for it.
+    pub(super) fn replenished(&mut self, woken: Woken) -> Option<Activation> {
+        let throttled_ns = self.throttled_ns.take()?;
+        let before = self.current.take();
+        self.begin(throttled_ns, Kind::Replenished, woken.released());
+        Some(Activation { ended_ns: throttled_ns, ..before? })
     }
 
     pub(super) fn call_begins(&mut self, ts_ns: i64, kind: Kind) {
@@ -206,7 +230,7 @@ impl Follower {
     /// Events are missing that may have been its own.
     pub(super) fn lost(&mut self) {
         (self.running, self.call, self.asleep, self.early) = (None, None, None, None);
-        self.woken_ns = None;
+        (self.woken_ns, self.throttled_ns, self.has_timer) = (None, None, false);
         self.skip();
     }
 

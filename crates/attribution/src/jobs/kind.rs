@@ -20,6 +20,9 @@ pub enum Kind {
         /// time is absolute.
         which: u64,
     },
+    /// The end of its budget under `SCHED_DEADLINE`, or `sched_yield(2)` there: it waits for the
+    /// next period of its reservation.
+    Replenished,
     /// Somewhere else in the kernel, or in a call that was not recorded; by who ended it.
     Elsewhere(Ender),
 }
@@ -79,6 +82,7 @@ impl Kind {
                 format!("{name} of descriptor {which}")
             }
             Self::Call { name, .. } => name.to_owned(),
+            Self::Replenished => "the next period of its reservation".to_owned(),
             Self::Elsewhere(Ender::Timer) => "a sleep that a timer ends".to_owned(),
             Self::Elsewhere(Ender::Interrupt) => "a sleep that an interrupt ends".to_owned(),
             Self::Elsewhere(Ender::Thread) => "a sleep that another thread ends".to_owned(),

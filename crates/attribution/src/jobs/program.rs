@@ -7,7 +7,15 @@ use super::rivals::Rivals;
 use crate::attribute::watch::event::{WatchEvent, What};
 use crate::attribute::watch::program::Watch;
 use crate::by_cpu::ByCpu;
+use crate::labels::{LabelId, Labels};
+use crate::prio::Prio;
 use model::syscalls;
+use rustc_hash::FxHashMap;
+
+/// The function of the timer of a reservation (kernel/sched/deadline.c).
+const REPLENISHES: &str = "dl_task_timer";
+/// Timers that are remembered.
+const MOST_TIMERS: usize = 4096;
 
 /// Cuts the threads that a [`Watch`] watches into activations.
 #[derive(Debug)]
@@ -17,6 +25,10 @@ pub(super) struct Program {
     pub(super) followers: Vec<Follower>,
     pub(super) interrupts: Interrupts,
     rivals: Rivals,
+    /// By address: the thread of which a timer may be that of its reservation.
+    reservations: FxHashMap<u64, usize>,
+    /// [`REPLENISHES`].
+    replenishes: LabelId,
     /// By CPU: the task that runs there, by the last switch.
     running: ByCpu<i32>,
     /// Switches missing between two others.
@@ -24,12 +36,15 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(arch: &str) -> Self {
+    pub(super) fn new(arch: &str, labels: &mut Labels) -> Self {
+        let replenishes = labels.id(REPLENISHES);
         Self {
             arch: arch.to_owned(),
             followers: Vec::new(),
             interrupts: Interrupts::default(),
             rivals: Rivals::default(),
+            reservations: FxHashMap::default(),
+            replenishes,
             running: ByCpu::default(),
             missing: 0,
         }
@@ -70,6 +85,7 @@ impl Program {
                     self.follower(place);
                     let Self { followers, interrupts, rivals, .. } = self;
                     let waited = |since_ns| rivals.time_ns(event.cpu, prios[1], [since_ns, ts_ns]);
+                    followers[place].is_deadline = prios[1] == Prio::DEADLINE;
                     followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
                 }
                 return;
@@ -102,9 +118,25 @@ impl Program {
                     ended.iter().for_each(|activation| sink(place, activation));
                 }
             }
+            What::Armed { timer, .. } => self.armed(timer, watch.place(event.pid)),
+            What::Expires { timer, function, .. } if function == self.replenishes => {
+                if let Some(place) = self.reservations.remove(&timer) {
+                    let (by, intended_ns) = watch.wakers.who(event);
+                    let ended = self.follower(place).replenished(Woken { at_ns: ts_ns, intended_ns, by });
+                    ended.iter().for_each(|activation| sink(place, activation));
+                }
+            }
             _ => {}
         }
         self.interrupts.event(event);
+    }
+
+    fn armed(&mut self, timer: u64, place: Option<usize>) {
+        let Some(place) = place.filter(|place| self.follower(*place).is_deadline) else { return };
+        self.follower(place).timer_armed();
+        if self.reservations.len() < MOST_TIMERS {
+            self.reservations.insert(timer, place);
+        }
     }
 
     /// Events of this CPU are missing; any thread's may be among them.

@@ -14,6 +14,7 @@ use crate::attribute::watch::thread::Thread;
 use crate::attribute::watch::waker::By;
 use crate::holes::Hole;
 use crate::names::Names;
+use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use infer::bucket::Buckets;
 use model::run::Run;
@@ -104,7 +105,7 @@ impl Source {
     fn read(&self, mut sink: impl FnMut(usize, i32, &Activation)) -> Result<Reading, Error> {
         let mut names = Names::default();
         let mut decoder = Decoder::new(self.file.formats(), self.file.symbols()?, &mut names.labels);
-        let (mut watch, mut program) = (self.watch(), Program::new(&self.arch));
+        let (mut watch, mut program) = (self.watch(), Program::new(&self.arch, &mut names.labels));
         let buffers: Vec<&str> = self.buffers.iter().map(String::as_str).collect();
         let mut stream = self.file.stream_buffers(&buffers)?;
         let (mut extent_ns, mut holes) = (None::<[i64; 2]>, 0);
@@ -266,8 +267,10 @@ impl Reading {
         ThreadJobs {
             tid: thread.tid,
             comm: comm.or_else(|| task.map(|task| task.comm.clone())).unwrap_or_default(),
-            prio: thread.prio.number(),
+            prio: if follower.is_some_and(|one| one.is_deadline) { Prio::DEADLINE } else { thread.prio }
+                .number(),
             policy: task.map(|task| task.policy.clone()),
+            reservation: task.and_then(|task| task.reservation),
             is_of_program: task.is_some() || record.is_none(),
             cpus: follower.iter().flat_map(|one| one.cpus.iter().copied()).collect(),
             executed_ns: follower.map_or(0, |one| one.executed_ns),
@@ -287,7 +290,8 @@ impl Reading {
             kind,
             n: sums.n,
             uncertain: sums.uncertain,
-            regularity: sums.regular.period(),
+            regular: sums.regular.clone(),
+            lime: sums.lime.model(),
             shortest_ns: sums.shortest.curve().to_vec(),
             costs: sums.costs.curve(),
             demand: sums.demand.clone(),

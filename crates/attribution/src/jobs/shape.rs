@@ -3,8 +3,10 @@
 use super::kind::Kind;
 use infer::bucket::Buckets;
 use infer::cost::CostCurve;
-use infer::regular::Regularity;
+use infer::periodic::PeriodicModel;
+use infer::regular::Regular;
 use model::Cpus;
+use model::sample::Reservation;
 
 /// All threads that were followed.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct ThreadJobs {
     pub prio: Option<i16>,
     /// Policy and priority in words, as last polled; `None` where nobody did.
     pub policy: Option<String>,
+    /// Its reservation under `SCHED_DEADLINE`, where it was looked up.
+    pub reservation: Option<Reservation>,
     /// Whether it belongs to the program that was asked for, or only competes with it.
     pub is_of_program: bool,
     /// The CPUs that it ran on.
@@ -62,8 +66,10 @@ pub struct KindJobs {
     pub n: u64,
     /// Of these, those whose release is uncertain: the thread was not done when it came.
     pub uncertain: u64,
-    /// The period, where there is one.
-    pub regularity: Option<Regularity>,
+    /// Whether there is a period.
+    pub regular: Regular,
+    /// The model that LiME's heuristic fits, whether there is a period or not.
+    pub lime: Option<PeriodicModel>,
     /// `[n]`: the shortest interval with n releases, ns.
     pub shortest_ns: Vec<i64>,
     /// Execution times.

@@ -7,6 +7,7 @@ use infer::Disorder;
 use infer::bucket::Buckets;
 use infer::cost::Costs;
 use infer::delta_min::{DeltaMin, Distances};
+use infer::periodic::{Fit, Periodic};
 use infer::regular::Regular;
 use rustc_hash::FxHashMap;
 
@@ -22,6 +23,7 @@ pub(super) struct JobSums {
     /// Jobs whose release is uncertain.
     pub(super) uncertain: u64,
     pub(super) regular: Regular,
+    pub(super) lime: Periodic,
     pub(super) shortest: DeltaMin,
     pub(super) costs: Costs,
     pub(super) demand: Buckets,
@@ -42,6 +44,7 @@ impl Default for JobSums {
             n: 0,
             uncertain: 0,
             regular: Regular::default(),
+            lime: Periodic::new(Fit::Certain),
             shortest: DeltaMin::new(Distances::Shortest, LONGEST_CURVE),
             costs: Costs::new(LONGEST_CURVE),
             demand: Buckets::default(),
@@ -60,6 +63,7 @@ impl JobSums {
         let Released { window, is_uncertain, by } = job.release;
         self.regular.add(window)?;
         self.shortest.add(window)?;
+        self.lime.add(window)?;
         self.costs.add(job.executed_ns);
         self.demand.add(window.latest_ns, job.executed_ns);
         self.n += 1;

@@ -1,6 +1,7 @@
 //! Releases that are fitted together, and their model for a given period.
 
 use super::{Fit, PeriodicModel};
+use crate::hull::Side;
 use crate::window::Window;
 
 /// A release and its number.
@@ -25,36 +26,28 @@ impl Release {
     }
 }
 
-/// The releases of a batch that can be the earliest or the latest under some period: the corners of
-/// the convex hull of their times over their numbers, a few dozen of thousands.
+/// What the models of a batch need of its releases.
 pub(super) struct Hull {
-    below: Vec<Point>,
-    above: Vec<Point>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    index: i64,
-    ns: i64,
+    below: Side,
+    above: Side,
 }
 
 impl Hull {
     pub(super) fn of(batch: &[Release], fit: Fit) -> Self {
-        let (mut below, mut above) = (Vec::new(), Vec::new());
+        let (mut below, mut above) = (Side::below(), Side::above());
         for release in batch {
             let [first, last] = release.ends(fit);
-            extend(&mut below, Point { index: release.index, ns: first }, |turn| turn > 0);
-            extend(&mut above, Point { index: release.index, ns: last }, |turn| turn < 0);
+            below.push(release.index, first);
+            above.push(release.index, last);
         }
         Self { below, above }
     }
 
     /// The model of this period.
     pub(super) fn model(&self, period_ns: i64) -> PeriodicModel {
-        let distance = |point: &Point| distance_ns(*point, period_ns);
-        let offset_ns = self.below.iter().map(distance).min().unwrap_or(0);
-        let end_ns = self.above.iter().map(distance).max().unwrap_or(0);
-        PeriodicModel { period_ns, offset_ns, jitter_ns: end_ns.saturating_sub(offset_ns) }
+        let offset_ns = self.below.extreme_ns(period_ns);
+        let jitter_ns = self.above.extreme_ns(period_ns).saturating_sub(offset_ns);
+        PeriodicModel { period_ns, offset_ns, jitter_ns }
     }
 
     /// A model of other releases for these, too.
@@ -65,31 +58,6 @@ impl Hull {
         let jitter_ns = end_ns(model).max(end_ns(here)).saturating_sub(offset_ns);
         PeriodicModel { offset_ns, jitter_ns, ..model }
     }
-}
-
-/// Adds the next point to one side of a hull; `turns` says which turns that side takes (Andrew's
-/// monotone chain, Information Processing Letters 9, 1979).
-fn extend(side: &mut Vec<Point>, point: Point, turns: impl Fn(i128) -> bool) {
-    while let [.., before, last] = side.as_slice()
-        && !turns(turn(*before, *last, point))
-    {
-        side.pop();
-    }
-    side.push(point);
-}
-
-/// Above 0 where the way over three points turns to later times.
-fn turn(a: Point, b: Point, c: Point) -> i128 {
-    let across = |one: Point| i128::from(one.index) - i128::from(a.index);
-    let up = |one: Point| i128::from(one.ns) - i128::from(a.ns);
-    across(b) * up(c) - across(c) * up(b)
-}
-
-/// Where a release is, counted from the nominal one, ns. Times and periods of decades fit; beyond
-/// that the result saturates, and such a model loses against any other.
-fn distance_ns(point: Point, period_ns: i64) -> i64 {
-    let ns = i128::from(point.ns) - i128::from(point.index) * i128::from(period_ns);
-    ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
 }
 
 /// The model whose jitter is least, by bisection between half and twice the mean interval.

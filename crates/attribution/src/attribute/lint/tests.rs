@@ -34,6 +34,7 @@ fn record(allowed: &str, isolated: &str) -> WatchRecord {
         tgid: PROCESS,
         comm: "control".to_owned(),
         policy: "SCHED_FIFO 60".to_owned(),
+        reservation: None,
         before: true,
         syscall: None,
     };
