@@ -103,7 +103,7 @@ verbs! {
         /// Measure wake-up latency, noise, IPIs, overheads, jobs or clocks.
         #[command(subcommand)]
         Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
-        /// Find the task model of a running program, and bound its response times.
+        /// Model a running program as tasks, and bound their response times.
         Model(model_verb::ModelArgs) => changes(model_verb::run),
         /// Test which deadlines of task sets are guaranteed.
         #[command(subcommand)]

@@ -1,8 +1,8 @@
 //! Whether releases follow a period, some of them left out or not, and which.
 //!
 //! Every sequence has a model with a period, if need be with an enormous jitter. A period is said
-//! to be there only where the jitter is below half of it, and where releases do not drift away from
-//! it. For jobs released by a clock, the distance of two releases varies as much over sixteen
+//! to be there only where the jitter is below half of it, where at most half of its releases were
+//! left out, and where releases do not drift away from it. For jobs released by a clock, the distance of two releases varies as much over sixteen
 //! periods as over one; where each job is released some time after the one before, it varies
 //! sixteen times as much (the variance-ratio test of Lo and MacKinlay, 1988). And the jitter of the
 //! former is about the largest deviation of one interval, while that of the latter grows.
@@ -187,7 +187,9 @@ impl Regular {
     pub fn with_period(&self, period_ns: i64) -> Option<Regularity> {
         let numbers = self.recent.back()?.1.unsigned_abs() + 1;
         let model = self.described.model(period_ns);
-        let follows = self.n >= LEAST_RELEASES && period_ns > 0 && model.jitter_ns < period_ns / 2;
+        let is_sparse = numbers > 2 * self.n;
+        let is_near = model.jitter_ns < period_ns / 2 && !is_sparse;
+        let follows = self.n >= LEAST_RELEASES && period_ns > 0 && is_near;
         follows.then(|| Regularity { model: self.since_begin(model), missed: numbers - self.n })
     }
 
@@ -212,7 +214,9 @@ impl Regular {
             .saturating_mul(deviation_ns[0].max(deviation_ns[1]))
             .saturating_add(self.widest_ns);
         let drifts = !exact && (many > MOST_DRIFT * LAG as f64 * one || model.jitter_ns > most_ns);
-        let is_periodic = model.jitter_ns < model.period_ns / 2 && !drifts;
+        // Of bursts, every release is on a grid as fine as the time between two of one.
+        let is_sparse = numbers > 2 * self.n;
+        let is_periodic = model.jitter_ns < model.period_ns / 2 && !drifts && !is_sparse;
         is_periodic.then(|| Regularity { model: self.since_begin(model), missed: numbers - self.n })
     }
 }

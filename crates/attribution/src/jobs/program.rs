@@ -33,6 +33,8 @@ pub(super) struct Program {
     running: ByCpu<i32>,
     /// Switches missing between two others.
     pub(super) missing: u64,
+    /// Whether there are system calls in the trace.
+    pub(super) has_calls: bool,
 }
 
 impl Program {
@@ -47,6 +49,7 @@ impl Program {
             replenishes,
             running: ByCpu::default(),
             missing: 0,
+            has_calls: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl Program {
                 }
             }
             What::CallEnter { number, arguments } => {
+                self.has_calls = true;
                 if let Some(place) = watch.place(event.pid)
                     && let Some(call) = syscalls::by_number(&self.arch, number)
                 {

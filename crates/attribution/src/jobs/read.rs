@@ -173,7 +173,7 @@ impl Source {
             interrupts: demands.map(|(cpu, demand)| (cpu, demand.clone())).collect(),
             holes: reading.holes,
             missing_switches: reading.program.missing,
-            has_calls: self.file.formats().iter().any(|one| one.full_name() == "raw_syscalls:sys_enter"),
+            has_calls: reading.program.has_calls,
         })
     }
 

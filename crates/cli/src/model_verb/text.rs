@@ -132,7 +132,8 @@ fn bounds(guarantee: &Guarantee) -> String {
 
 fn without(model: &TaskModel) -> String {
     let mut text = String::new();
-    for thread in &model.threads {
+    // Others compete with the program, and are listed as such.
+    for thread in model.threads.iter().filter(|thread| thread.of_program) {
         if let Some(why) = &thread.why {
             let _ = writeln!(text, "not modelable: {}: {why}", name(thread));
         }

@@ -53,6 +53,7 @@ mod stop_over;
 mod study;
 mod study_merge;
 mod study_papers;
+mod task_model;
 mod top;
 mod trace_answer;
 mod trace_export;

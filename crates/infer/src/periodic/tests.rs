@@ -1,3 +1,5 @@
+//! Fits by hand, and what holds for every stream.
+
 use super::*;
 use proptest::prelude::*;
 

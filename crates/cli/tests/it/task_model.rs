@@ -1,0 +1,133 @@
+//! `stillcore model` of a program whose jobs are known, on this machine; `cargo xtask bench model`
+//! plays many.
+
+use crate::support::{Place, assert_refused, records_events, stillcore, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The plant, compiled; `None` where it cannot be, or nothing can be recorded.
+fn jobs(place: &Place) -> Option<PathBuf> {
+    if !records_events() {
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plants/jobs.c");
+    let program = place.path("jobs");
+    let compiled =
+        Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).arg("-lrt").status();
+    match compiled {
+        Ok(status) if status.success() => Some(program),
+        other => {
+            println!("skipped: no C compiler ({other:?})");
+            None
+        }
+    }
+}
+
+/// A control loop that sends to a second thread, and one that sleeps for a time.
+const THREADS: [&str; 3] = [
+    "name=control,kind=absolute,prio=60,cpu=0,period=10000,cost=300,out=0",
+    "name=filter,kind=stage,prio=50,cpu=0,period=10000,cost=200,in=0",
+    "name=poll,kind=relative,prio=40,cpu=0,period=8000,cost=100",
+];
+
+fn thread<'a>(model: &'a Value, name: &str) -> &'a Value {
+    let threads = model["threads"].as_array().unwrap();
+    threads.iter().find(|one| one["comm"] == name).unwrap_or_else(|| panic!("{name} in {model}"))
+}
+
+#[test]
+fn the_jobs_of_a_program_are_found_and_held_against_their_bounds() {
+    let place = Place::alone();
+    let Some(program) = jobs(&place) else { return };
+    let run = place.path("run");
+    let output = stillcore(&["model", "--json", "--deadline", "poll=8ms", "--out"])
+        .arg(&run)
+        .arg("--")
+        .arg(&program)
+        .arg("100")
+        .args(THREADS)
+        .output()
+        .unwrap();
+    let model: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}{}", text(&output.stdout), text(&output.stderr)));
+    assert_eq!(model["schema"], "stillcore.model/1");
+    for name in ["control", "filter"] {
+        let release = &thread(&model, name)["release"];
+        assert_eq!((&release["kind"], &release["period_ns"]), (&"periodic".into(), &10_000_000.into()));
+        // A kernel that leaves switches out of the trace loses the jobs around them.
+        assert!(release["n"].as_u64() >= Some(80), "{name}: {release}");
+    }
+    assert_eq!(thread(&model, "poll")["release"]["kind"], "sporadic");
+    assert!(thread(&model, "control")["cost"]["curve_ns"][0].as_u64() >= Some(300_000));
+    let chains = model["chains"].as_array().unwrap();
+    let links: Vec<_> = chains.iter().map(|one| (&one["from_comm"], &one["to_comm"])).collect();
+    assert_eq!(links, [(&Value::from("control"), &Value::from("filter"))]);
+    let bounds = model["guarantee"]["bounds"].as_array().unwrap();
+    let poll = bounds.iter().find(|one| one["comm"] == "poll").unwrap();
+    assert_eq!((&poll["deadline_ns"], &poll["is_assumed"]), (&8_000_000.into(), &false.into()));
+    // The bounds contain the longest that was seen of everything, and 20 % more.
+    assert_eq!(model["checked"]["refuted"], 0, "{}", model["checked"]);
+
+    the_same_run_again(&place, &run, &model);
+}
+
+/// Without root: the same model, the tasks for `sched analyze`, other jobs against old bounds.
+fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
+    let again = |more: &[&str]| {
+        let output = stillcore(&["model", "--json", "--from"]).arg(run).args(more).output().unwrap();
+        let model: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code().unwrap(), model)
+    };
+    let (_, same) = again(&["--deadline", "poll=8ms"]);
+    assert_eq!((&same["threads"], &same["guarantee"]), (&model["threads"], &model["guarantee"]));
+    let tasks = run.join("tasks.jsonl");
+    let output = stillcore(&["sched", "analyze", "--json"]).arg(&tasks).output().unwrap();
+    let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of_sched: Vec<u64> =
+        verdict["response_times"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    for bound in model["guarantee"]["bounds"].as_array().unwrap() {
+        let bound_ns = bound["bound_ns"].as_u64().unwrap();
+        assert!(of_sched.contains(&bound_ns), "{bound} in {verdict}");
+    }
+    // Bounds that are too short by hand refute themselves.
+    let mut forged = model.clone();
+    for bound in forged["guarantee"]["bounds"].as_array_mut().unwrap() {
+        bound["bound_ns"] = 1_000.into();
+    }
+    let file = place.path("forged.json");
+    std::fs::write(&file, forged.to_string()).unwrap();
+    let (code, refuted) = again(&["--check", file.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(refuted["checked"]["refuted"].as_u64() > Some(100), "{}", refuted["checked"]);
+    let worst = &refuted["checked"]["refuting"][0];
+    assert!(worst["response_ns"].as_u64() > worst["bound_ns"].as_u64());
+    let output = stillcore(&["model", "--from"]).arg(run).args(["--check"]).arg(&file).output().unwrap();
+    assert!(text(&output.stdout).contains("REFUTED"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn any_trace_has_models_of_its_real_time_threads() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/cyclictest/6.1.dat");
+    let output = stillcore(&["model", "--from"]).arg(&trace).output().unwrap();
+    let printed = text(&output.stdout);
+    assert!(printed.contains("note: system calls were not recorded"), "{printed}");
+    assert!(printed.contains("note: the model is of the"), "{printed}");
+}
+
+#[test]
+fn bad_requests_are_refused_in_one_sentence() {
+    let place = Place::new();
+    let empty = place.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/cyclictest/6.1.dat");
+    let from =
+        |path: &Path, more: &[&str]| stillcore(&["model", "--from"]).arg(path).args(more).output().unwrap();
+    assert_refused(&from(&empty, &[]), &["run.json"]);
+    assert_refused(
+        &from(&trace, &["--deadline", "nobody=5ms"]),
+        &["--deadline", "nobody", "one of its threads"],
+    );
+    assert_refused(&from(&trace, &["--deadline", "nobody"]), &["NAME=TIME"]);
+    assert_refused(&from(&trace, &["--check", trace.to_str().unwrap()]), &["6.1.dat"]);
+}
