@@ -1,6 +1,7 @@
 //! Models made by hand: each has one right answer.
 
 use super::build::build;
+use super::change::{Change, changed};
 use super::check::Refutation;
 use super::choose::{Confidence, choose};
 use super::shape::{Interference, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
@@ -117,6 +118,28 @@ fn what_is_exported_gives_the_same_bounds() {
     let bounds: Vec<Option<u64>> = bounds.iter().map(|one| one.bound_ns).collect();
     assert!(bounds.iter().all(Option::is_some));
     assert_eq!(verdict.response_times[1..], bounds);
+}
+
+#[test]
+fn a_change_is_made_of_one_thread_and_answered() {
+    let model = program(vec![thread(1, 20, 10 * MS, 3 * MS), thread(2, 30, 20 * MS, 5 * MS)], Vec::new());
+    let what_if = |text: &str| {
+        let changed = changed(&model, &[Change::parse(text).unwrap()])?;
+        let found = guarantee(&changed, &assumed(0)).unwrap();
+        Ok::<_, super::change::NoChange>(
+            found.bounds.iter().map(|one| (one.pid, one.bound_ns)).collect::<Vec<_>>(),
+        )
+    };
+    // Priority 80 is before 79, which is task_struct.prio 20.
+    assert_eq!(what_if("t2.priority=80").unwrap(), [(2, Some(5 * MS)), (1, Some(8 * MS))]);
+    assert_eq!(what_if("t1.cost=1ms").unwrap(), [(1, Some(MS)), (2, Some(6 * MS))]);
+    assert_eq!(what_if("t1.period=5ms").unwrap(), [(1, Some(3 * MS)), (2, Some(14 * MS))]);
+    assert_eq!(what_if("t1.jitter=3ms").unwrap(), [(1, Some(6 * MS)), (2, Some(11 * MS))]);
+    assert!(what_if("t1.cpu=7").unwrap_err().to_string().contains("CPU 7 was not recorded"));
+    assert!(what_if("t9.cost=1ms").unwrap_err().to_string().contains("t1, t2"));
+    for wrong in ["t1", "t1.cost", "t1.weight=3", "t1.priority=100", "t1.cost=5"] {
+        assert!(Change::parse(wrong).is_err(), "{wrong}");
+    }
 }
 
 proptest! {

@@ -1,11 +1,13 @@
 //! Programs whose jobs are known (`tests/plants/jobs.c`), against what `stillcore model` finds of
-//! them: periods, classes of release, suspensions, who releases whom.
-//! `cargo bench -p stillcore --bench model [-- --programs N]`; needs root and a C compiler.
+//! them: periods, classes of release, suspensions, who releases whom. With `windows`: whether the
+//! bounds from one window of a recording hold in the next.
+//! `cargo bench -p stillcore --bench model [-- [windows] --programs N]`; needs root and a C compiler.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod judge;
 mod programs;
+mod windows;
 
 use common::plants::{compile, source};
 use common::{Failed, option, run};
@@ -21,11 +23,15 @@ const SEED: u64 = 29;
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let count: u64 = option("--programs", 120);
+    let windows = std::env::args().any(|word| word == "windows");
     run("model", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
         let plant = place.path().join("jobs");
         let mut compiler = Command::new("cc");
         compile(compiler.args(["-O1", "-pthread", "-o"]).arg(&plant).arg(source("jobs.c")).arg("-lrt"))?;
+        if windows {
+            return windows::run(&program, &plant, place.path(), count, rows);
+        }
         let mut score = Score::default();
         for index in 0..count {
             let drawn = Program::draw(SEED + index);
@@ -36,8 +42,8 @@ fn main() {
     });
 }
 
-/// What the command reports of a program.
-fn model(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<Value, Failed> {
+/// Records a program, models it, and leaves the run.
+fn record(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<Value, Failed> {
     let output = Command::new(stillcore)
         .args(["model", "--json", "--out"])
         .arg(out)
@@ -47,7 +53,12 @@ fn model(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<V
         .args(drawn.threads.iter().map(programs::Thread::argument))
         .output()?;
     let last = || String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
-    let model = serde_json::from_slice(&output.stdout).map_err(|_| Failed(last()))?;
+    serde_json::from_slice(&output.stdout).map_err(|_| Failed(last()))
+}
+
+/// What the command reports of a program.
+fn model(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<Value, Failed> {
+    let model = record(stillcore, plant, drawn, out)?;
     std::fs::remove_dir_all(out)?;
     Ok(model)
 }

@@ -1,5 +1,6 @@
 //! `model.json`: the model, what it guarantees, and what came of holding that against jobs.
 
+use analysis::task_model::change::Change;
 use analysis::task_model::check::Checked;
 use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
 use analysis::task_model::verdict::Guarantee;
@@ -16,23 +17,25 @@ pub(super) struct Document {
     pub(super) model: TaskModel,
     /// `None` where no thread can be analysed.
     pub(super) guarantee: Option<Guarantee>,
+    /// The same with something changed, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) what_if: Option<WhatIf>,
     /// `None` where there was no bound.
     pub(super) checked: Option<Checked>,
     /// Whose bounds were checked, where these are not those above.
     pub(super) checked_model: Option<PathBuf>,
 }
 
-impl Document {
-    pub(super) fn new(
-        source: &Path,
-        model: TaskModel,
-        guarantee: Option<Guarantee>,
-        checked: Option<Checked>,
-        checked_model: Option<PathBuf>,
-    ) -> Self {
-        Self { source: source.to_owned(), model, guarantee, checked, checked_model }
-    }
+/// What would be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct WhatIf {
+    /// With these changes.
+    pub(super) changes: Vec<Change>,
+    /// `None` where no thread can be analysed.
+    pub(super) guarantee: Option<Guarantee>,
+}
 
+impl Document {
     /// Reads a model.json, or that of a run directory.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };

@@ -7,12 +7,14 @@ mod text;
 use crate::trace_verb::watch::{WatchArgs, watch_quietly};
 use crate::values::LockMode;
 use analysis::task_model::build::build;
+use analysis::task_model::change::{Change, changed};
 use analysis::task_model::check::check;
 use analysis::task_model::system::{self, Assumed};
 use analysis::task_model::verdict::guarantee;
+use anyhow::Context;
 use attribution::jobs::read::Source;
 use clap::Args;
-use document::Document;
+use document::{Document, WhatIf};
 use model::Cpus;
 use model::quantity::duration;
 use model::run::stored::read_run;
@@ -56,6 +58,10 @@ pub(crate) struct ModelArgs {
     /// Margin to add to observed costs, jitter, suspensions and interference, percent.
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN, value_parser = clap::value_parser!(u32).range(0..=1000))]
     margin: u32,
+    /// Also bound the response times with this changed; repeatable. KEY is priority, cpu, period,
+    /// cost, jitter or asleep.
+    #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Change::parse)]
+    what_if: Vec<Change>,
     /// Hold the bounds of an earlier model (its model.json) against the jobs of this program,
     /// instead of those of its own model; exit 2 if one is exceeded.
     #[arg(long, value_name = "MODEL")]
@@ -103,6 +109,7 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let model = build(&jobs);
     refuse_unknown_names(args, &model)?;
     let guaranteed = guarantee(&model, &assumed);
+    let what_if = what_if(args, &model, &assumed)?;
     let against = match &earlier {
         Some(Document { model, guarantee: Some(guarantee), .. }) => Some((model, guarantee)),
         Some(_) => None,
@@ -111,7 +118,9 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let checked = against.map(|(model, guarantee)| check(&source, &jobs, model, guarantee)).transpose()?;
     let tasks = system::tasks(&model, &assumed);
     let line = tasks.as_ref().map(system::line);
-    let document = Document::new(&path, model, guaranteed, checked, args.check.clone());
+    let checked_model = args.check.clone();
+    let document =
+        Document { source: path.clone(), model, guarantee: guaranteed, what_if, checked, checked_model };
     if args.from.is_none() {
         document.write(&path)?;
     }
@@ -123,6 +132,20 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
         println!("{}", text::text(&document, written.as_deref()).trim_end());
     }
     Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(document.is_bad()) })
+}
+
+/// The guarantee with what is asked for changed.
+fn what_if(
+    args: &ModelArgs,
+    model: &analysis::task_model::shape::TaskModel,
+    assumed: &Assumed,
+) -> anyhow::Result<Option<WhatIf>> {
+    if args.what_if.is_empty() {
+        return Ok(None);
+    }
+    let changed = changed(model, &args.what_if).context("--what-if")?;
+    let (changes, guarantee) = (args.what_if.clone(), guarantee(&changed, assumed));
+    Ok(Some(WhatIf { changes, guarantee }))
 }
 
 /// A deadline of nobody would go unnoticed.

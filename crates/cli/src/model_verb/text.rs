@@ -1,11 +1,11 @@
 //! The model in words and tables, readable at 100 columns.
 
-use super::document::Document;
+use super::document::{Document, WhatIf};
 use crate::measure::table::table;
 use analysis::task_model::check::{Checked, Refutation};
 use analysis::task_model::choose::Confidence;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
-use analysis::task_model::verdict::Guarantee;
+use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
 use report::task_model::sentence;
 use std::fmt::Write;
@@ -20,6 +20,10 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     text.push_str(&threads(model));
     if let Some(guarantee) = &document.guarantee {
         text.push_str(&bounds(guarantee));
+    }
+    if let (Some(now), Some(WhatIf { guarantee: Some(then), .. })) = (&document.guarantee, &document.what_if)
+    {
+        text.push_str(&side_by_side(now, then));
     }
     text.push_str(&without(model));
     text.push_str(&chains(model));
@@ -112,12 +116,7 @@ fn bounds(guarantee: &Guarantee) -> String {
                 one.bound_ns.map_or_else(|| "none".to_owned(), time),
                 time(one.observed_ns),
                 if one.is_assumed { format!("{deadline} (assumed)") } else { deadline },
-                match one.in_time() {
-                    Some(true) => "yes",
-                    Some(false) => "NO",
-                    None => "-",
-                }
-                .to_owned(),
+                in_time(one).to_owned(),
             ]
         })
         .collect();
@@ -128,6 +127,38 @@ fn bounds(guarantee: &Guarantee) -> String {
         guarantee.assumed.margin_ppm / 10_000
     );
     text
+}
+
+/// What is, and what would be.
+fn side_by_side(now: &Guarantee, then: &Guarantee) -> String {
+    let head = ["what if", "CPU", "bound now", "then", "deadline now", "then", "in time then"];
+    let bound = |one: Option<u64>| one.map_or_else(|| "none".to_owned(), time);
+    let deadline = |one: Option<u64>| one.map_or_else(|| "-".to_owned(), time);
+    let rows = then
+        .bounds
+        .iter()
+        .filter_map(|one| {
+            let before = now.bounds.iter().find(|before| before.pid == one.pid)?;
+            Some(vec![
+                format!("{}[{}]", one.comm, one.pid),
+                one.cpu.to_string(),
+                bound(before.bound_ns),
+                bound(one.bound_ns),
+                deadline(before.deadline_ns),
+                deadline(one.deadline_ns),
+                in_time(one).to_owned(),
+            ])
+        })
+        .collect();
+    format!("{}then: {}\n\n", table(&head, rows), sentence(Some(then)))
+}
+
+fn in_time(one: &Bound) -> &'static str {
+    match one.in_time() {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "-",
+    }
 }
 
 fn without(model: &TaskModel) -> String {

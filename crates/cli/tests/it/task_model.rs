@@ -90,6 +90,12 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
         let bound_ns = bound["bound_ns"].as_u64().unwrap();
         assert!(of_sched.contains(&bound_ns), "{bound} in {verdict}");
     }
+    let (_, other) = again(&["--what-if", "control.priority=80", "--what-if", "filter.cost=3ms"]);
+    let bound = |guarantee: &Value, name: &str| {
+        let bounds = guarantee["bounds"].as_array().unwrap();
+        bounds.iter().find(|one| one["comm"] == name).unwrap()["bound_ns"].as_u64()
+    };
+    assert!(bound(&other["what_if"]["guarantee"], "filter") > bound(&other["guarantee"], "filter"));
     // Bounds that are too short by hand refute themselves.
     let mut forged = model.clone();
     for bound in forged["guarantee"]["bounds"].as_array_mut().unwrap() {

@@ -1,0 +1,132 @@
+//! What if: the model with something of a thread changed.
+//!
+//! The rest stays as it was observed: a thread that is released by another keeps its jitter, and
+//! caches and locks are taken to behave as before.
+
+use super::shape::{TaskModel, ThreadModel};
+use model::quantity::duration;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What of a thread changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Value {
+    /// Its real-time priority, 1 to 99.
+    Priority(i16),
+    /// Its CPU.
+    Cpu(u32),
+    /// Its period, ns; the deadline, if that is the period, too.
+    Period(u64),
+    /// The longest execution of a job, ns.
+    Cost(u64),
+    /// Its release jitter, ns.
+    Jitter(u64),
+    /// The longest suspension of a job, ns.
+    Asleep(u64),
+}
+
+/// A change of one thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The name of the thread, or of several.
+    pub thread: String,
+    /// What becomes of it.
+    pub value: Value,
+}
+
+/// Why a text is no change, or a change cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoChange(String);
+
+impl fmt::Display for NoChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoChange {}
+
+const EXPECTED: &str = "expected NAME.KEY=VALUE with KEY one of priority, cpu, period, cost, jitter, asleep, such as control.priority=80";
+
+impl Change {
+    /// Reads `NAME.KEY=VALUE`.
+    pub fn parse(text: &str) -> Result<Self, NoChange> {
+        let parts = text.rsplit_once('=').and_then(|(before, value)| Some((before.rsplit_once('.')?, value)));
+        let Some(((thread, key), value)) = parts else { return Err(NoChange(EXPECTED.to_owned())) };
+        let time = || {
+            let ns = duration(value).map_err(|error| NoChange(format!("{key}: {error}")))?.as_nanos();
+            u64::try_from(ns).map_err(|_| NoChange(format!("{key}: {value} is too long")))
+        };
+        let number = |least: u32, most: u32| {
+            let range = least..=most;
+            let number = value.parse().ok().filter(|number| range.contains(number));
+            number.ok_or_else(|| NoChange(format!("{key}: {value}, expected {least} to {most}")))
+        };
+        let value = match key {
+            "priority" => Value::Priority(number(1, 99)? as i16),
+            "cpu" => Value::Cpu(number(0, model::cpus::MAX_CPU)?),
+            "period" => Value::Period(time()?.max(1)),
+            "cost" => Value::Cost(time()?),
+            "jitter" => Value::Jitter(time()?),
+            "asleep" => Value::Asleep(time()?),
+            _ => return Err(NoChange(EXPECTED.to_owned())),
+        };
+        Ok(Self { thread: thread.to_owned(), value })
+    }
+
+    fn apply(&self, thread: &mut ThreadModel) {
+        match self.value {
+            // `task_struct.prio` of a real-time priority (include/linux/sched/prio.h).
+            Value::Priority(priority) => (thread.prio, thread.policy) = (Some(99 - priority), None),
+            Value::Cpu(cpu) => thread.cpus = [cpu].into_iter().collect(),
+            Value::Period(ns) => thread.release.period_ns = ns,
+            Value::Cost(ns) => thread.cost.curve_ns = vec![ns],
+            Value::Jitter(ns) => thread.release.jitter_ns = ns,
+            Value::Asleep(ns) => {
+                thread.suspension.total_ns = ns;
+                thread.suspension.most = if ns == 0 { 0 } else { thread.suspension.most.max(1) };
+            }
+        }
+    }
+}
+
+/// The model with these changes. Refuses threads that have no model, and CPUs that were not
+/// recorded: what competes there is not known.
+pub fn changed(model: &TaskModel, changes: &[Change]) -> Result<TaskModel, NoChange> {
+    let mut result = model.clone();
+    for change in changes {
+        let named = |thread: &&mut ThreadModel| thread.comm == change.thread && thread.is_task();
+        let mut count = 0;
+        for thread in result.threads.iter_mut().filter(named) {
+            change.apply(thread);
+            count += 1;
+        }
+        if count == 0 {
+            let names: Vec<&str> = model
+                .threads
+                .iter()
+                .filter(|thread| thread.is_task())
+                .map(|thread| thread.comm.as_str())
+                .collect();
+            return Err(NoChange(format!(
+                "no thread with a model is named {}, expected one of {}",
+                change.thread,
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            )));
+        }
+        let is_known = |cpu: u32| {
+            let interrupted = model.interference.iter().any(|one| one.cpu == cpu);
+            interrupted || model.threads.iter().any(|thread| thread.cpus.contains(cpu))
+        };
+        if let Value::Cpu(cpu) = change.value
+            && !is_known(cpu)
+        {
+            return Err(NoChange(format!(
+                "CPU {cpu} was not recorded, and what competes there is not known (record it with --cpus)"
+            )));
+        }
+    }
+    result.threads.sort_by_key(|thread| (thread.prio.unwrap_or(i16::MAX), thread.pid));
+    Ok(result)
+}
