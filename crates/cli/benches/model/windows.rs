@@ -48,7 +48,7 @@ pub(super) fn run(
         drawn.threads.iter_mut().for_each(|thread| thread.period_us = thread.period_us.min(3 * shortest));
         let out = place.join(format!("windows-{index}"));
         record(stillcore, plant, &drawn, &out)?;
-        look(&out, &mut sums)?;
+        judge(&out, &mut sums)?;
         std::fs::remove_dir_all(&out)?;
         eprintln!("{index}: {sums:?}");
     }
@@ -78,7 +78,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn look(dir: &Path, sums: &mut Sums) -> Result<(), Failed> {
+fn judge(dir: &Path, sums: &mut Sums) -> Result<(), Failed> {
     let run = read_run(dir).map_err(Failed::because)?;
     let phase = run.phases.first().ok_or_else(|| Failed("no phase".to_owned()))?;
     let source = |index: i64| {
