@@ -45,7 +45,7 @@ pub(crate) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
 /// it off there changes no verdict.
 pub(crate) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
     let (inflation, block) = match charge {
-        Charge::Blocking => (0, spin.saturating_add(arrival)),
+        Charge::Blocking | Charge::Suspension => (0, spin.saturating_add(arrival)),
         Charge::SpinInflates => (spin, arrival),
         Charge::AllInflates => (spin.saturating_add(arrival), 0),
     };
