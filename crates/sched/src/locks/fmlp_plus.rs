@@ -23,6 +23,9 @@ pub(super) fn blocking(sharing: &Sharing, responses: &[u64], semantics: Semantic
         let mut remote = 0u64;
         for (core, ahead) in ahead.iter().enumerate().filter(|(core, _)| *core != own_core) {
             let most = ahead.sections.min(ahead.requests);
+            if most == 0 {
+                continue;
+            }
             remote = sharing.cores[core]
                 .iter()
                 .fold(remote, |sum, &other| sum.saturating_add(longest_of(&window, other, most, |_| true)));

@@ -9,12 +9,13 @@
 //! jobs in a wait of W. Verdicts rest on ceil((W + R) / T), which is no more.
 
 use super::pending::Window;
-use super::sharing::{Sharing, Use};
+use super::sharing::{Resource, Sharing, Use};
 use super::waiting::{is_global, least_wait, longest_of, longest_under_ceiling, windows};
 use super::{Blocking, Semantics};
 
 pub(super) fn blocking(sharing: &Sharing, responses: &[u64], semantics: Semantics) -> Blocking {
-    let sections = Sections { sharing, semantics };
+    let ceilings = sharing.resources.iter().map(Ceilings::of).collect();
+    let sections = Sections { sharing, semantics, ceilings };
     let held: Vec<Vec<Held>> = (0..sharing.resources.len()).map(|resource| sections.held(resource)).collect();
     let mut result = Blocking::default();
     for window in windows(sharing, responses) {
@@ -73,10 +74,36 @@ fn wait_as_schedcat(window: &Window<'_>, held: &[Held]) -> u64 {
     u64::MAX
 }
 
+/// The priorities of the sections of one resource.
+struct Ceilings {
+    /// The core of its first user.
+    core: u32,
+    first: usize,
+    /// The first user of another core; the largest number without one.
+    elsewhere: usize,
+}
+
+impl Ceilings {
+    fn of(resource: &Resource) -> Self {
+        let claims = || resource.any.cores.iter().flat_map(|one| &one.claims);
+        let Some(first) = claims().min_by_key(|claim| claim.task) else {
+            return Self { core: 0, first: usize::MAX, elsewhere: usize::MAX };
+        };
+        let elsewhere = claims().filter(|claim| claim.core != first.core).map(|claim| claim.task).min();
+        Self { core: first.core, first: first.task, elsewhere: elsewhere.unwrap_or(usize::MAX) }
+    }
+
+    /// The priority on a core, as the least index of a user elsewhere.
+    fn on(&self, core: u32) -> usize {
+        if core == self.core { self.elsewhere } else { self.first }
+    }
+}
+
 /// Who executes at which priority.
 struct Sections<'a> {
     sharing: &'a Sharing,
     semantics: Semantics,
+    ceilings: Vec<Ceilings>,
 }
 
 impl Sections<'_> {
@@ -85,10 +112,8 @@ impl Sections<'_> {
         self.semantics == Semantics::SchedCat || is_global(self.sharing, one)
     }
 
-    /// The priority of a section on a core, as the least index of a user elsewhere.
     fn ceiling(&self, core: u32, resource: usize) -> usize {
-        let elsewhere = self.sharing.resources[resource].any.remote(core).flatten();
-        elsewhere.map(|claim| claim.task).min().unwrap_or(usize::MAX)
+        self.ceilings[resource].on(core)
     }
 
     fn held(&self, resource: usize) -> Vec<Held> {

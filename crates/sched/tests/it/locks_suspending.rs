@@ -104,6 +104,9 @@ fn what_does_not_go_together_is_refused() {
         let line = SHARED.replacen("\"cost\":20", "\"cost\":20,\"suspension\":3", 1);
         let suspends = analyze_with_locks(&system(&line), Test::FpRta, protocol, limits).unwrap_err();
         assert!(suspends.to_string().contains("self-suspension"), "{name}");
+        let line = SHARED.replacen("\"cost\":20", "\"cost\":20,\"blocking\":3", 1);
+        let blocked = analyze_with_locks(&system(&line), Test::FpRta, protocol, limits).unwrap_err();
+        assert!(blocked.to_string().contains("blocking by anything but locks"), "{name}");
         assert!(Locks::with_ceilings(protocol).is_none_or(|locks| !locks.adds_ceilings()), "{name}");
     }
     let once = block_once(&set, Protocol::Pip, Semantics::SchedCat).unwrap_err();
