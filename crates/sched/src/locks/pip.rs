@@ -7,7 +7,7 @@
 //!
 //! On one core this is the protocol of Sha, Rajkumar and Lehoczky, "Priority inheritance
 //! protocols", IEEE Transactions on Computers 39, 1990: a lower-priority task delays a job by at
-//! most one section, and so does each resource (lemmas 3 to 6, theorem 12). A section counts if its
+//! most one section, and so does each resource (theorems 3 and 6). A section counts if its
 //! resource has a user of at least the job's priority, on any core.
 //!
 //! Between cores a request of task i waits for at most one section of a task below i: the queue
