@@ -48,12 +48,29 @@ pub fn response_times_with_suspension(
 ) -> Result<Verdict, SuspensionError> {
     let tasks = set.tasks();
     check(tasks, suspensions_ns)?;
+    let demands: Vec<Demand> =
+        suspensions_ns.iter().map(|&added_ns| Demand { added_ns, suspends: added_ns > 0 }).collect();
+    Ok(response_times_of_demands(tasks, &demands, limits))
+}
+
+/// What a task has beside its cost and blocking.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Demand {
+    /// The longest that a job suspends and is blocked otherwise.
+    pub(crate) added_ns: u64,
+    /// Whether it leaves the processor to tasks below before it ends.
+    pub(crate) suspends: bool,
+}
+
+/// The same for tasks that suspend, or only may.
+pub(crate) fn response_times_of_demands(tasks: &[Task], demands: &[Demand], limits: Limits) -> Verdict {
     let mut verdict = Verdict::unanswered(tasks);
     let mut work = Work::of(limits);
     // The tasks above, with the release jitter by which each interferes.
     let mut higher: Vec<Task> = Vec::with_capacity(tasks.len());
-    for (index, (task, &suspension_ns)) in tasks.iter().zip(suspensions_ns).enumerate() {
-        higher.push(Task { blocking_ns: task.blocking_ns.saturating_add(suspension_ns), ..*task });
+    for (index, (task, demand)) in tasks.iter().zip(demands).enumerate() {
+        let blocking_ns = task.blocking_ns.saturating_add(demand.added_ns);
+        higher.push(Task { blocking_ns, ..*task });
         let Some(limits) = work.rounds_of(index + 1) else {
             verdict.undecided.extend(index..tasks.len());
             break;
@@ -69,13 +86,13 @@ pub fn response_times_with_suspension(
             Outcome::Beyond => {}
             Outcome::Undecided => verdict.undecided.push(index),
         }
-        if suspension_ns > 0 {
+        if demand.suspends {
             let Some(response_ns) = verdict.response_times[index] else { break };
             higher[index].jitter_ns = response_ns - task.cost_ns;
         }
     }
     verdict.schedulable = verdict.meets_deadlines();
-    Ok(verdict)
+    verdict
 }
 
 fn check(tasks: &[Task], suspensions_ns: &[u64]) -> Result<(), SuspensionError> {

@@ -19,9 +19,10 @@ pub struct Verdict {
     pub response_times: Vec<Option<u64>>,
     /// Total blocking charged to the task, spinning and arrival blocking included.
     pub blocking: Vec<u64>,
-    /// The part of `blocking` spent spinning for locks.
+    /// The part of `blocking` spent spinning for locks, or suspended for them.
     pub spin: Vec<u64>,
-    /// The part of `blocking` that lock holders cause on arrival.
+    /// The part of `blocking` that lock holders of the same core cause: on arrival, and after each
+    /// suspension for a lock.
     pub arrival: Vec<u64>,
     /// Processor of each task.
     pub cores: Vec<u32>,

@@ -28,11 +28,12 @@ pub(crate) struct AnalyzeArgs {
     /// Audsley's search for an order that holds.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["certificate", "probabilistic"], value_parser = PossibleValuesParser::new(Order::ALL.map(Order::name)))]
     pub(crate) order: Option<String>,
-    /// Spin-lock protocol for shared resources.
+    /// Locking protocol for shared resources: waiters spin, or suspend under pip
+    /// (PTHREAD_PRIO_INHERIT), mpcp, fmlp+ and dpcp.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
     /// Hold resources of a single core at their priority ceiling (PTHREAD_PRIO_PROTECT) instead of
-    /// non-preemptively; msrp-* always does.
+    /// non-preemptively; msrp-*, mpcp and dpcp always do.
     #[arg(long, requires = "locks")]
     pub(crate) ceilings: bool,
     /// Bound blocking once, from the given response times; no verdict.

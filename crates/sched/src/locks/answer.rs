@@ -17,8 +17,13 @@ pub(crate) fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> 
     if system.suspends() {
         return Err(beyond(protocol.name(), "self-suspension", "a test without locks"));
     }
+    // It may come again after each suspension, and delay a holder for whom others wait.
+    if protocol.suspends() && system.tasks.iter().any(|one| one.task.blocking_ns > 0) {
+        return Err(beyond(protocol.name(), "blocking by anything but locks", "spin locks"));
+    }
     if system.limits_preemption() {
-        return Err(beyond(protocol.name(), "sections that cannot be preempted", "them as blocking"));
+        let instead = if protocol.suspends() { "a test without locks" } else { "them as blocking" };
+        return Err(beyond(protocol.name(), "sections that cannot be preempted", instead));
     }
     if system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns) {
         return Err(beyond(protocol.name(), "deadlines beyond periods", "a test without locks"));
@@ -45,7 +50,7 @@ pub(crate) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
 /// it off there changes no verdict.
 pub(crate) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
     let (inflation, block) = match charge {
-        Charge::Blocking => (0, spin.saturating_add(arrival)),
+        Charge::Blocking | Charge::Suspension => (0, spin.saturating_add(arrival)),
         Charge::SpinInflates => (spin, arrival),
         Charge::AllInflates => (spin.saturating_add(arrival), 0),
     };

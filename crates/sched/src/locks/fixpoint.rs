@@ -6,7 +6,7 @@
 //! fixpoint is a bound: if some window outgrows its deadline on the way, the set has no response
 //! times at all. Deadlines are at most periods, so one job of a task is pending at a time.
 
-use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf};
+use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf, suspending};
 use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
 use crate::locks::answer::{beyond, charged, check, show, unanswered};
@@ -15,7 +15,7 @@ use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
-/// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the
+/// One test by name for tasks that wait for locks. Arrays of the verdict are in the order of the
 /// system's tasks.
 pub fn analyze_with_locks(
     system: &System,
@@ -55,7 +55,11 @@ pub(crate) fn response_times_with_locks(
     loop {
         verdict.rounds += 1;
         let bound = blocking(&sharing, protocol, Semantics::Sound, &responses);
-        let next = pass(system, &cores, above, protocol.charge(), &bound, limits, &mut verdict)?;
+        let next = if protocol.suspends() {
+            suspended(system, &cores, &sharing, &bound, limits, &mut verdict)?
+        } else {
+            pass(system, &cores, above, protocol.charge(), &bound, limits, &mut verdict)?
+        };
         show(system, &bound, &mut verdict);
         let Some(mut next) = next else { return Ok(verdict) };
         for (next, before) in next.iter_mut().zip(&responses) {
@@ -89,6 +93,9 @@ pub fn block_once(
     };
     if protocol == Protocol::MsrpLp {
         return Err(beyond("--blocking-only", "msrp-lp", "edf-qpa"));
+    }
+    if (protocol, semantics) == (Protocol::Pip, Semantics::SchedCat) {
+        return Err(beyond("--semantics schedcat", "pip on pinned tasks", "--semantics sound"));
     }
     check(system, protocol)?;
     let mut verdict = unanswered(system);
@@ -124,6 +131,27 @@ fn pass(
         let undecided = answer.undecided.iter().filter_map(|at| at.checked_sub(above.len()));
         verdict.undecided.extend(undecided.map(|at| indices[at]));
         for (&at, response) in indices.iter().zip(&answer.response_times[above.len()..]) {
+            let Some(response) = response else { return Ok(None) };
+            responses[at] = *response;
+        }
+    }
+    Ok(Some(responses))
+}
+
+/// The same where waiters suspend; nothing is above the tasks.
+fn suspended(
+    system: &System,
+    cores: &[Vec<usize>],
+    sharing: &Sharing,
+    bound: &Blocking,
+    limits: Limits,
+    verdict: &mut Verdict,
+) -> Result<Option<Vec<u64>>, Refusal> {
+    let mut responses = vec![0; system.tasks.len()];
+    for indices in cores {
+        let answer = suspending::on_one_core(system, indices, sharing, bound, limits)?;
+        verdict.undecided.extend(answer.undecided.iter().map(|&at| indices[at]));
+        for (&at, response) in indices.iter().zip(&answer.response_times) {
             let Some(response) = response else { return Ok(None) };
             responses[at] = *response;
         }

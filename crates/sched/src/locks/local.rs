@@ -10,7 +10,8 @@ use super::Protocol;
 /// How a resource that one core alone uses is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LocalLocks {
-    /// As any other: without preemption.
+    /// As any other: a spin lock without preemption, one whose waiters suspend as its protocol has
+    /// it.
     NonPreemptable,
     /// At the highest priority among its users.
     Ceiling,
@@ -24,8 +25,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// The protocol as it is: local resources like all others, except under the MSRP, which has
-    /// ceilings.
+    /// The protocol as it is: local resources like all others, except under the MSRP, MPCP and DPCP,
+    /// which have ceilings.
     pub const fn of(protocol: Protocol) -> Self {
         let local = if protocol.has_ceilings() { LocalLocks::Ceiling } else { LocalLocks::NonPreemptable };
         Self { protocol, local }
@@ -38,7 +39,7 @@ impl Locks {
 
     /// Where ceilings can be assumed.
     pub const TAKE_CEILINGS: &'static str =
-        "fifo-np, fifo-p, priority, priority-fifo, unordered (each also -p), baseline or an MSRP";
+        "fifo-np, fifo-p, priority, priority-fifo, unordered (each also -p), baseline, an MSRP, mpcp or dpcp";
 
     /// How requests of several cores are served.
     pub const fn protocol(self) -> Protocol {
@@ -65,12 +66,21 @@ impl From<Protocol> for Locks {
 impl Protocol {
     /// Whether ceilings on each core belong to it.
     const fn has_ceilings(self) -> bool {
-        matches!(self, Self::MsrpHolistic | Self::MsrpClassic | Self::MsrpLp)
+        matches!(self, Self::MsrpHolistic | Self::MsrpClassic | Self::MsrpLp | Self::Mpcp | Self::Dpcp)
     }
 
     /// Whether its bound can treat resources with a ceiling separately: the inflation of
-    /// reader-writer locks charges the longest section below, of either kind.
+    /// reader-writer locks charges the longest section below, of either kind. Priority inheritance and
+    /// the FMLP+ serve all resources alike.
     const fn takes_ceilings(self) -> bool {
-        !matches!(self, Self::PhaseFair | Self::PhaseFairOblivious | Self::TaskFair | Self::TaskFairMutex)
+        !matches!(
+            self,
+            Self::PhaseFair
+                | Self::PhaseFairOblivious
+                | Self::TaskFair
+                | Self::TaskFairMutex
+                | Self::Pip
+                | Self::FmlpPlus
+        )
     }
 }

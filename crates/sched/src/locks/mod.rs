@@ -1,6 +1,6 @@
-//! Locks between cores: how long a job spins for them, and how long it is blocked on arrival.
+//! Locks between cores: how long a job waits for them, and how long local holders block it.
 //!
-//! Tasks are pinned to cores and spin while they wait. Each protocol is a bound in a file of its
+//! Tasks are pinned to cores and spin or suspend while they wait. Each protocol is a bound in a file of its
 //! own; all count from the same tables ([`Sharing`]), for given response times. `fixpoint` joins
 //! them with response times.
 //!
@@ -14,6 +14,10 @@
 //! | `task_fair` | readers and writers in order of arrival; the same for mutual exclusion | the same; Devi, Leontyev and Anderson, ECRTS 2006 |
 //! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011; Gai, Lipari and Di Natale, RTSS 2001 |
 //! | `edf` | MSRP under EDF: classic, and for whole intervals (`msrp-lp`) | Biondi and Brandenburg, ECRTS 2016 |
+//! | `pip` | priority inheritance (Linux's rt_mutex), waiters suspend | Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990 |
+//! | `mpcp` | the same by priority, holders above all tasks | Lakshmanan, de Niz and Rajkumar, RTSS 2009 |
+//! | `fmlp_plus` | the same first come, first served | Brandenburg, ECRTS 2014 |
+//! | `dpcp` | agents execute sections on the core of a resource | Rajkumar, Sha and Lehoczky, RTSS 1988 |
 //!
 //! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly
 //! and without a solver. For a fixed choice of the one resource that may block on arrival a program
@@ -25,19 +29,25 @@
 
 mod answer;
 mod baseline;
+mod dpcp;
 mod edf;
 mod fifo;
 mod fixpoint;
+mod fmlp_plus;
 mod inflation;
 mod local;
 mod longest;
+mod mpcp;
 mod msrp;
 mod pending;
 mod phase_fair;
+mod pip;
 mod priority;
 mod sharing;
+mod suspending;
 mod task_fair;
 mod unordered;
+mod waiting;
 
 pub(crate) use fixpoint::response_times_with_locks;
 pub use fixpoint::{analyze_with_locks, block_once};
@@ -80,6 +90,14 @@ pub enum Protocol {
     MsrpClassic,
     /// MSRP under EDF, blocking counted for whole intervals.
     MsrpLp,
+    /// Priority inheritance, waiters suspend: `PTHREAD_PRIO_INHERIT`.
+    Pip,
+    /// Multiprocessor priority ceiling protocol, waiters suspend.
+    Mpcp,
+    /// Partitioned FMLP+: FIFO, waiters suspend.
+    FmlpPlus,
+    /// Distributed priority ceiling protocol: sections on the core of a resource.
+    Dpcp,
 }
 
 /// How a bound enters the response time.
@@ -91,11 +109,13 @@ pub(crate) enum Charge {
     SpinInflates,
     /// Both inflate the cost.
     AllInflates,
+    /// Both once, like blocking; who may wait for another core interferes as a suspending task.
+    Suspension,
 }
 
 impl Protocol {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 20] = [
         Self::FifoNp,
         Self::FifoP,
         Self::Priority,
@@ -112,6 +132,10 @@ impl Protocol {
         Self::MsrpHolistic,
         Self::MsrpClassic,
         Self::MsrpLp,
+        Self::Pip,
+        Self::Mpcp,
+        Self::FmlpPlus,
+        Self::Dpcp,
     ];
 
     /// Its name on the command line.
@@ -133,6 +157,10 @@ impl Protocol {
             Self::MsrpHolistic => "msrp-holistic",
             Self::MsrpClassic => "msrp-classic",
             Self::MsrpLp => "msrp-lp",
+            Self::Pip => "pip",
+            Self::Mpcp => "mpcp",
+            Self::FmlpPlus => "fmlp+",
+            Self::Dpcp => "dpcp",
         }
     }
 
@@ -159,7 +187,13 @@ impl Protocol {
             | Self::MsrpClassic
             | Self::MsrpLp => Charge::SpinInflates,
             Self::PhaseFairOblivious => Charge::AllInflates,
+            Self::Pip | Self::Mpcp | Self::FmlpPlus | Self::Dpcp => Charge::Suspension,
         }
+    }
+
+    /// Whether who waits suspends, and leaves its core to others.
+    pub const fn suspends(self) -> bool {
+        matches!(self.charge(), Charge::Suspension)
     }
 }
 
@@ -167,9 +201,10 @@ impl Protocol {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blocking {
     /// Spinning: the job's own and, for the bounds of RTSS 2013, that of local higher-priority jobs
-    /// while it is pending.
+    /// while it is pending. Where waiters suspend: its waits for other cores.
     pub spin: Vec<u64>,
-    /// What one local lower-priority request costs on arrival, the spinning for it included.
+    /// What one local lower-priority request costs on arrival, the spinning for it included. Where
+    /// waiters suspend: sections of other tasks on its core, on arrival and after each suspension.
     pub arrival: Vec<u64>,
 }
 
@@ -233,5 +268,9 @@ pub fn blocking(sharing: &Sharing, protocol: Protocol, semantics: Semantics, res
         (Protocol::TaskFairMutex, _) => task_fair::mutex(sharing, responses),
         (Protocol::MsrpHolistic, _) => msrp::holistic(sharing, responses),
         (Protocol::MsrpClassic | Protocol::MsrpLp, _) => msrp::classic(sharing),
+        (Protocol::Pip, _) => pip::blocking(sharing, responses),
+        (Protocol::Mpcp, _) => mpcp::blocking(sharing, responses, semantics),
+        (Protocol::FmlpPlus, _) => fmlp_plus::blocking(sharing, responses, semantics),
+        (Protocol::Dpcp, _) => dpcp::blocking(sharing, responses, semantics),
     }
 }

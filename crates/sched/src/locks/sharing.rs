@@ -215,7 +215,12 @@ impl Sharing {
         self.local == LocalLocks::NonPreemptable || resource.is_global() || resource.ceiling <= task
     }
 
-    /// LocalLocks tasks of higher priority, in priority order.
+    /// Whether a task requests what other cores request, too.
+    pub(super) fn leaves_core(&self, task: usize) -> bool {
+        self.tasks[task].uses.iter().any(|one| self.resources[one.resource].is_global())
+    }
+
+    /// Local tasks of higher priority, in priority order.
     pub(super) fn higher(&self, task: usize) -> &[usize] {
         let own = &self.tasks[task];
         &self.cores[own.core as usize][..own.rank]

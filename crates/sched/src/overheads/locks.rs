@@ -37,6 +37,10 @@ pub fn analyze_with_locks_and_overheads(
     if test != Test::FpRta {
         return Err(beyond(test, "overheads beside locks", "fp-rta"));
     }
+    if locks.protocol().suspends() {
+        let what = "overheads beside locks whose waiters suspend";
+        return Err(beyond(test, what, "spin locks, or --locks without overheads"));
+    }
     if matches!(locks.protocol(), Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP) {
         let what = "overheads beside locks whose queue interrupts can lengthen";
         return Err(beyond(test, what, "the same without -p, or fifo-p"));

@@ -71,6 +71,20 @@ fn who_is_held_back_holds_back_all_less_urgent() {
     assert!(late(&question.system, rules, 400).is_none());
 }
 
+/// A holder inherits on its own core, where the first task still goes before it: the second waits
+/// for both. Above all tasks of its core it delays the second by its section alone.
+#[test]
+fn a_holder_that_is_preempted_on_another_core_is_found() {
+    let line = r#"{"cores":2,"tasks":[{"period":400,"cost":80,"core":1},{"period":400,"cost":40,"deadline":100,"requests":[{"resource":0,"length":8}]},
+        {"period":800,"cost":40,"core":1,"requests":[{"resource":0,"length":20}]}]}"#;
+    let system = question::read(line.replace('\n', "")).unwrap().system;
+    let rules = |protocol: Protocol| Rules { locks: Some(protocol.into()), ..PRIORITIES };
+    assert_eq!(late(&system, rules(Protocol::Pip), 400).map(|one| one.task), Some(1));
+    for protocol in [Protocol::Mpcp, Protocol::FmlpPlus, Protocol::Dpcp] {
+        assert!(late(&system, rules(protocol), 40).is_none(), "{protocol:?}");
+    }
+}
+
 /// Equal priorities, taken as distinct in the order of the list.
 #[test]
 fn equals_that_queue_are_found() {

@@ -15,6 +15,8 @@ mod global_formulas;
 mod global_patterns;
 mod global_simulation;
 mod locks;
+mod locks_fixture;
 mod locks_programs;
+mod locks_suspending;
 mod overheads_simulation;
 mod probabilistic_simulation;

@@ -78,10 +78,15 @@ pub(crate) fn trials() -> Vec<Trial> {
         }
         let queue_grows =
             matches!(protocol, Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP);
-        if !queue_grows {
+        if !queue_grows && !protocol.suspends() {
             let ask = Ask { locks: Some(protocol.into()), overheads: Some(overheads), ..fp };
             all.push(trial(&format!("{name}, interrupts"), Kind::SHARING, ask));
         }
+    }
+    for protocol in Protocol::ALL.into_iter().filter(|one| one.suspends()) {
+        let name = format!("{}, one core", protocol.name());
+        let kind = Kind { shares: true, jitter: 12, ..one };
+        all.push(trial(&name, kind, Ask { locks: Some(protocol.into()), ..fp }));
     }
     for protocol in [Protocol::MsrpClassic, Protocol::MsrpLp] {
         let name = format!("edf-qpa, {}", protocol.name());

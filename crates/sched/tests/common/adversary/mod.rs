@@ -13,6 +13,7 @@
 //! | `job` | jobs and their stretches |
 //! | `simulate` | who runs when |
 //! | `serve` | who gets a lock next |
+//! | `suspending` | locks whose waiters suspend |
 //! | `script` | when jobs come and what they do: drawn, and changed |
 //! | `search` | from one script to a worse one |
 //! | `sets` | systems to ask the tests about |
@@ -25,6 +26,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sets;
 pub(crate) mod simulate;
+pub(crate) mod suspending;
 
 use super::numbers::Numbers;
 

@@ -47,12 +47,14 @@ pub(super) struct State {
     left: u64,
     pub(super) at: At,
     /// Since it was last ready to run; equals queue by it.
-    queued: u64,
+    pub(super) queued: u64,
+    /// The place of its section among those of its core, where waiters suspend.
+    pub(super) turn: u64,
 }
 
 pub(crate) struct Simulation<'a> {
     pub(super) system: &'a System,
-    rules: Rules<'a>,
+    pub(super) rules: Rules<'a>,
     jobs: &'a [Vec<Job>],
     pub(super) states: Vec<State>,
     /// Whether the last phase of a resource was a writer's.
@@ -62,7 +64,9 @@ pub(crate) struct Simulation<'a> {
     pub(super) seed: u64,
     pub(super) now: u64,
     /// What each core runs.
-    running: Vec<Option<usize>>,
+    pub(super) running: Vec<Option<usize>>,
+    /// Requests and grants so far, where waiters suspend.
+    pub(super) requests: u64,
     /// What interrupts still take of each core.
     backlog: Vec<u64>,
 }
@@ -104,12 +108,16 @@ impl<'a> Simulation<'a> {
             system,
             rules,
             jobs,
-            states: vec![State { job: 0, stretch: 0, left: 0, at: At::Plain, queued: 0 }; jobs.len()],
+            states: vec![
+                State { job: 0, stretch: 0, left: 0, at: At::Plain, queued: 0, turn: 0 };
+                jobs.len()
+            ],
             wrote: vec![false; resources],
             local: (0..resources).map(local).collect(),
             seed,
             now: 0,
             running: vec![None; system.cores as usize],
+            requests: 0,
             backlog: vec![0; system.cores as usize],
         };
         for task in 0..jobs.len() {
@@ -126,16 +134,17 @@ impl<'a> Simulation<'a> {
             left: first.and_then(|job| job.stretches.first()).map_or(0, |one| one.1),
             at: At::Plain,
             queued: first.map_or(0, |job| job.ready.max(self.now)),
+            turn: 0,
         };
     }
 
-    fn current(&self, task: usize) -> Option<(&'a Job, Stretch)> {
+    pub(super) fn current(&self, task: usize) -> Option<(&'a Job, Stretch)> {
         let state = self.states[task];
         let job = self.jobs[task].get(state.job)?;
         Some((job, job.stretches[state.stretch].0))
     }
 
-    fn protocol(&self) -> Protocol {
+    pub(super) fn protocol(&self) -> Protocol {
         self.rules.locks.map_or(Protocol::FifoNp, Locks::protocol)
     }
 
@@ -148,12 +157,12 @@ impl<'a> Simulation<'a> {
     }
 
     /// Whether a resource stays on one core and is held at its ceiling.
-    fn has_ceiling(&self, resource: u32) -> bool {
+    pub(super) fn has_ceiling(&self, resource: u32) -> bool {
         self.local[resource as usize].is_some()
             && self.rules.locks.is_some_and(|locks| locks.local() == LocalLocks::Ceiling)
     }
 
-    fn users(&self, resource: u32) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn users(&self, resource: u32) -> impl Iterator<Item = usize> + '_ {
         let uses =
             move |task: &usize| self.system.tasks[*task].requests.iter().any(|one| one.resource == resource);
         (0..self.system.tasks.len()).filter(uses)
@@ -204,6 +213,9 @@ impl<'a> Simulation<'a> {
 
     /// Everything that happens at this moment: who runs, who asks, who gets a lock.
     fn settle(&mut self) {
+        if self.protocol().suspends() {
+            return self.settle_suspending();
+        }
         self.choose();
         if self.rules.locks.is_none() {
             return;
