@@ -2,13 +2,14 @@
 //! studies.
 
 use crate::edf_qpa::edf_qpa_within;
+use crate::fp_curves::response_times_with_bounds;
 use crate::fp_published::{Published, response_times_as_published};
 use crate::fp_rta::response_times_within;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
 use crate::global::sched_deadline::{self, Admission};
 use crate::global::{GlobalTest, global};
 use crate::overheads_error::OverheadsError;
-use crate::system::System;
+use crate::system::{System, SystemTask};
 use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::{Limits, Work};
@@ -131,6 +132,11 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if !counts_sections && system.limits_preemption() {
         return Err(beyond(test, "sections that cannot be preempted", "fp-limited, core by core"));
     }
+    if test != Test::FpRta {
+        refuse_bounds(system, test)?;
+    } else if let (Some(_), true) = (system.bounded(), system.suspends()) {
+        return Err(beyond(test, "self-suspension beside curves or a supply", "one of them"));
+    }
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let mut whole = Verdict::unanswered(&all);
     if let Test::Global(test) = test {
@@ -163,6 +169,12 @@ pub(crate) fn beyond(test: Test, what: &'static str, instead: &'static str) -> R
     Refusal::Beyond { test: test.name(), what, instead }
 }
 
+/// Refuses curves and supplies.
+pub(crate) fn refuse_bounds(system: &System, test: Test) -> Result<(), Refusal> {
+    let only = "--test fp-rta by itself, without locks, overheads, --partition and --order";
+    system.bounded().map_or(Ok(()), |what| Err(beyond(test, what, only)))
+}
+
 fn on_one_core(
     system: &System,
     indices: &[usize],
@@ -172,6 +184,10 @@ fn on_one_core(
 ) -> Result<Verdict, Refusal> {
     let set = system.set_of(indices)?;
     Ok(match test {
+        Test::FpRta if indices.iter().any(|&index| system.tasks[index].bounds.is_some()) => {
+            let tasks: Vec<&SystemTask> = indices.iter().map(|&index| &system.tasks[index]).collect();
+            response_times_with_bounds(&tasks, work)
+        }
         Test::FpRta if indices.iter().any(|&index| system.tasks[index].suspension_ns > 0) => {
             let suspensions: Vec<u64> =
                 indices.iter().map(|&index| system.tasks[index].suspension_ns).collect();
@@ -225,6 +241,7 @@ pub fn admission(system: &System, partitioned: bool, rules: Admission) -> Result
     if system.suspends() {
         return Err(beyond(test, "self-suspension", "fp-rta"));
     }
+    refuse_bounds(system, test)?;
     let mut verdict = Verdict::unanswered(&all);
     verdict.cores = system.tasks.iter().map(|task| task.core).collect();
     verdict.schedulable = is_admitted(system, &all, test, rules)?;

@@ -4,17 +4,26 @@
 //! be left out: the deadline is then the period, the core 0, and the order of the list is the order
 //! of priority. Numbers are integers in the unit. An error names the field, as in `tasks[3].cost`.
 //!
+//! `"arrivals":[[0,2],[30,3],…]` in place of a period: the shortest interval in which 2, 3, … jobs
+//! are released. `"costs":[5,6,…]` in place of a cost: the most execution of 1, 2, … jobs in a row.
+//! `"supply":{"budget":3,"period":10}` of the line: what every core supplies, or a list with that
+//! of each core, `null` for a whole one.
+//!
 //! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99
 //! and 99 first.
 
 use crate::asked::{Question, Unit};
+use crate::bounds::Bounds;
 use crate::equals::equals;
+use crate::question_bounds::{self, Misfit};
 use crate::question_plain;
-use crate::question_raw::{Kind, Object, Scalar, Shape};
+use crate::question_raw::{Kind, Object, OneOrEach, Scalar, Shape};
 use crate::question_rules::{Policy, TooLong, too_long};
+use crate::supply::Supply;
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use thiserror::Error;
 
 /// What is wrong with a question.
@@ -29,6 +38,13 @@ pub struct QuestionError {
     pub expected: String,
 }
 
+impl QuestionError {
+    /// Of a field of the object at `at`.
+    fn below(self, at: &str) -> Self {
+        Self { field: format!("{at}.{}", self.field), ..self }
+    }
+}
+
 fn wrong(field: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> QuestionError {
     QuestionError { field: field.into(), found: found.into(), expected: expected.into() }
 }
@@ -38,8 +54,9 @@ const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
 /// A line.
 struct Whole;
 impl Kind for Whole {
-    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks"];
+    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks", "supply"];
     type Item = Shape<Object<OneTask, 11>>;
+    type More = OneOrEach<Object<OneSupply, 2>>;
 }
 
 /// A task of it.
@@ -58,8 +75,19 @@ impl Kind for OneTask {
         "lock_priority",
         "response_time",
         "requests",
+        "arrivals",
+        "costs",
     ];
     type Item = Shape<Object<OneRequest, 4>>;
+    type More = Value;
+}
+
+/// What a core supplies.
+struct OneSupply;
+impl Kind for OneSupply {
+    const KEYS: &'static [&'static str] = &["budget", "period"];
+    type Item = IgnoredAny;
+    type More = IgnoredAny;
 }
 
 /// A request of a task.
@@ -67,6 +95,7 @@ struct OneRequest;
 impl Kind for OneRequest {
     const KEYS: &'static [&'static str] = &["resource", "count", "length", "access"];
     type Item = IgnoredAny;
+    type More = IgnoredAny;
 }
 
 /// Reads a line.
@@ -79,7 +108,7 @@ pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
 pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
     let shape: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
-    let object = Fields::of(shape, || "the line".to_owned())?;
+    let mut object = Fields::of(shape, || "the line".to_owned())?;
     let known = match object.value("unit") {
         Scalar::Absent => Some(Unit::Ns),
         Scalar::Integer(_) => None,
@@ -92,6 +121,7 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         Scalar::Other(value) if value.as_str() == Some("linux") => Policy::Linux,
         _ => return Err(wrong("policy", object.shown("policy"), "\"linux\", or none for ranks")),
     };
+    let supplies = object.take_more("supply").map_or(Ok(Vec::new()), |value| supplies(value, unit, cores))?;
     let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
     if given.len() > MAX_TASKS {
         return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
@@ -104,7 +134,7 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         let priority = fields.integer("priority", least, most)?.map(|priority| policy.rank(priority));
         placed |= *fields.value("core") != Scalar::Absent;
         first_without = first_without.or(priority.is_none().then_some(place));
-        ranked.push((priority, place, task(fields, unit, cores)?));
+        ranked.push((priority, place, task(fields, unit, cores, &supplies)?));
     }
     let needed = policy == Policy::Linux || ranked.iter().any(|one| one.0.is_some());
     if let (true, Some(place)) = (needed, first_without) {
@@ -132,21 +162,50 @@ fn broken(error: &serde_json::Error) -> String {
 }
 
 fn task<P: Fn() -> String>(
-    fields: Fields<OneTask, 11, P>,
+    mut fields: Fields<OneTask, 11, P>,
     unit: Unit,
     cores: u32,
+    supplies: &[Option<Supply>],
 ) -> Result<SystemTask, QuestionError> {
+    let (arrivals, costs) = (fields.take_more("arrivals"), fields.take_more("costs"));
     let time = |key: &'static str, least: u64| {
         let most = MAX_NS / unit.ns();
         Ok::<_, QuestionError>(fields.integer(key, least, most)?.map(|value| value * unit.ns()))
     };
     let needed =
         |key: &'static str| time(key, 1)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"));
-    let period_ns = needed("period")?;
-    let cost_ns = needed("cost")?;
+    let misfit = |key: &'static str| {
+        move |misfit: Misfit| wrong(format!("{key}{}", misfit.at), misfit.found, misfit.expected)
+    };
+    let not_beside = |key: &str, other: &str| match fields.value(key) {
+        Scalar::Absent => Ok(()),
+        _ => Err(wrong(fields.path(key), fields.shown(key), format!("nothing beside {other}"))),
+    };
+    let most = MAX_NS / unit.ns();
+    let curve = |value: Option<Value>, key: &'static str, read: ReadCurve| {
+        let read = value.map_or(Ok(Vec::new()), |value| read(&value, most));
+        let entries = read.map_err(misfit(key)).map_err(|error| error.below(&(fields.at)()))?;
+        Ok::<Vec<u64>, QuestionError>(entries.into_iter().map(|entry| entry * unit.ns()).collect())
+    };
+    let intervals_ns = curve(arrivals, "arrivals", question_bounds::arrivals)?;
+    let costs_ns = curve(costs, "costs", question_bounds::costs)?;
+    let (period_ns, deadline_ns) = if let Some(shortest) = intervals_ns.first() {
+        not_beside("period", "arrivals")?;
+        not_beside("jitter", "arrivals")?;
+        (*shortest.max(&1), needed("deadline")?)
+    } else {
+        let period_ns = needed("period")?;
+        (period_ns, time("deadline", 1)?.unwrap_or(period_ns))
+    };
+    let cost_ns = if let Some(cost_ns) = costs_ns.first() {
+        not_beside("cost", "costs")?;
+        *cost_ns
+    } else {
+        needed("cost")?
+    };
     let task = Task {
         period_ns,
-        deadline_ns: time("deadline", 1)?.unwrap_or(period_ns),
+        deadline_ns,
         cost_ns,
         jitter_ns: time("jitter", 0)?.unwrap_or(0),
         blocking_ns: time("blocking", 0)?.unwrap_or(0),
@@ -159,7 +218,11 @@ fn task<P: Fn() -> String>(
         lock_priority: fields.integer("lock_priority", 0, u64::from(u32::MAX))?.map(|rank| rank as u32),
         response_time_ns: time("response_time", 0)?,
         requests: Vec::new(),
+        bounds: None,
     };
+    let supply = supplies.get(system_task.core as usize).copied().flatten();
+    let bounds = Bounds { intervals_ns, costs_ns, supply };
+    system_task.bounds = (!bounds.is_empty()).then(|| Box::new(bounds));
     let at = fields.at;
     let requests = list(fields.object.list, || format!("{}.requests", at()))?.unwrap_or_default();
     let request =
@@ -174,6 +237,40 @@ fn task<P: Fn() -> String>(
         return Err(wrong(field, (length_ns / unit.ns()).to_string(), expected));
     }
     Ok(system_task)
+}
+
+/// What reads a curve: the value, and the longest time, in the unit.
+type ReadCurve = fn(&Value, u64) -> Result<Vec<u64>, Misfit>;
+
+/// What each core supplies, none for a whole core.
+fn supplies(
+    value: OneOrEach<Object<OneSupply, 2>>,
+    unit: Unit,
+    cores: u32,
+) -> Result<Vec<Option<Supply>>, QuestionError> {
+    let one = |shape, at: &str| {
+        let fields = Fields::of(shape, || at.to_owned())?;
+        let needed = |key: &'static str, most: u64| {
+            fields.integer(key, 1, most)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"))
+        };
+        let period = needed("period", MAX_NS / unit.ns())?;
+        let budget = needed("budget", period)?;
+        Ok(Supply { budget_ns: budget * unit.ns(), period_ns: period * unit.ns() })
+    };
+    match value {
+        OneOrEach::One(object) => Ok(vec![Some(one(Shape::Is(object), "supply")?); cores as usize]),
+        OneOrEach::Each(list) if list.len() == cores as usize => {
+            let each = list.into_iter().enumerate().map(|(core, shape)| match shape {
+                Shape::Not("null") => Ok(None),
+                shape => one(shape, &format!("supply[{core}]")).map(Some),
+            });
+            each.collect()
+        }
+        OneOrEach::Each(list) => {
+            Err(wrong("supply", format!("{} of them", list.len()), format!("one for each core, {cores}")))
+        }
+        OneOrEach::Not(name) => Err(wrong("supply", name, "an object, or a list of one for each core")),
+    }
 }
 
 fn request<P: Fn() -> String>(
@@ -224,6 +321,12 @@ impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
             whole if whole == "the line" => key.to_owned(),
             at => format!("{at}.{key}"),
         }
+    }
+
+    /// The value of a key after that of the list.
+    fn take_more(&mut self, key: &str) -> Option<K::More> {
+        let at = self.object.more.iter().position(|(place, _)| K::KEYS[*place] == key)?;
+        Some(self.object.more.swap_remove(at).1)
     }
 
     fn value(&self, key: &str) -> &Scalar {

@@ -28,12 +28,15 @@ pub(crate) enum Shape<T> {
     Not(&'static str),
 }
 
-/// One kind of object: its keys, those of integers and words first, then perhaps that of a list.
+/// One kind of object: its keys, those of integers and words first, then perhaps that of a list,
+/// then those of anything else.
 pub(crate) trait Kind {
     /// All keys, at most 32.
     const KEYS: &'static [&'static str];
     /// What the list holds; [`IgnoredAny`] where there is none.
     type Item;
+    /// What the keys after that of the list hold; [`IgnoredAny`] where there are none.
+    type More;
 }
 
 /// An object of one kind with `N` integers or words.
@@ -42,6 +45,8 @@ pub(crate) struct Object<K: Kind, const N: usize> {
     /// In the order of [`Kind::KEYS`].
     pub(crate) values: [Scalar; N],
     pub(crate) list: Option<Shape<Vec<K::Item>>>,
+    /// The values of the keys after that of the list, each with the place of its key.
+    pub(crate) more: Vec<(usize, K::More)>,
     /// The first key that this kind does not have.
     pub(crate) unknown: Option<Box<str>>,
     /// The first key that stands twice.
@@ -52,9 +57,15 @@ impl<K: Kind, const N: usize> Object<K, N> {
     fn take<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error>
     where
         K::Item: Deserialize<'de>,
+        K::More: Deserialize<'de>,
     {
-        let mut object =
-            Self { values: [const { Scalar::Absent }; N], list: None, unknown: None, repeated: None };
+        let mut object = Self {
+            values: [const { Scalar::Absent }; N],
+            list: None,
+            more: Vec::new(),
+            unknown: None,
+            repeated: None,
+        };
         let mut seen = 0u32;
         while let Some(key) = map.next_key::<Key<K>>()? {
             let at = match key {
@@ -71,7 +82,8 @@ impl<K: Kind, const N: usize> Object<K, N> {
             seen |= 1 << at;
             match object.values.get_mut(at) {
                 Some(value) => *value = map.next_value()?,
-                None => object.list = map.next_value::<Option<Shape<Vec<K::Item>>>>()?,
+                None if at == N => object.list = map.next_value::<Option<Shape<Vec<K::Item>>>>()?,
+                None => object.more.extend(map.next_value::<Option<K::More>>()?.map(|value| (at, value))),
             }
         }
         Ok(object)
@@ -181,6 +193,7 @@ impl<'de> Deserialize<'de> for Scalar {
 impl<'de, K: Kind, const N: usize> Wanted<'de> for Shape<Object<K, N>>
 where
     K::Item: Deserialize<'de>,
+    K::More: Deserialize<'de>,
 {
     fn map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         Object::take(map).map(Self::Is)
@@ -194,6 +207,7 @@ where
 impl<'de, K: Kind, const N: usize> Deserialize<'de> for Shape<Object<K, N>>
 where
     K::Item: Deserialize<'de>,
+    K::More: Deserialize<'de>,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Taking(PhantomData))
@@ -215,6 +229,45 @@ impl<'de, T: Deserialize<'de>> Wanted<'de> for Shape<Vec<T>> {
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shape<Vec<T>> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Taking(PhantomData))
+    }
+}
+
+/// The value in place of an object or a list of such.
+#[derive(Debug, Clone)]
+pub(crate) enum OneOrEach<T> {
+    One(T),
+    Each(Vec<Shape<T>>),
+    Not(&'static str),
+}
+
+impl<'de, K: Kind, const N: usize> Wanted<'de> for OneOrEach<Object<K, N>>
+where
+    K::Item: Deserialize<'de>,
+    K::More: Deserialize<'de>,
+{
+    fn map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Object::take(map).map(Self::One)
+    }
+
+    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        Shape::<Vec<_>>::seq(seq).map(|all| match all {
+            Shape::Is(all) => Self::Each(all),
+            Shape::Not(name) => Self::Not(name),
+        })
+    }
+
+    fn other(_: Value, name: &'static str) -> Self {
+        Self::Not(name)
+    }
+}
+
+impl<'de, K: Kind, const N: usize> Deserialize<'de> for OneOrEach<Object<K, N>>
+where
+    K::Item: Deserialize<'de>,
+    K::More: Deserialize<'de>,
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Taking(PhantomData))
     }

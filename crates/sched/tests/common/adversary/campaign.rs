@@ -5,6 +5,7 @@ use super::job::Job;
 use super::search::{Effort, Late, Search, promises};
 use super::sets::{Kind, draw};
 use super::simulate::{Interrupt, Rules};
+use super::supplies::withheld;
 use sched::asked::{Question, Unit};
 use sched::global::GlobalTest;
 use sched::locks::{Locks, Protocol};
@@ -64,6 +65,15 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("edf-qpa, D beyond T", beyond_periods, edf),
         trial("edf-qpa, jitter td", one, Ask { edf_jitter: EdfJitter::PeriodsToo, ..edf }),
     ];
+    let curves = Kind { curves: true, utilization: (25, 80), deadlines: (60, 400), ..one };
+    let supplies = Kind { cores: (1, 2), supplies: true, utilization: (15, 70), deadlines: (60, 300), ..one };
+    let both = Kind { curves: true, deadlines: (100, 600), ..supplies };
+    all.extend([
+        trial("fp-rta, curves", curves, fp),
+        trial("fp-rta, supply", supplies, fp),
+        trial("fp-rta, curves and supply", both, fp),
+        Trial { ties: true, ..trial("fp-rta, curves and supply, equal priorities", both, fp) },
+    ]);
     for test in GlobalTest::ALL {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
         all.push(trial(test.name(), Kind { deadlines, ..Kind::GLOBAL }, Ask::of(Test::Global(test))));
@@ -159,7 +169,7 @@ impl Trial {
 
     /// Ticks of every core, each with a phase of its own, and releases, in order of time.
     fn interrupts(&self, system: &System, jobs: &[Vec<Job>], phase: u64) -> Vec<Interrupt> {
-        let Some(overheads) = self.ask.overheads else { return Vec::new() };
+        let Some(overheads) = self.ask.overheads else { return withheld(system, jobs) };
         let mut all: Vec<Interrupt> = Vec::new();
         let end = jobs.iter().flatten().map(|job| job.due).max().unwrap_or(0);
         for core in 0..system.cores {

@@ -16,6 +16,7 @@
 //! | `script` | when jobs come and what they do: drawn, and changed |
 //! | `search` | from one script to a worse one |
 //! | `sets` | systems to ask the tests about |
+//! | `supplies` | when cores supply nothing |
 //! | `campaign` | every test and protocol |
 
 pub(crate) mod campaign;
@@ -25,6 +26,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sets;
 pub(crate) mod simulate;
+pub(crate) mod supplies;
 
 use super::numbers::Numbers;
 
