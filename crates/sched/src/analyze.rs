@@ -2,6 +2,7 @@
 //! studies.
 
 use crate::edf_qpa::edf_qpa_within;
+use crate::edf_rta::response_times_edf;
 use crate::fp_curves::response_times_with_bounds;
 use crate::fp_published::{Published, response_times_as_published};
 use crate::fp_rta::response_times_within;
@@ -26,6 +27,8 @@ pub enum Test {
     FpLimited,
     /// EDF, each core by itself: processor demand.
     EdfQpa,
+    /// EDF, each core by itself: response times.
+    EdfRta,
     /// Any task on any core.
     Global(GlobalTest),
     /// Whether Linux admits the tasks to `SCHED_DEADLINE`, all cores one root domain.
@@ -36,12 +39,13 @@ pub enum Test {
 
 impl Test {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::FpRta,
         Self::FpPublished(Published::Replication),
         Self::FpPublished(Published::Access2020),
         Self::FpLimited,
         Self::EdfQpa,
+        Self::EdfRta,
         Self::Global(GlobalTest::EdfGfb),
         Self::Global(GlobalTest::EdfBak),
         Self::Global(GlobalTest::EdfBcl),
@@ -65,6 +69,7 @@ impl Test {
             Self::FpPublished(published) => published.name(),
             Self::FpLimited => "fp-limited",
             Self::EdfQpa => "edf-qpa",
+            Self::EdfRta => "edf-rta",
             Self::Global(test) => test.name(),
             Self::SchedDeadline => "sched-deadline",
             Self::SchedDeadlinePartitioned => "sched-deadline-partitioned",
@@ -132,7 +137,7 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if !counts_sections && system.limits_preemption() {
         return Err(beyond(test, "sections that cannot be preempted", "fp-limited, core by core"));
     }
-    if test != Test::FpRta {
+    if !matches!(test, Test::FpRta | Test::EdfRta) {
         refuse_bounds(system, test)?;
     } else if let (Some(_), true) = (system.bounded(), system.suspends()) {
         return Err(beyond(test, "self-suspension beside curves or a supply", "one of them"));
@@ -146,7 +151,9 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
         whole.schedulable = is_admitted(system, &all, test, Admission::default())?;
     }
-    if !matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa) {
+    let by_core =
+        matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa | Test::EdfRta);
+    if !by_core {
         return Ok(whole);
     }
     whole.schedulable = true;
@@ -171,7 +178,7 @@ pub(crate) fn beyond(test: Test, what: &'static str, instead: &'static str) -> R
 
 /// Refuses curves and supplies.
 pub(crate) fn refuse_bounds(system: &System, test: Test) -> Result<(), Refusal> {
-    let only = "--test fp-rta by itself, without locks, overheads, --partition and --order";
+    let only = "--test fp-rta or edf-rta by itself, without locks, overheads, --partition and --order";
     system.bounded().map_or(Ok(()), |what| Err(beyond(test, what, only)))
 }
 
@@ -183,11 +190,12 @@ fn on_one_core(
     work: &mut Work,
 ) -> Result<Verdict, Refusal> {
     let set = system.set_of(indices)?;
+    let of_core = || indices.iter().map(|&index| &system.tasks[index]).collect::<Vec<&SystemTask>>();
     Ok(match test {
         Test::FpRta if indices.iter().any(|&index| system.tasks[index].bounds.is_some()) => {
-            let tasks: Vec<&SystemTask> = indices.iter().map(|&index| &system.tasks[index]).collect();
-            response_times_with_bounds(&tasks, work)
+            response_times_with_bounds(&of_core(), work)
         }
+        Test::EdfRta => response_times_edf(&of_core(), work),
         Test::FpRta if indices.iter().any(|&index| system.tasks[index].suspension_ns > 0) => {
             let suspensions: Vec<u64> =
                 indices.iter().map(|&index| system.tasks[index].suspension_ns).collect();

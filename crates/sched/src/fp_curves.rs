@@ -14,21 +14,18 @@
 //! its inverse. Release jitter J lengthens the interval in which releases of others count. For
 //! sporadic tasks on a whole core the values are those of `fp_rta`.
 
-use crate::bounds::{Costs, Releases};
+use crate::flow::{Flow, MARGIN, Rounds, Unanswered, supply_of, time_for};
 use crate::supply::Supply;
 use crate::system::SystemTask;
 use crate::task::Task;
 use crate::verdict::Verdict;
 use crate::window::Work;
 
-/// Relative slack for sums of utilizations in floating point, as in `window`.
-const MARGIN: f64 = 1e-9;
-
 /// Response times of the tasks of one core, highest priority first.
 pub(crate) fn response_times_with_bounds(tasks: &[&SystemTask], work: &mut Work) -> Verdict {
     let plain: Vec<Task> = tasks.iter().map(|one| one.task).collect();
     let mut verdict = Verdict::unanswered(&plain);
-    let supply = tasks.iter().find_map(|one| one.bounds.as_ref()?.supply);
+    let supply = supply_of(tasks);
     let mut flows: Vec<Flow> = tasks.iter().map(|one| Flow::of(one)).collect();
     let mut load = 0.0;
     for index in 0..flows.len() {
@@ -54,50 +51,6 @@ pub(crate) fn response_times_with_bounds(tasks: &[&SystemTask], work: &mut Work)
     }
     verdict.schedulable = verdict.undecided.is_empty() && verdict.meets_deadlines();
     verdict
-}
-
-/// What a task asks of its core.
-struct Flow {
-    task: Task,
-    releases: Releases,
-    costs: Costs,
-}
-
-/// Why there is no response time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unanswered {
-    /// A window outgrows the deadline.
-    Late,
-    /// The cap came first.
-    Undecided,
-}
-
-struct Rounds {
-    used: u64,
-    cap: u64,
-}
-
-impl Flow {
-    fn of(one: &SystemTask) -> Self {
-        let (intervals, costs) =
-            one.bounds.as_ref().map_or((&[][..], &[][..]), |one| (&one.intervals_ns[..], &one.costs_ns[..]));
-        Self {
-            task: one.task,
-            releases: Releases::of(one.task.period_ns, intervals),
-            costs: Costs::of(one.task.cost_ns, costs),
-        }
-    }
-
-    /// Share of a processor in the long run.
-    fn load(&self) -> f64 {
-        self.releases.rate() * self.costs.mean()
-    }
-
-    /// Execution of all jobs released in a window.
-    fn demand(&mut self, window_ns: u64) -> Option<u64> {
-        let jobs = self.releases.within(window_ns.saturating_add(self.task.jitter_ns))?;
-        self.costs.of_jobs(jobs)
-    }
 }
 
 /// The core as the tasks above leave it.
@@ -128,29 +81,22 @@ impl Core<'_> {
 
     /// The end of the window of so much demand, not before `start`, if it is at most `limit`.
     fn end(&mut self, base: u64, start: u64, limit: u64, rounds: &mut Rounds) -> Result<u64, Unanswered> {
-        let mut window = self.time_for(base).max(start);
+        let mut window = time_for(self.supply, base).max(start);
         loop {
             if window > limit {
                 return Err(Unanswered::Late);
             }
-            if rounds.used >= rounds.cap {
-                return Err(Unanswered::Undecided);
-            }
-            rounds.used += 1;
+            rounds.take()?;
             let mut demand = base;
             for one in &mut *self.higher {
                 demand = demand.saturating_add(one.demand(window).ok_or(Unanswered::Undecided)?);
             }
-            let next = self.time_for(demand);
+            let next = time_for(self.supply, demand);
             if next <= window {
                 return Ok(window);
             }
             window = next;
         }
-    }
-
-    fn time_for(&self, demand_ns: u64) -> u64 {
-        self.supply.map_or(demand_ns, |supply| supply.time_for(demand_ns))
     }
 }
 

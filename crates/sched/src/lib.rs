@@ -18,6 +18,8 @@
 //! | `fp_curves` | the same with arrival curves, cost curves and the supply of a core |
 //! | `bounds` | arrival and cost curves, and what follows from their entries |
 //! | `supply` | what a reservation supplies at least |
+//! | `edf_rta` | uniprocessor EDF: response times, with the same |
+//! | `flow` | what a task asks of its core, with curves or without |
 //! | `fp_limited` | response times with sections that cannot be preempted |
 //! | `global` | tests of global scheduling and the admission of `SCHED_DEADLINE`, one a file |
 //! | `fractions` | the sign of a sum of fractions, exactly |
@@ -65,8 +67,10 @@ pub mod certificate;
 mod cost_margin;
 pub mod curves;
 mod edf_qpa;
+mod edf_rta;
 mod equals;
 mod equals_suspending;
+mod flow;
 mod fp_columns;
 mod fp_curves;
 mod fp_lanes;

@@ -177,12 +177,14 @@ mod tests {
             Ask { partition: Heuristic::by_name("ffd"), ..fp },
             Ask { edf_jitter: crate::EdfJitter::PeriodsToo, ..Ask::of(Test::EdfQpa) },
         ];
-        let tests = Test::ALL.into_iter().filter(|test| *test != Test::FpRta).map(Ask::of);
+        let tests =
+            Test::ALL.into_iter().filter(|test| !matches!(test, Test::FpRta | Test::EdfRta)).map(Ask::of);
         let orders = Order::ALL.into_iter().map(|order| Ask { order: Some(order), ..fp });
         let asks: Vec<Ask> = tests.chain(orders).chain(locks).chain(others).collect();
         for line in lines {
             let answer = |ask: &Ask| ask.answer(&mut read(line).unwrap(), Limits::default());
             assert!(answer(&fp).unwrap().schedulable, "{line}");
+            assert!(answer(&Ask::of(Test::EdfRta)).unwrap().schedulable, "{line}");
             for ask in &asks {
                 let refusal = answer(ask).expect_err(line).to_string();
                 assert!(refusal.contains("curves") || refusal.contains("supply"), "{ask:?}: {refusal}");

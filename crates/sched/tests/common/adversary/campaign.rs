@@ -63,6 +63,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial { ties: true, ..trial("fp-limited, equal priorities", sections, Ask::of(Test::FpLimited)) },
         trial("edf-qpa", one, edf),
         trial("edf-qpa, D beyond T", beyond_periods, edf),
+        trial("edf-rta", one, Ask::of(Test::EdfRta)),
+        trial("edf-rta, D beyond T", beyond_periods, Ask::of(Test::EdfRta)),
         trial("edf-qpa, jitter td", one, Ask { edf_jitter: EdfJitter::PeriodsToo, ..edf }),
     ];
     let curves = Kind { curves: true, utilization: (25, 80), deadlines: (60, 400), ..one };
@@ -73,6 +75,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fp-rta, supply", supplies, fp),
         trial("fp-rta, curves and supply", both, fp),
         Trial { ties: true, ..trial("fp-rta, curves and supply, equal priorities", both, fp) },
+        trial("edf-rta, curves and supply", both, Ask::of(Test::EdfRta)),
     ]);
     for test in GlobalTest::ALL {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
