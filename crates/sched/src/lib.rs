@@ -17,6 +17,8 @@
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
 //! | `fp_curves` | the same with arrival curves, cost curves and the supply of a core |
 //! | `bounds` | arrival and cost curves, and what follows from their entries |
+//! | `chain` | tasks one after another: what is asked of them |
+//! | `chains` | how late the last of them may be |
 //! | `supply` | what a reservation supplies at least |
 //! | `edf_rta` | uniprocessor EDF: response times, with the same |
 //! | `flow` | what a task asks of its core, with curves or without |
@@ -64,6 +66,8 @@ mod assign;
 mod bounds;
 mod budget;
 pub mod certificate;
+mod chain;
+mod chains;
 mod cost_margin;
 pub mod curves;
 mod edf_qpa;
@@ -110,6 +114,8 @@ pub use ask::{Ask, AskError, EdfJitter};
 pub use assign::{Order, order_that_holds};
 pub use bounds::{Bounds, MAX_ENTRIES};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
+pub use chain::{Chain, Edge};
+pub use chains::{ChainBound, ChainError, ChainVerdict, bound_chains};
 pub use cost_margin::{
     CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
 };

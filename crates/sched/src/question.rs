@@ -14,16 +14,16 @@
 
 use crate::asked::{Question, Unit};
 use crate::bounds::Bounds;
+use crate::chain::Chain;
 use crate::equals::equals;
 use crate::question_bounds::{self, Misfit};
 use crate::question_plain;
-use crate::question_raw::{Kind, Object, OneOrEach, Scalar, Shape};
+use crate::question_raw::{Kind, Object, Scalar, Shape, Tree};
 use crate::question_rules::{Policy, TooLong, too_long};
 use crate::supply::Supply;
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use serde::de::IgnoredAny;
-use serde_json::Value;
 use thiserror::Error;
 
 /// What is wrong with a question.
@@ -38,15 +38,12 @@ pub struct QuestionError {
     pub expected: String,
 }
 
-impl QuestionError {
-    /// Of a field of the object at `at`.
-    fn below(self, at: &str) -> Self {
-        Self { field: format!("{at}.{}", self.field), ..self }
-    }
-}
-
 fn wrong(field: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> QuestionError {
     QuestionError { field: field.into(), found: found.into(), expected: expected.into() }
+}
+
+fn unfit(key: &str, misfit: Misfit) -> QuestionError {
+    wrong(format!("{key}{}", misfit.at), misfit.found, misfit.expected)
 }
 
 const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
@@ -54,9 +51,8 @@ const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
 /// A line.
 struct Whole;
 impl Kind for Whole {
-    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks", "supply"];
+    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks", "supply", "chains"];
     type Item = Shape<Object<OneTask, 11>>;
-    type More = OneOrEach<Object<OneSupply, 2>>;
 }
 
 /// A task of it.
@@ -79,15 +75,6 @@ impl Kind for OneTask {
         "costs",
     ];
     type Item = Shape<Object<OneRequest, 4>>;
-    type More = Value;
-}
-
-/// What a core supplies.
-struct OneSupply;
-impl Kind for OneSupply {
-    const KEYS: &'static [&'static str] = &["budget", "period"];
-    type Item = IgnoredAny;
-    type More = IgnoredAny;
 }
 
 /// A request of a task.
@@ -95,7 +82,6 @@ struct OneRequest;
 impl Kind for OneRequest {
     const KEYS: &'static [&'static str] = &["resource", "count", "length", "access"];
     type Item = IgnoredAny;
-    type More = IgnoredAny;
 }
 
 /// Reads a line.
@@ -104,8 +90,23 @@ pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
     question_plain::read(line).map_or_else(|| judge(line), Ok)
 }
 
-/// Reads any line; for an invalid question, says what is wrong.
+/// Reads any line without chains; for an invalid question, says what is wrong.
 pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
+    match judge_all(line)? {
+        (question, chains) if chains.is_empty() => Ok(question),
+        (_, chains) => {
+            let expected = "none here: sched chains bounds them";
+            Err(wrong("chains", format!("{} of them", chains.len()), expected))
+        }
+    }
+}
+
+/// Reads a line with the chains of its tasks.
+pub fn read_with_chains(line: impl AsRef<[u8]>) -> Result<(Question, Vec<Chain>), QuestionError> {
+    judge_all(line.as_ref())
+}
+
+fn judge_all(line: &[u8]) -> Result<(Question, Vec<Chain>), QuestionError> {
     let shape: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
     let mut object = Fields::of(shape, || "the line".to_owned())?;
@@ -121,8 +122,14 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         Scalar::Other(value) if value.as_str() == Some("linux") => Policy::Linux,
         _ => return Err(wrong("policy", object.shown("policy"), "\"linux\", or none for ranks")),
     };
-    let supplies = object.take_more("supply").map_or(Ok(Vec::new()), |value| supplies(value, unit, cores))?;
+    let supplies = object.take_more("supply").map_or(Ok(Vec::new()), |value| {
+        question_bounds::supplies(&value, unit, cores).map_err(|misfit| unfit("supply", misfit))
+    })?;
+    let chains = object.take_more("chains");
     let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
+    let chains = chains.map_or(Ok(Vec::new()), |value| {
+        question_bounds::chains(&value, unit, given.len()).map_err(|misfit| unfit("chains", misfit))
+    })?;
     if given.len() > MAX_TASKS {
         return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
     }
@@ -149,7 +156,7 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
     let equals = equals(&priorities);
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-    Ok(Question { unit, system: System { cores, tasks }, places, placed, equals })
+    Ok((Question { unit, system: System { cores, tasks }, places, placed, equals }, chains))
 }
 
 /// What is wrong with a line, and where in it.
@@ -174,18 +181,13 @@ fn task<P: Fn() -> String>(
     };
     let needed =
         |key: &'static str| time(key, 1)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"));
-    let misfit = |key: &'static str| {
-        move |misfit: Misfit| wrong(format!("{key}{}", misfit.at), misfit.found, misfit.expected)
-    };
     let not_beside = |key: &str, other: &str| match fields.value(key) {
         Scalar::Absent => Ok(()),
         _ => Err(wrong(fields.path(key), fields.shown(key), format!("nothing beside {other}"))),
     };
-    let most = MAX_NS / unit.ns();
-    let curve = |value: Option<Value>, key: &'static str, read: ReadCurve| {
-        let read = value.map_or(Ok(Vec::new()), |value| read(&value, most));
-        let entries = read.map_err(misfit(key)).map_err(|error| error.below(&(fields.at)()))?;
-        Ok::<Vec<u64>, QuestionError>(entries.into_iter().map(|entry| entry * unit.ns()).collect())
+    let curve = |value: Option<Tree>, key: &'static str, read: ReadCurve| {
+        let entries = value.map_or(Ok(Vec::new()), |value| read(&value, unit));
+        entries.map_err(|misfit| unfit(&fields.path(key), misfit))
     };
     let intervals_ns = curve(arrivals, "arrivals", question_bounds::arrivals)?;
     let costs_ns = curve(costs, "costs", question_bounds::costs)?;
@@ -239,39 +241,8 @@ fn task<P: Fn() -> String>(
     Ok(system_task)
 }
 
-/// What reads a curve: the value, and the longest time, in the unit.
-type ReadCurve = fn(&Value, u64) -> Result<Vec<u64>, Misfit>;
-
-/// What each core supplies, none for a whole core.
-fn supplies(
-    value: OneOrEach<Object<OneSupply, 2>>,
-    unit: Unit,
-    cores: u32,
-) -> Result<Vec<Option<Supply>>, QuestionError> {
-    let one = |shape, at: &str| {
-        let fields = Fields::of(shape, || at.to_owned())?;
-        let needed = |key: &'static str, most: u64| {
-            fields.integer(key, 1, most)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"))
-        };
-        let period = needed("period", MAX_NS / unit.ns())?;
-        let budget = needed("budget", period)?;
-        Ok(Supply { budget_ns: budget * unit.ns(), period_ns: period * unit.ns() })
-    };
-    match value {
-        OneOrEach::One(object) => Ok(vec![Some(one(Shape::Is(object), "supply")?); cores as usize]),
-        OneOrEach::Each(list) if list.len() == cores as usize => {
-            let each = list.into_iter().enumerate().map(|(core, shape)| match shape {
-                Shape::Not("null") => Ok(None),
-                shape => one(shape, &format!("supply[{core}]")).map(Some),
-            });
-            each.collect()
-        }
-        OneOrEach::Each(list) => {
-            Err(wrong("supply", format!("{} of them", list.len()), format!("one for each core, {cores}")))
-        }
-        OneOrEach::Not(name) => Err(wrong("supply", name, "an object, or a list of one for each core")),
-    }
-}
+/// What reads a curve.
+type ReadCurve = fn(&Tree, Unit) -> Result<Vec<u64>, Misfit>;
 
 fn request<P: Fn() -> String>(
     fields: Fields<OneRequest, 4, P>,
@@ -324,7 +295,7 @@ impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
     }
 
     /// The value of a key after that of the list.
-    fn take_more(&mut self, key: &str) -> Option<K::More> {
+    fn take_more(&mut self, key: &str) -> Option<Tree> {
         let at = self.object.more.iter().position(|(place, _)| K::KEYS[*place] == key)?;
         Some(self.object.more.swap_remove(at).1)
     }

@@ -1,7 +1,11 @@
-//! The curves of a task and the supply of cores as a line has them, judged.
+//! The curves of a task, the supply of cores and the chains of tasks as a line has them, judged.
 
+use crate::asked::Unit;
 use crate::bounds::MAX_ENTRIES;
-use serde_json::Value;
+use crate::chain::{Chain, Edge};
+use crate::question_raw::Tree;
+use crate::supply::Supply;
+use crate::task::{MAX_NS, MAX_TASKS};
 
 /// What is wrong, and where below the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,65 +16,159 @@ pub(crate) struct Misfit {
     pub(crate) expected: String,
 }
 
-fn misfit<T>(at: String, found: String, expected: impl Into<String>) -> Result<T, Misfit> {
-    Err(Misfit { at, found, expected: expected.into() })
+fn misfit<T>(at: &str, found: impl Into<String>, expected: impl Into<String>) -> Result<T, Misfit> {
+    Err(Misfit { at: at.to_owned(), found: found.into(), expected: expected.into() })
 }
 
-/// `[[interval, 2], [interval, 3], …]`, in the unit, none above `most`: the intervals.
-pub(crate) fn arrivals(value: &Value, most: u64) -> Result<Vec<u64>, Misfit> {
+/// `[[interval, 2], [interval, 3], …]`: the intervals, ns.
+pub(crate) fn arrivals(value: &Tree, unit: Unit) -> Result<Vec<u64>, Misfit> {
     let mut intervals: Vec<u64> = Vec::new();
-    for (place, entry) in entries(value, "pairs of an interval and a count")?.iter().enumerate() {
-        let pair = match entry.as_array().map(Vec::as_slice) {
-            Some([interval, count]) => (interval, count),
-            _ => return misfit(format!("[{place}]"), shown(entry), "a pair of an interval and a count"),
+    for (place, entry) in list(value, "", "pairs of an interval and a count", MAX_ENTRIES)?.iter().enumerate()
+    {
+        let at = format!("[{place}]");
+        let Tree::List(pair) = entry else {
+            return misfit(&at, entry.shown(), "a pair of an interval and a count");
+        };
+        let [interval, count] = &pair[..] else {
+            return misfit(&at, format!("{} of them", pair.len()), "a pair of an interval and a count");
         };
         let least = intervals.last().copied().unwrap_or(0);
-        intervals.push(integer(pair.0, least, most, || format!("[{place}][0]"))?);
-        let count = place as u64 + 2;
-        if pair.1.as_u64() != Some(count) {
-            return misfit(format!("[{place}][1]"), shown(pair.1), format!("{count}: counts are 2, 3, …"));
+        intervals.push(integer(interval, &format!("{at}[0]"), least, MAX_NS / unit.ns())?);
+        let expected = place as u64 + 2;
+        if *count != Tree::Integer(expected) {
+            let counts = format!("{expected}: counts are 2, 3, …");
+            return misfit(&format!("{at}[1]"), count.shown(), counts);
         }
     }
     if intervals.last() == Some(&0) {
         let at = format!("[{}][0]", intervals.len() - 1);
-        return misfit(at, "0".to_owned(), "at least 1: else releases have no end");
+        return misfit(&at, "0", "at least 1: else releases have no end");
     }
-    Ok(intervals)
+    Ok(intervals.into_iter().map(|interval| interval * unit.ns()).collect())
 }
 
-/// `[c1, c2, …]`, in the unit, none above `most`.
-pub(crate) fn costs(value: &Value, most: u64) -> Result<Vec<u64>, Misfit> {
+/// `[c1, c2, …]`, ns.
+pub(crate) fn costs(value: &Tree, unit: Unit) -> Result<Vec<u64>, Misfit> {
     let mut costs: Vec<u64> = Vec::new();
-    for (place, cost) in entries(value, "costs of 1, 2, … jobs in a row")?.iter().enumerate() {
+    for (place, cost) in list(value, "", "costs of 1, 2, … jobs in a row", MAX_ENTRIES)?.iter().enumerate()
+    {
         let least = costs.last().copied().unwrap_or(1);
-        costs.push(integer(cost, least, most, || format!("[{place}]"))?);
+        costs.push(integer(cost, &format!("[{place}]"), least, MAX_NS / unit.ns())?);
     }
-    Ok(costs)
+    Ok(costs.into_iter().map(|cost| cost * unit.ns()).collect())
 }
 
-fn entries<'a>(value: &'a Value, of_what: &str) -> Result<&'a [Value], Misfit> {
-    match value.as_array() {
-        Some(list) if (1..=MAX_ENTRIES).contains(&list.len()) => Ok(list),
-        Some(list) => {
-            let expected = format!("1 to {MAX_ENTRIES} {of_what}");
-            misfit(String::new(), format!("{} of them", list.len()), expected)
-        }
-        None => misfit(String::new(), shown(value), format!("a list of {of_what}")),
-    }
-}
-
-fn integer(value: &Value, least: u64, most: u64, at: impl Fn() -> String) -> Result<u64, Misfit> {
-    match value.as_u64() {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        _ => misfit(at(), shown(value), format!("an integer from {least} to {most}")),
-    }
-}
-
-fn shown(value: &Value) -> String {
+/// What each core supplies, none for a whole core.
+pub(crate) fn supplies(value: &Tree, unit: Unit, cores: u32) -> Result<Vec<Option<Supply>>, Misfit> {
     match value {
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        other => other.to_string(),
+        Tree::Object(_) => Ok(vec![Some(supply(value, "", unit)?); cores as usize]),
+        Tree::List(list) if list.len() == cores as usize => {
+            let each = list.iter().enumerate().map(|(core, value)| match value {
+                Tree::Other(serde_json::Value::Null) => Ok(None),
+                value => supply(value, &format!("[{core}]"), unit).map(Some),
+            });
+            each.collect()
+        }
+        Tree::List(list) => {
+            misfit("", format!("{} of them", list.len()), format!("one for each core, {cores}"))
+        }
+        other => misfit("", other.shown(), "an object, or a list of one for each core"),
+    }
+}
+
+fn supply(value: &Tree, at: &str, unit: Unit) -> Result<Supply, Misfit> {
+    let fields = Fields::of(value, at, &["budget", "period"])?;
+    let period = fields.needed("period", 1, MAX_NS / unit.ns())?;
+    let budget = fields.needed("budget", 1, period)?;
+    Ok(Supply { budget_ns: budget * unit.ns(), period_ns: period * unit.ns() })
+}
+
+/// `[{"tasks": [0, 2, 1], "edges": ["time", "event"], "reaction": 30, "age": 20}, …]`.
+pub(crate) fn chains(value: &Tree, unit: Unit, tasks: usize) -> Result<Vec<Chain>, Misfit> {
+    let chain = |(place, value): (usize, &Tree)| {
+        let at = format!("[{place}]");
+        let fields = Fields::of(value, &at, &["tasks", "edges", "reaction", "age"])?;
+        let below = format!("{at}.tasks");
+        let Some(listed) = fields.value("tasks") else { return misfit(&below, "nothing", "a list of tasks") };
+        let mut places: Vec<usize> = Vec::new();
+        for (step, task) in list(listed, &below, "tasks", MAX_TASKS)?.iter().enumerate() {
+            let at = format!("{below}[{step}]");
+            let task = integer(task, &at, 0, (tasks as u64).saturating_sub(1))? as usize;
+            if places.contains(&task) {
+                return misfit(&at, task.to_string(), "every task once at most");
+            }
+            places.push(task);
+        }
+        let below = format!("{at}.edges");
+        let edges = match fields.value("edges") {
+            None => vec![Edge::Time; places.len() - 1],
+            Some(Tree::List(edges)) if edges.len() == places.len() - 1 => {
+                let edge = |(step, edge): (usize, &Tree)| match edge {
+                    Tree::Other(word) if word == "time" => Ok(Edge::Time),
+                    Tree::Other(word) if word == "event" => Ok(Edge::Event),
+                    other => misfit(&format!("{below}[{step}]"), other.shown(), "\"time\" or \"event\""),
+                };
+                edges.iter().enumerate().map(edge).collect::<Result<_, _>>()?
+            }
+            Some(Tree::List(edges)) => {
+                let expected = format!("one between two tasks, {}", places.len() - 1);
+                return misfit(&below, format!("{} of them", edges.len()), expected);
+            }
+            Some(other) => return misfit(&below, other.shown(), "a list of \"time\" and \"event\""),
+        };
+        let limit = |key| Ok(fields.integer(key, 1, MAX_NS / unit.ns())?.map(|limit| limit * unit.ns()));
+        Ok(Chain { tasks: places, edges, reaction_ns: limit("reaction")?, age_ns: limit("age")? })
+    };
+    list(value, "", "chains", MAX_TASKS)?.iter().enumerate().map(chain).collect()
+}
+
+/// The fields of an object, each once.
+struct Fields<'a> {
+    at: &'a str,
+    entries: &'a [(String, Tree)],
+}
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Tree, at: &'a str, keys: &[&str]) -> Result<Self, Misfit> {
+        let Tree::Object(entries) = value else { return misfit(at, value.shown(), "an object") };
+        for (place, (key, _)) in entries.iter().enumerate() {
+            if !keys.contains(&&key[..]) {
+                return misfit(at, format!("unknown key {key:?}"), format!("some of {}", keys.join(", ")));
+            }
+            if entries[..place].iter().any(|(before, _)| before == key) {
+                return misfit(at, format!("key {key:?} twice"), "every key once at most");
+            }
+        }
+        Ok(Self { at, entries })
+    }
+
+    fn value(&self, key: &str) -> Option<&'a Tree> {
+        self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    fn integer(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, Misfit> {
+        self.value(key).map(|value| integer(value, &format!("{}.{key}", self.at), least, most)).transpose()
+    }
+
+    fn needed(&self, key: &str, least: u64, most: u64) -> Result<u64, Misfit> {
+        let at = format!("{}.{key}", self.at);
+        self.integer(key, least, most)?.map_or_else(|| misfit(&at, "nothing", "a time"), Ok)
+    }
+}
+
+/// A list of 1 to `most` things.
+fn list<'a>(value: &'a Tree, at: &str, of_what: &str, most: usize) -> Result<&'a [Tree], Misfit> {
+    match value {
+        Tree::List(list) if (1..=most).contains(&list.len()) => Ok(list),
+        Tree::List(list) => misfit(at, format!("{} of them", list.len()), format!("1 to {most} {of_what}")),
+        other => misfit(at, other.shown(), format!("a list of {of_what}")),
+    }
+}
+
+fn integer(value: &Tree, at: &str, least: u64, most: u64) -> Result<u64, Misfit> {
+    match value {
+        Tree::Integer(number) if (least..=most).contains(number) => Ok(*number),
+        other => misfit(at, other.shown(), format!("an integer from {least} to {most}")),
     }
 }
 
@@ -139,9 +237,9 @@ mod tests {
                 r#"{"tasks":[{"cost":1,"arrivals":[[1,2]]}]}"#.to_owned(),
                 "tasks[0].deadline: nothing, expected a time",
             ),
-            (supply("7"), "supply: a number, expected an object, or a list"),
+            (supply("7"), "supply: 7, expected an object, or a list"),
             (supply("[null]"), "supply: 1 of them, expected one for each core, 2"),
-            (supply("[null,3]"), "supply[1]: a number, expected an object"),
+            (supply("[null,3]"), "supply[1]: 3, expected an object"),
             (supply(r#"{"budget":11,"period":10}"#), "supply.budget: 11, expected an integer from 1 to 10"),
             (supply(r#"{"budget":0,"period":10}"#), "supply.budget: 0, expected an integer from 1 to 10"),
             (supply(r#"{"period":10}"#), "supply.budget: nothing, expected a time"),

@@ -35,8 +35,6 @@ pub(crate) trait Kind {
     const KEYS: &'static [&'static str];
     /// What the list holds; [`IgnoredAny`] where there is none.
     type Item;
-    /// What the keys after that of the list hold; [`IgnoredAny`] where there are none.
-    type More;
 }
 
 /// An object of one kind with `N` integers or words.
@@ -46,7 +44,7 @@ pub(crate) struct Object<K: Kind, const N: usize> {
     pub(crate) values: [Scalar; N],
     pub(crate) list: Option<Shape<Vec<K::Item>>>,
     /// The values of the keys after that of the list, each with the place of its key.
-    pub(crate) more: Vec<(usize, K::More)>,
+    pub(crate) more: Vec<(usize, Tree)>,
     /// The first key that this kind does not have.
     pub(crate) unknown: Option<Box<str>>,
     /// The first key that stands twice.
@@ -57,7 +55,6 @@ impl<K: Kind, const N: usize> Object<K, N> {
     fn take<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error>
     where
         K::Item: Deserialize<'de>,
-        K::More: Deserialize<'de>,
     {
         let mut object = Self {
             values: [const { Scalar::Absent }; N],
@@ -83,7 +80,7 @@ impl<K: Kind, const N: usize> Object<K, N> {
             match object.values.get_mut(at) {
                 Some(value) => *value = map.next_value()?,
                 None if at == N => object.list = map.next_value::<Option<Shape<Vec<K::Item>>>>()?,
-                None => object.more.extend(map.next_value::<Option<K::More>>()?.map(|value| (at, value))),
+                None => object.more.extend(map.next_value::<Option<Tree>>()?.map(|value| (at, value))),
             }
         }
         Ok(object)
@@ -193,7 +190,6 @@ impl<'de> Deserialize<'de> for Scalar {
 impl<'de, K: Kind, const N: usize> Wanted<'de> for Shape<Object<K, N>>
 where
     K::Item: Deserialize<'de>,
-    K::More: Deserialize<'de>,
 {
     fn map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         Object::take(map).map(Self::Is)
@@ -207,7 +203,6 @@ where
 impl<'de, K: Kind, const N: usize> Deserialize<'de> for Shape<Object<K, N>>
 where
     K::Item: Deserialize<'de>,
-    K::More: Deserialize<'de>,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Taking(PhantomData))
@@ -234,40 +229,53 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shape<Vec<T>> {
     }
 }
 
-/// The value in place of an object or a list of such.
-#[derive(Debug, Clone)]
-pub(crate) enum OneOrEach<T> {
-    One(T),
-    Each(Vec<Shape<T>>),
-    Not(&'static str),
+/// Any value, whole.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Tree {
+    /// An integer that is not negative.
+    Integer(u64),
+    /// Neither an integer nor a list or an object.
+    Other(Value),
+    List(Vec<Self>),
+    /// Keys may stand twice.
+    Object(Vec<(String, Self)>),
 }
 
-impl<'de, K: Kind, const N: usize> Wanted<'de> for OneOrEach<Object<K, N>>
-where
-    K::Item: Deserialize<'de>,
-    K::More: Deserialize<'de>,
-{
-    fn map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Object::take(map).map(Self::One)
-    }
-
-    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
-        Shape::<Vec<_>>::seq(seq).map(|all| match all {
-            Shape::Is(all) => Self::Each(all),
-            Shape::Not(name) => Self::Not(name),
-        })
-    }
-
-    fn other(_: Value, name: &'static str) -> Self {
-        Self::Not(name)
+impl Tree {
+    /// As it is named in an error.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Integer(value) => value.to_string(),
+            Self::Other(value) => value.to_string(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Object(_) => "an object".to_owned(),
+        }
     }
 }
 
-impl<'de, K: Kind, const N: usize> Deserialize<'de> for OneOrEach<Object<K, N>>
-where
-    K::Item: Deserialize<'de>,
-    K::More: Deserialize<'de>,
-{
+impl<'de> Wanted<'de> for Tree {
+    fn map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut all = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            all.push(entry);
+        }
+        Ok(Self::Object(all))
+    }
+
+    fn seq<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = seq.next_element()? {
+            all.push(one);
+        }
+        Ok(Self::List(all))
+    }
+
+    fn other(value: Value, _: &'static str) -> Self {
+        value.as_u64().map_or(Self::Other(value), Self::Integer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Taking(PhantomData))
     }

@@ -17,9 +17,11 @@
 //! | `search` | from one script to a worse one |
 //! | `sets` | systems to ask the tests about |
 //! | `supplies` | when cores supply nothing |
+//! | `chains` | data that goes from task to task |
 //! | `campaign` | every test and protocol |
 
 pub(crate) mod campaign;
+pub(crate) mod chains;
 pub(crate) mod job;
 pub(crate) mod script;
 pub(crate) mod search;

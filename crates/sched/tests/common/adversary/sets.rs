@@ -26,6 +26,8 @@ pub(crate) struct Kind {
     pub(crate) curves: bool,
     /// Whether cores supply less than all of their time.
     pub(crate) supplies: bool,
+    /// Whether data goes through a chain of tasks, whose bounds are looked at.
+    pub(crate) chains: bool,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
         shares: false,
         curves: false,
         supplies: false,
+        chains: false,
     };
     /// Any task on any core.
     pub(crate) const GLOBAL: Self =
