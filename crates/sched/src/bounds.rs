@@ -35,7 +35,7 @@ impl Bounds {
 }
 
 /// Most jobs of a task in a row that are looked at.
-const MOST_JOBS: usize = 1 << 20;
+const MOST_JOBS: usize = 1 << 17;
 
 /// When jobs of one task are released at the earliest.
 #[derive(Debug, Clone)]

@@ -84,6 +84,7 @@ pub fn bound_chains(
     let placed = ask.prepare(question)?;
     let priorities = question.priorities();
     let links = Links { question, priorities: &priorities, chains };
+    links.check_places()?;
     let triggers = links.triggers(ask)?;
     links.check_periods()?;
     let mut tasks = if placed {
@@ -123,6 +124,18 @@ impl Links<'_> {
     fn task(&self, place: usize) -> Result<&SystemTask, ChainError> {
         let task = self.priorities.get(place).and_then(|&at| self.question.system.tasks.get(at));
         task.ok_or_else(|| refused("chains", format!("task {place}"), "a task of the line"))
+    }
+
+    /// Refuses chains that are not about tasks of the question, with an edge between each two.
+    fn check_places(&self) -> Result<(), ChainError> {
+        for (number, chain) in self.chains.iter().enumerate() {
+            if chain.tasks.len() != chain.edges.len() + 1 {
+                let found = format!("{} edges of {} tasks", chain.edges.len(), chain.tasks.len());
+                return Err(refused(format!("chains[{number}]"), found, "one edge between two tasks"));
+            }
+            chain.tasks.iter().try_for_each(|place| self.task(*place).map(|_| ()))?;
+        }
+        Ok(())
     }
 
     /// For each task of the system the one whose jobs release its jobs.
@@ -378,6 +391,9 @@ mod tests {
             let error = read_with_chains(line(chain)).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{chain}: {error}");
         }
+        let empty = r#"{"tasks":[],"chains":[{"tasks":[0]}]}"#;
+        let error = answer(empty, Test::FpRta).unwrap_err().to_string();
+        assert_eq!(error, "chains: task 0, expected a task of the line");
         let error = read(line(r#"{"tasks":[0]}"#)).unwrap_err().to_string();
         assert_eq!(error, "chains: 1 of them, expected none here: sched chains bounds them");
         assert!(read_with_chains(format!(r#"{{"tasks":[{TASKS}]}}"#)).unwrap().1.is_empty());

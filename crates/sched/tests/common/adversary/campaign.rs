@@ -87,6 +87,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("edf-rta, curves and supply", both, Ask::of(Test::EdfRta)),
         trial("chains, fp-rta", chained, fp),
         trial("chains, edf-rta", chained, Ask::of(Test::EdfRta)),
+        trial("chains, fp-limited", Kind { sections: true, ..chained }, Ask::of(Test::FpLimited)),
+        trial("chains, fp-rta, curves", Kind { curves: true, deadlines: (100, 600), ..chained }, fp),
     ]);
     for test in GlobalTest::ALL {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
