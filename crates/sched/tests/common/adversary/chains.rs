@@ -163,7 +163,7 @@ fn run(system: &System, chain: &Chain, plan: &Plan, ask: &Ask) -> Flow {
     let tasks = system.tasks.len();
     let step_of = |task: usize| chain.tasks.iter().position(|one| *one == task);
     let by_event = |task: usize| step_of(task).is_some_and(|at| at > 0 && chain.edges[at - 1] == Edge::Event);
-    let longest = system.tasks.iter().map(|one| gap(one)).max().unwrap_or(1);
+    let longest = system.tasks.iter().map(gap).max().unwrap_or(1);
     let mut pending: Vec<Vec<Job>> = vec![Vec::new(); tasks];
     let (mut released, mut written) = (vec![0; tasks], vec![None; chain.tasks.len()]);
     let arrivals: Vec<Vec<u64>> = (0..tasks).map(|task| arrivals(system, plan, task, 10 * longest)).collect();
