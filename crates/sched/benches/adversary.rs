@@ -33,11 +33,8 @@ fn main() {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(trial) = trials.get(at) else { return };
             let tally = trial.run(accepted, EFFORT, SEED ^ seed(&trial.name));
-            if let Some((system, late)) = &tally.first {
-                eprintln!(
-                    "{}: task {} took {} ns of {} in {system:?}",
-                    trial.name, late.task, late.response, late.at_most
-                );
+            if let Some(first) = &tally.first {
+                eprintln!("{}: {first}", trial.name);
             }
             tallies.lock().expect("no thread panicked")[at] = tally;
         }
@@ -69,7 +66,7 @@ fn push(rows: &mut Sink, trial: &Trial, tally: &Tally) {
     let late = late.n(*accepted).budget(Of::Value, Limit::AtMost(0.0));
     let share = *none_found as f64 / (*refused).max(1) as f64 * 100.0;
     let none = Row::new(format!("{}: refused, no late job found", trial.name), share, "%").n(*refused);
-    for row in [late, none] {
+    for row in [Some(late), (*refused > 0).then_some(none)].into_iter().flatten() {
         rows.push(row).expect("the file of rows can be written");
     }
 }

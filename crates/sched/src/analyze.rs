@@ -2,13 +2,15 @@
 //! studies.
 
 use crate::edf_qpa::edf_qpa_within;
+use crate::edf_rta::response_times_edf;
+use crate::fp_curves::response_times_with_bounds;
 use crate::fp_published::{Published, response_times_as_published};
 use crate::fp_rta::response_times_within;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
 use crate::global::sched_deadline::{self, Admission};
 use crate::global::{GlobalTest, global};
 use crate::overheads_error::OverheadsError;
-use crate::system::System;
+use crate::system::{System, SystemTask};
 use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::{Limits, Work};
@@ -25,6 +27,8 @@ pub enum Test {
     FpLimited,
     /// EDF, each core by itself: processor demand.
     EdfQpa,
+    /// EDF, each core by itself: response times.
+    EdfRta,
     /// Any task on any core.
     Global(GlobalTest),
     /// Whether Linux admits the tasks to `SCHED_DEADLINE`, all cores one root domain.
@@ -35,12 +39,13 @@ pub enum Test {
 
 impl Test {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::FpRta,
         Self::FpPublished(Published::Replication),
         Self::FpPublished(Published::Access2020),
         Self::FpLimited,
         Self::EdfQpa,
+        Self::EdfRta,
         Self::Global(GlobalTest::EdfGfb),
         Self::Global(GlobalTest::EdfBak),
         Self::Global(GlobalTest::EdfBcl),
@@ -64,6 +69,7 @@ impl Test {
             Self::FpPublished(published) => published.name(),
             Self::FpLimited => "fp-limited",
             Self::EdfQpa => "edf-qpa",
+            Self::EdfRta => "edf-rta",
             Self::Global(test) => test.name(),
             Self::SchedDeadline => "sched-deadline",
             Self::SchedDeadlinePartitioned => "sched-deadline-partitioned",
@@ -131,6 +137,11 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if !counts_sections && system.limits_preemption() {
         return Err(beyond(test, "sections that cannot be preempted", "fp-limited, core by core"));
     }
+    if !matches!(test, Test::FpRta | Test::EdfRta) {
+        refuse_bounds(system, test)?;
+    } else if let (Some(_), true) = (system.bounded(), system.suspends()) {
+        return Err(beyond(test, "self-suspension beside curves or a supply", "one of them"));
+    }
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let mut whole = Verdict::unanswered(&all);
     if let Test::Global(test) = test {
@@ -140,7 +151,9 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
         whole.schedulable = is_admitted(system, &all, test, Admission::default())?;
     }
-    if !matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa) {
+    let by_core =
+        matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa | Test::EdfRta);
+    if !by_core {
         return Ok(whole);
     }
     whole.schedulable = true;
@@ -163,6 +176,12 @@ pub(crate) fn beyond(test: Test, what: &'static str, instead: &'static str) -> R
     Refusal::Beyond { test: test.name(), what, instead }
 }
 
+/// Refuses curves and supplies.
+pub(crate) fn refuse_bounds(system: &System, test: Test) -> Result<(), Refusal> {
+    let only = "--test fp-rta or edf-rta by itself, without locks, overheads, --partition and --order";
+    system.bounded().map_or(Ok(()), |what| Err(beyond(test, what, only)))
+}
+
 fn on_one_core(
     system: &System,
     indices: &[usize],
@@ -171,7 +190,12 @@ fn on_one_core(
     work: &mut Work,
 ) -> Result<Verdict, Refusal> {
     let set = system.set_of(indices)?;
+    let of_core = || indices.iter().map(|&index| &system.tasks[index]).collect::<Vec<&SystemTask>>();
     Ok(match test {
+        Test::FpRta if indices.iter().any(|&index| system.tasks[index].bounds.is_some()) => {
+            response_times_with_bounds(&of_core(), work)
+        }
+        Test::EdfRta => response_times_edf(&of_core(), work),
         Test::FpRta if indices.iter().any(|&index| system.tasks[index].suspension_ns > 0) => {
             let suspensions: Vec<u64> =
                 indices.iter().map(|&index| system.tasks[index].suspension_ns).collect();
@@ -225,6 +249,7 @@ pub fn admission(system: &System, partitioned: bool, rules: Admission) -> Result
     if system.suspends() {
         return Err(beyond(test, "self-suspension", "fp-rta"));
     }
+    refuse_bounds(system, test)?;
     let mut verdict = Verdict::unanswered(&all);
     verdict.cores = system.tasks.iter().map(|task| task.core).collect();
     verdict.schedulable = is_admitted(system, &all, test, rules)?;

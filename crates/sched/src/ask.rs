@@ -1,7 +1,7 @@
 //! The question for every set: a test by name, with all that may be counted beside it. Shared by
 //! the command and Python.
 
-use crate::analyze::{Refusal, Test, admission, analyze};
+use crate::analyze::{Refusal, Test, admission, analyze, refuse_bounds};
 use crate::asked::Question;
 use crate::assign::{Order, assign};
 use crate::certificate::{Certificate, certify};
@@ -123,6 +123,9 @@ impl Ask {
         for task in &mut question.system.tasks {
             task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
         }
+        if self.partition.is_some() {
+            refuse_bounds(&question.system, self.test)?;
+        }
         let placed = self.partition.map_or(Ok(true), |heuristic| question.place(heuristic))?;
         if let Some(order) = self.order.filter(|_| placed) {
             assign(question, order, self.test, Limits::default())?;
@@ -148,6 +151,9 @@ impl Ask {
     /// The verdict on a question that is prepared.
     pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
         let system = &question.system;
+        if self.locks.is_some() || self.overheads.is_some() || self.edf_jitter == EdfJitter::PeriodsToo {
+            refuse_bounds(system, self.test)?;
+        }
         if !question.equals.is_empty() {
             let alone = self.locks.is_none() && self.overheads.is_none();
             if alone && self.test == Test::FpRta && system.suspends() && !system.limits_preemption() {

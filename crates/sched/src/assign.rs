@@ -9,7 +9,7 @@
 //! Journal of Systems Architecture 65, 2016). It is not so with self-suspension, where the response
 //! times of those above count.
 
-use crate::analyze::{Refusal, Test, beyond};
+use crate::analyze::{Refusal, Test, beyond, refuse_bounds};
 use crate::asked::Question;
 use crate::fp_rta::{Level, Outcome};
 use crate::order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
@@ -67,6 +67,7 @@ pub(crate) fn assign(
     test: Test,
     limits: Limits,
 ) -> Result<(), Refusal> {
+    refuse_bounds(&question.system, test)?;
     let tasks: Vec<Task> = question.system.tasks.iter().map(|task| task.task).collect();
     let by_key = match order {
         Order::RateMonotonic => rate_monotonic(&tasks),

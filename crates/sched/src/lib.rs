@@ -15,6 +15,13 @@
 //! | `fp_lanes/` | the same for many sets at a time, in vector units |
 //! | `fp_suspension` | response times with self-suspension treated as release jitter |
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
+//! | `fp_curves` | the same with arrival curves, cost curves and the supply of a core |
+//! | `bounds` | arrival and cost curves, and what follows from their entries |
+//! | `chain` | tasks one after another: what is asked of them |
+//! | `chains` | how late the last of them may be |
+//! | `supply` | what a reservation supplies at least |
+//! | `edf_rta` | uniprocessor EDF: response times, with the same |
+//! | `flow` | what a task asks of its core, with curves or without |
 //! | `fp_limited` | response times with sections that cannot be preempted |
 //! | `global` | tests of global scheduling and the admission of `SCHED_DEADLINE`, one a file |
 //! | `fractions` | the sign of a sum of fractions, exactly |
@@ -22,6 +29,7 @@
 //! | `overheads/` | tests of one core that count what the kernel costs |
 //! | `question` | a system as a line of JSON |
 //! | `question_raw` | such a line as it is written, not judged yet |
+//! | `question_bounds` | its curves, judged |
 //! | `question_rules` | what its numbers mean, and which contradict each other |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
@@ -55,14 +63,20 @@ mod analyze;
 mod ask;
 pub mod asked;
 mod assign;
+mod bounds;
 mod budget;
 pub mod certificate;
+mod chain;
+mod chains;
 mod cost_margin;
 pub mod curves;
 mod edf_qpa;
+mod edf_rta;
 mod equals;
 mod equals_suspending;
+mod flow;
 mod fp_columns;
+mod fp_curves;
 mod fp_lanes;
 mod fp_limited;
 mod fp_published;
@@ -84,10 +98,12 @@ pub mod paper_sets;
 mod partition;
 pub mod probabilistic;
 pub mod question;
+mod question_bounds;
 mod question_line;
 mod question_plain;
 mod question_raw;
 mod question_rules;
+mod supply;
 mod system;
 mod task;
 mod verdict;
@@ -96,7 +112,10 @@ mod window;
 pub use analyze::{Refusal, Test, admission, analyze};
 pub use ask::{Ask, AskError, EdfJitter};
 pub use assign::{Order, order_that_holds};
+pub use bounds::{Bounds, MAX_ENTRIES};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
+pub use chain::{Chain, Edge};
+pub use chains::{ChainBound, ChainError, ChainVerdict, bound_chains};
 pub use cost_margin::{
     CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
 };
@@ -114,6 +133,7 @@ pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
 pub use partition::{Fit, Heuristic, partition, place};
 pub use question_line::line as question_line;
+pub use supply::Supply;
 pub use system::{Access, MAX_CORES, Request, System, SystemTask};
 pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};
 pub use verdict::Verdict;

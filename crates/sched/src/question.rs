@@ -4,14 +4,23 @@
 //! be left out: the deadline is then the period, the core 0, and the order of the list is the order
 //! of priority. Numbers are integers in the unit. An error names the field, as in `tasks[3].cost`.
 //!
+//! `"arrivals":[[0,2],[30,3],…]` in place of a period: the shortest interval in which 2, 3, … jobs
+//! are released. `"costs":[5,6,…]` in place of a cost: the most execution of 1, 2, … jobs in a row.
+//! `"supply":{"budget":3,"period":10}` of the line: what every core supplies, or a list with that
+//! of each core, `null` for a whole one.
+//!
 //! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99
 //! and 99 first.
 
 use crate::asked::{Question, Unit};
+use crate::bounds::Bounds;
+use crate::chain::Chain;
 use crate::equals::equals;
+use crate::question_bounds::{self, Misfit};
 use crate::question_plain;
-use crate::question_raw::{Kind, Object, Scalar, Shape};
+use crate::question_raw::{Kind, Object, Scalar, Shape, Tree};
 use crate::question_rules::{Policy, TooLong, too_long};
+use crate::supply::Supply;
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use serde::de::IgnoredAny;
@@ -33,12 +42,16 @@ fn wrong(field: impl Into<String>, found: impl Into<String>, expected: impl Into
     QuestionError { field: field.into(), found: found.into(), expected: expected.into() }
 }
 
+fn unfit(key: &str, misfit: Misfit) -> QuestionError {
+    wrong(format!("{key}{}", misfit.at), misfit.found, misfit.expected)
+}
+
 const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
 
 /// A line.
 struct Whole;
 impl Kind for Whole {
-    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks"];
+    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks", "supply", "chains"];
     type Item = Shape<Object<OneTask, 11>>;
 }
 
@@ -58,6 +71,8 @@ impl Kind for OneTask {
         "lock_priority",
         "response_time",
         "requests",
+        "arrivals",
+        "costs",
     ];
     type Item = Shape<Object<OneRequest, 4>>;
 }
@@ -75,11 +90,26 @@ pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
     question_plain::read(line).map_or_else(|| judge(line), Ok)
 }
 
-/// Reads any line; for an invalid question, says what is wrong.
+/// Reads any line without chains; for an invalid question, says what is wrong.
 pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
+    match judge_all(line)? {
+        (question, chains) if chains.is_empty() => Ok(question),
+        (_, chains) => {
+            let expected = "none here: sched chains bounds them";
+            Err(wrong("chains", format!("{} of them", chains.len()), expected))
+        }
+    }
+}
+
+/// Reads a line with the chains of its tasks.
+pub fn read_with_chains(line: impl AsRef<[u8]>) -> Result<(Question, Vec<Chain>), QuestionError> {
+    judge_all(line.as_ref())
+}
+
+fn judge_all(line: &[u8]) -> Result<(Question, Vec<Chain>), QuestionError> {
     let shape: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
-    let object = Fields::of(shape, || "the line".to_owned())?;
+    let mut object = Fields::of(shape, || "the line".to_owned())?;
     let known = match object.value("unit") {
         Scalar::Absent => Some(Unit::Ns),
         Scalar::Integer(_) => None,
@@ -92,7 +122,14 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         Scalar::Other(value) if value.as_str() == Some("linux") => Policy::Linux,
         _ => return Err(wrong("policy", object.shown("policy"), "\"linux\", or none for ranks")),
     };
+    let supplies = object.take_more("supply").map_or(Ok(Vec::new()), |value| {
+        question_bounds::supplies(&value, unit, cores).map_err(|misfit| unfit("supply", misfit))
+    })?;
+    let chains = object.take_more("chains");
     let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
+    let chains = chains.map_or(Ok(Vec::new()), |value| {
+        question_bounds::chains(&value, unit, given.len()).map_err(|misfit| unfit("chains", misfit))
+    })?;
     if given.len() > MAX_TASKS {
         return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
     }
@@ -104,7 +141,7 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         let priority = fields.integer("priority", least, most)?.map(|priority| policy.rank(priority));
         placed |= *fields.value("core") != Scalar::Absent;
         first_without = first_without.or(priority.is_none().then_some(place));
-        ranked.push((priority, place, task(fields, unit, cores)?));
+        ranked.push((priority, place, task(fields, unit, cores, &supplies)?));
     }
     let needed = policy == Policy::Linux || ranked.iter().any(|one| one.0.is_some());
     if let (true, Some(place)) = (needed, first_without) {
@@ -119,7 +156,7 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
     let equals = equals(&priorities);
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-    Ok(Question { unit, system: System { cores, tasks }, places, placed, equals })
+    Ok((Question { unit, system: System { cores, tasks }, places, placed, equals }, chains))
 }
 
 /// What is wrong with a line, and where in it.
@@ -132,21 +169,45 @@ fn broken(error: &serde_json::Error) -> String {
 }
 
 fn task<P: Fn() -> String>(
-    fields: Fields<OneTask, 11, P>,
+    mut fields: Fields<OneTask, 11, P>,
     unit: Unit,
     cores: u32,
+    supplies: &[Option<Supply>],
 ) -> Result<SystemTask, QuestionError> {
+    let (arrivals, costs) = (fields.take_more("arrivals"), fields.take_more("costs"));
     let time = |key: &'static str, least: u64| {
         let most = MAX_NS / unit.ns();
         Ok::<_, QuestionError>(fields.integer(key, least, most)?.map(|value| value * unit.ns()))
     };
     let needed =
         |key: &'static str| time(key, 1)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"));
-    let period_ns = needed("period")?;
-    let cost_ns = needed("cost")?;
+    let not_beside = |key: &str, other: &str| match fields.value(key) {
+        Scalar::Absent => Ok(()),
+        _ => Err(wrong(fields.path(key), fields.shown(key), format!("nothing beside {other}"))),
+    };
+    let curve = |value: Option<Tree>, key: &'static str, read: ReadCurve| {
+        let entries = value.map_or(Ok(Vec::new()), |value| read(&value, unit));
+        entries.map_err(|misfit| unfit(&fields.path(key), misfit))
+    };
+    let intervals_ns = curve(arrivals, "arrivals", question_bounds::arrivals)?;
+    let costs_ns = curve(costs, "costs", question_bounds::costs)?;
+    let (period_ns, deadline_ns) = if let Some(shortest) = intervals_ns.first() {
+        not_beside("period", "arrivals")?;
+        not_beside("jitter", "arrivals")?;
+        (*shortest.max(&1), needed("deadline")?)
+    } else {
+        let period_ns = needed("period")?;
+        (period_ns, time("deadline", 1)?.unwrap_or(period_ns))
+    };
+    let cost_ns = if let Some(cost_ns) = costs_ns.first() {
+        not_beside("cost", "costs")?;
+        *cost_ns
+    } else {
+        needed("cost")?
+    };
     let task = Task {
         period_ns,
-        deadline_ns: time("deadline", 1)?.unwrap_or(period_ns),
+        deadline_ns,
         cost_ns,
         jitter_ns: time("jitter", 0)?.unwrap_or(0),
         blocking_ns: time("blocking", 0)?.unwrap_or(0),
@@ -159,7 +220,11 @@ fn task<P: Fn() -> String>(
         lock_priority: fields.integer("lock_priority", 0, u64::from(u32::MAX))?.map(|rank| rank as u32),
         response_time_ns: time("response_time", 0)?,
         requests: Vec::new(),
+        bounds: None,
     };
+    let supply = supplies.get(system_task.core as usize).copied().flatten();
+    let bounds = Bounds { intervals_ns, costs_ns, supply };
+    system_task.bounds = (!bounds.is_empty()).then(|| Box::new(bounds));
     let at = fields.at;
     let requests = list(fields.object.list, || format!("{}.requests", at()))?.unwrap_or_default();
     let request =
@@ -175,6 +240,9 @@ fn task<P: Fn() -> String>(
     }
     Ok(system_task)
 }
+
+/// What reads a curve.
+type ReadCurve = fn(&Tree, Unit) -> Result<Vec<u64>, Misfit>;
 
 fn request<P: Fn() -> String>(
     fields: Fields<OneRequest, 4, P>,
@@ -224,6 +292,12 @@ impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
             whole if whole == "the line" => key.to_owned(),
             at => format!("{at}.{key}"),
         }
+    }
+
+    /// The value of a key after that of the list.
+    fn take_more(&mut self, key: &str) -> Option<Tree> {
+        let at = self.object.more.iter().position(|(place, _)| K::KEYS[*place] == key)?;
+        Some(self.object.more.swap_remove(at).1)
     }
 
     fn value(&self, key: &str) -> &Scalar {

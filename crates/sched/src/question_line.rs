@@ -10,7 +10,32 @@ use serde_json::{Map, Value, json};
 pub fn line(system: &System, unit: Unit) -> Option<String> {
     let tasks = system.tasks.iter().map(|one| task(one, system.cores, unit)).collect::<Option<Vec<_>>>()?;
     let tasks = tasks.iter().map(Value::to_string).collect::<Vec<_>>().join(",");
-    Some(format!("{{\"unit\":\"{}\",\"cores\":{},\"tasks\":[{tasks}]}}", unit.name(), system.cores))
+    let supply = supply(system, unit)?;
+    let (unit, cores) = (unit.name(), system.cores);
+    Some(format!("{{\"unit\":\"{unit}\",\"cores\":{cores}{supply},\"tasks\":[{tasks}]}}"))
+}
+
+/// The key of what cores supply, after a comma; nothing where all tasks have whole cores. A core
+/// without tasks is whole.
+fn supply(system: &System, unit: Unit) -> Option<String> {
+    let of = |task: &SystemTask| task.bounds.as_ref().and_then(|bounds| bounds.supply);
+    if !system.tasks.iter().any(|task| of(task).is_some()) {
+        return Some(String::new());
+    }
+    let mut supplies = vec![Value::Null; system.cores as usize];
+    for task in &system.tasks {
+        if let Some(supply) = of(task) {
+            let budget = whole(supply.budget_ns, unit)?;
+            *supplies.get_mut(task.core as usize)? =
+                json!({ "budget": budget, "period": whole(supply.period_ns, unit)? });
+        }
+    }
+    Some(format!(",\"supply\":{}", Value::Array(supplies)))
+}
+
+/// A time in the unit, if it is a multiple of it.
+fn whole(ns: u64, unit: Unit) -> Option<u64> {
+    ns.is_multiple_of(unit.ns()).then(|| ns / unit.ns())
 }
 
 fn task(system_task: &SystemTask, cores: u32, unit: Unit) -> Option<Value> {
@@ -22,11 +47,27 @@ fn task(system_task: &SystemTask, cores: u32, unit: Unit) -> Option<Value> {
         lock_priority,
         response_time_ns,
         requests,
+        bounds,
     } = system_task;
-    let whole = |ns: u64| ns.is_multiple_of(unit.ns()).then(|| ns / unit.ns());
+    let whole = |ns: u64| whole(ns, unit);
+    let (intervals_ns, costs_ns) =
+        bounds.as_ref().map_or((&[][..], &[][..]), |one| (&one.intervals_ns[..], &one.costs_ns[..]));
+    let curve = |times: &[u64]| times.iter().map(|&ns| whole(ns)).collect::<Option<Vec<u64>>>();
     let mut map = Map::new();
-    map.insert("period".to_owned(), json!(whole(task.period_ns)?));
-    map.insert("cost".to_owned(), json!(whole(task.cost_ns)?));
+    if intervals_ns.is_empty() {
+        map.insert("period".to_owned(), json!(whole(task.period_ns)?));
+    } else {
+        // The curve counts releases.
+        (task.jitter_ns == 0).then_some(())?;
+        let pairs = curve(intervals_ns)?.into_iter().zip(2u64..).map(|pair| json!(pair)).collect::<Vec<_>>();
+        map.insert("arrivals".to_owned(), pairs.into());
+        map.insert("deadline".to_owned(), json!(whole(task.deadline_ns)?));
+    }
+    if costs_ns.is_empty() {
+        map.insert("cost".to_owned(), json!(whole(task.cost_ns)?));
+    } else {
+        map.insert("costs".to_owned(), json!(curve(costs_ns)?));
+    }
     let mut unless = |key: &str, ns: u64, usual: u64| {
         if ns != usual {
             map.insert(key.to_owned(), json!(whole(ns)?));
@@ -86,6 +127,7 @@ mod tests {
                         access: if read { Access::Read } else { Access::Write },
                     })
                     .collect(),
+                bounds: None,
             }
         })
     }

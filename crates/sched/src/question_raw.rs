@@ -28,7 +28,8 @@ pub(crate) enum Shape<T> {
     Not(&'static str),
 }
 
-/// One kind of object: its keys, those of integers and words first, then perhaps that of a list.
+/// One kind of object: its keys, those of integers and words first, then perhaps that of a list,
+/// then those of anything else.
 pub(crate) trait Kind {
     /// All keys, at most 32.
     const KEYS: &'static [&'static str];
@@ -42,6 +43,8 @@ pub(crate) struct Object<K: Kind, const N: usize> {
     /// In the order of [`Kind::KEYS`].
     pub(crate) values: [Scalar; N],
     pub(crate) list: Option<Shape<Vec<K::Item>>>,
+    /// The values of the keys after that of the list, each with the place of its key.
+    pub(crate) more: Vec<(usize, Tree)>,
     /// The first key that this kind does not have.
     pub(crate) unknown: Option<Box<str>>,
     /// The first key that stands twice.
@@ -53,8 +56,13 @@ impl<K: Kind, const N: usize> Object<K, N> {
     where
         K::Item: Deserialize<'de>,
     {
-        let mut object =
-            Self { values: [const { Scalar::Absent }; N], list: None, unknown: None, repeated: None };
+        let mut object = Self {
+            values: [const { Scalar::Absent }; N],
+            list: None,
+            more: Vec::new(),
+            unknown: None,
+            repeated: None,
+        };
         let mut seen = 0u32;
         while let Some(key) = map.next_key::<Key<K>>()? {
             let at = match key {
@@ -71,7 +79,8 @@ impl<K: Kind, const N: usize> Object<K, N> {
             seen |= 1 << at;
             match object.values.get_mut(at) {
                 Some(value) => *value = map.next_value()?,
-                None => object.list = map.next_value::<Option<Shape<Vec<K::Item>>>>()?,
+                None if at == N => object.list = map.next_value::<Option<Shape<Vec<K::Item>>>>()?,
+                None => object.more.extend(map.next_value::<Option<Tree>>()?.map(|value| (at, value))),
             }
         }
         Ok(object)
@@ -215,6 +224,58 @@ impl<'de, T: Deserialize<'de>> Wanted<'de> for Shape<Vec<T>> {
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shape<Vec<T>> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Taking(PhantomData))
+    }
+}
+
+/// Any value, whole.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Tree {
+    /// An integer that is not negative.
+    Integer(u64),
+    /// Neither an integer nor a list or an object.
+    Other(Value),
+    List(Vec<Self>),
+    /// Keys may stand twice.
+    Object(Vec<(String, Self)>),
+}
+
+impl Tree {
+    /// As it is named in an error.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Integer(value) => value.to_string(),
+            Self::Other(value) => value.to_string(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+impl<'de> Wanted<'de> for Tree {
+    fn map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut all = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            all.push(entry);
+        }
+        Ok(Self::Object(all))
+    }
+
+    fn seq<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = seq.next_element()? {
+            all.push(one);
+        }
+        Ok(Self::List(all))
+    }
+
+    fn other(value: Value, _: &'static str) -> Self {
+        value.as_u64().map_or(Self::Other(value), Self::Integer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Taking(PhantomData))
     }

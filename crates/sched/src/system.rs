@@ -4,6 +4,7 @@
 //! user puts it: tasks in any order, with priorities, cores, suspensions, sections that cannot be
 //! preempted, and requests for shared resources.
 
+use crate::bounds::Bounds;
 use crate::task::{Task, TaskError, TaskSet};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,9 @@ pub struct SystemTask {
     pub response_time_ns: Option<u64>,
     /// What it requests.
     pub requests: Vec<Request>,
+    /// Curves in place of the period and the cost, and the supply of its core; none for a sporadic
+    /// task on a whole core.
+    pub bounds: Option<Box<Bounds>>,
 }
 
 impl From<Task> for SystemTask {
@@ -64,6 +68,7 @@ impl From<Task> for SystemTask {
             lock_priority: None,
             response_time_ns: None,
             requests: Vec::new(),
+            bounds: None,
         }
     }
 }
@@ -117,7 +122,18 @@ impl System {
             (true, ..) => Some("self-suspension"),
             (_, true, _) => Some("sections that cannot be preempted"),
             (.., true) => Some("requests for resources"),
-            _ => None,
+            _ => self.bounded(),
+        }
+    }
+
+    /// Whether any task has curves, or any core a supply, in words.
+    pub fn bounded(&self) -> Option<&'static str> {
+        let any =
+            |has: fn(&Bounds) -> bool| self.tasks.iter().filter_map(|one| one.bounds.as_deref()).any(has);
+        match (any(|one| !one.intervals_ns.is_empty()), any(|one| !one.costs_ns.is_empty())) {
+            (true, _) => Some("arrival curves"),
+            (_, true) => Some("cost curves"),
+            _ => any(|one| one.supply.is_some()).then_some("the supply of a core"),
         }
     }
 

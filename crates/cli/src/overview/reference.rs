@@ -22,6 +22,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("sched study", "sched-studies"),
     ("sched generate", "sched-studies"),
     ("sched budget", "sched-certificates"),
+    ("sched chains", "sched-curves"),
     ("sched check-certificate", "sched-certificates"),
     ("graph latency", "graph-transports"),
     ("study", "experiments"),

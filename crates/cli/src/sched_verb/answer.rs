@@ -164,7 +164,8 @@ impl Answered<'_> {
         });
         let order = self.ask.order.map_or(String::new(), |order| format!(", order {}", order.name()));
         let (number, word, test) = (self.number, self.word(), self.ask.test.name());
-        let _ = writeln!(out, "line {number}: {word} ({test}{order}{locks}{overheads}{server})");
+        let bounds = self.bounds();
+        let _ = writeln!(out, "line {number}: {word} ({test}{order}{locks}{overheads}{server}{bounds})");
         if self.verdict.response_times.iter().any(Option::is_some) {
             self.write_table(out);
             let unit = self.question.unit.name();
@@ -192,6 +193,17 @@ impl Answered<'_> {
         order_that_holds(self.question, ask.test, Limits::default())
     }
 
+    /// What is counted beyond sporadic tasks on whole cores.
+    fn bounds(&self) -> String {
+        let bounds = || self.question.system.tasks.iter().filter_map(|one| one.bounds.as_deref());
+        let kinds = [
+            (", arrival curves", bounds().any(|one| !one.intervals_ns.is_empty())),
+            (", cost curves", bounds().any(|one| !one.costs_ns.is_empty())),
+            (", supply of cores", bounds().any(|one| one.supply.is_some())),
+        ];
+        kinds.into_iter().filter(|kind| kind.1).map(|kind| kind.0).collect()
+    }
+
     fn word(&self) -> &'static str {
         match (self.ask.test, self.verdict.schedulable, self.verdict.undecided.is_empty()) {
             (Test::Global(GlobalTest::EdfDa), true, _) => "bounded tardiness",
@@ -214,7 +226,10 @@ impl Answered<'_> {
             let response = verdict.response_times.get(at)?.map(time);
             let blocking = time(*verdict.blocking.get(at)?);
             let times = [task.task.period_ns, task.task.deadline_ns, task.task.cost_ns].map(time);
-            let [period, deadline, cost] = times.map(Some);
+            let [mut period, deadline, cost] = times.map(Some);
+            if task.bounds.as_ref().is_some_and(|one| !one.intervals_ns.is_empty()) {
+                period = None;
+            }
             let (place, core) = (place as u64, u64::from(task.core));
             Some([Some(place), Some(core), period, deadline, cost, Some(blocking), response])
         };

@@ -6,6 +6,7 @@ mod analyze_args;
 mod answer;
 mod budget;
 mod budget_cost;
+mod chains;
 mod check_certificate;
 mod generate;
 pub(crate) mod jitter;
@@ -25,6 +26,8 @@ verbs! {
         Study(study::StudyArgs) => reads(study::run),
         /// Compute how much more release jitter, or cost, task sets tolerate.
         Budget(budget::BudgetArgs) => reads(budget::run),
+        /// Bound how late data may be at the end of chains of tasks.
+        Chains(chains::ChainsArgs) => reads(chains::run),
         /// Check the certificates that prove verdicts of analyze --certificate.
         CheckCertificate(check_certificate::CheckArgs) => reads(check_certificate::run),
     }

@@ -138,7 +138,7 @@ pub fn certify(
         _ => return Err(beyond(test, "certificates", "fp-rta or edf-qpa")),
     };
     if system.beyond_independent().is_some() {
-        let what = "certificates of suspending tasks, sections that cannot be preempted or shared resources";
+        let what = "certificates of suspending tasks, sections that cannot be preempted, shared resources, curves or a supply";
         return Err(beyond(test, what, "verdicts without"));
     }
     let mut cores = Vec::new();

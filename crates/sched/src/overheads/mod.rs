@@ -29,7 +29,7 @@ pub use fixed::{Charged, charge_fixed};
 pub use locks::analyze_with_locks_and_overheads;
 pub use margins::{jitter_margin_edf, jitter_margins, meets_deadlines};
 
-use crate::analyze::{Refusal, Test, beyond};
+use crate::analyze::{Refusal, Test, beyond, refuse_bounds};
 use crate::edf_qpa::edf_qpa;
 use crate::fp_rta::response_times;
 use crate::overheads_error::OverheadsError;
@@ -137,6 +137,7 @@ pub fn analyze_with_overheads(
     if system.shares() {
         return Err(beyond(test, "requests for resources", "--locks PROTOCOL"));
     }
+    refuse_bounds(system, test)?;
     if system.suspends() {
         return Err(beyond(test, "self-suspension beside overheads", "no overheads"));
     }

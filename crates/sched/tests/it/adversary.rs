@@ -5,6 +5,7 @@
 use crate::common::adversary::campaign::trials;
 use crate::common::adversary::search::{Effort, Late, Search};
 use crate::common::adversary::simulate::Rules;
+use crate::common::adversary::supplies::withheld;
 use crate::common::numbers::Numbers;
 use sched::locks::{Locks, Protocol};
 use sched::{Ask, Limits, System, Test, question};
@@ -25,7 +26,7 @@ fn late(system: &System, rules: Rules<'_>, starts: u64) -> Option<Late> {
         system,
         rules,
         promises: &promises,
-        interrupts: &|_| Vec::new(),
+        interrupts: &|jobs| withheld(system, jobs),
         effort: Effort { starts, changes: 12 },
     };
     search.late_job(&mut Numbers(7))
@@ -92,4 +93,22 @@ fn equals_that_queue_are_found() {
     let system = question::read(line).unwrap().system;
     assert_eq!(late(&system, Rules { levels: &[0, 0], ..PRIORITIES }, 40).map(|one| one.task), Some(0));
     assert!(late(&system, PRIORITIES, 40).is_none());
+}
+
+/// A budget that comes first in one period and last in the next, and three releases at once: what
+/// counts half of the gap, or one release a period, is late by a nanosecond.
+#[test]
+fn withheld_supplies_and_bursts_are_found() {
+    let line = |by: u64| {
+        let (burst, below) = (60 - by, 100 - by);
+        format!(
+            r#"{{"supply":{{"budget":16,"period":40}},"tasks":[{{"period":200,"cost":12,"deadline":{burst}}},{{"arrivals":[[0,2],[160,3]],"cost":8,"deadline":{below}}}]}}"#
+        )
+    };
+    for (by, is_late) in [(0, false), (1, true)] {
+        let mut question = question::read(line(by)).unwrap();
+        let verdict = Ask::of(Test::FpRta).answer(&mut question, Limits::default()).unwrap();
+        assert_eq!(verdict.schedulable, !is_late, "{verdict:?}");
+        assert_eq!(late(&question.system, PRIORITIES, 400).is_some(), is_late);
+    }
 }

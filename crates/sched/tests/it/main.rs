@@ -6,6 +6,7 @@
 mod common;
 
 mod adversary;
+mod bounds_peer;
 mod core_simulation;
 mod fp_fixture;
 mod fp_lanes;

@@ -1,10 +1,12 @@
 //! Every test and protocol against the adversary.
 
 use super::Numbers;
+use super::chains::{self, Seen};
 use super::job::Job;
 use super::search::{Effort, Late, Search, promises};
 use super::sets::{Kind, draw};
 use super::simulate::{Interrupt, Rules};
+use super::supplies::withheld;
 use sched::asked::{Question, Unit};
 use sched::global::GlobalTest;
 use sched::locks::{Locks, Protocol};
@@ -28,8 +30,8 @@ pub(crate) struct Tally {
     pub(crate) accepted: u64,
     /// Of these, those in which a job was late or later than its bound.
     pub(crate) wrong: u64,
-    /// The first of them.
-    pub(crate) first: Option<(System, Late)>,
+    /// The first of them, in words.
+    pub(crate) first: Option<String>,
     /// Sets that the test refused and the adversary looked at.
     pub(crate) refused: u64,
     /// Of these, those in which it found no late job.
@@ -62,8 +64,32 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial { ties: true, ..trial("fp-limited, equal priorities", sections, Ask::of(Test::FpLimited)) },
         trial("edf-qpa", one, edf),
         trial("edf-qpa, D beyond T", beyond_periods, edf),
+        trial("edf-rta", one, Ask::of(Test::EdfRta)),
+        trial("edf-rta, D beyond T", beyond_periods, Ask::of(Test::EdfRta)),
         trial("edf-qpa, jitter td", one, Ask { edf_jitter: EdfJitter::PeriodsToo, ..edf }),
     ];
+    let curves = Kind { curves: true, utilization: (25, 80), deadlines: (60, 400), ..one };
+    let supplies = Kind { cores: (1, 2), supplies: true, utilization: (15, 70), deadlines: (60, 300), ..one };
+    let both = Kind { curves: true, deadlines: (100, 600), ..supplies };
+    let chained = Kind {
+        cores: (1, 2),
+        tasks: (3, 5),
+        chains: true,
+        utilization: (20, 70),
+        deadlines: (80, 300),
+        ..one
+    };
+    all.extend([
+        trial("fp-rta, curves", curves, fp),
+        trial("fp-rta, supply", supplies, fp),
+        trial("fp-rta, curves and supply", both, fp),
+        Trial { ties: true, ..trial("fp-rta, curves and supply, equal priorities", both, fp) },
+        trial("edf-rta, curves and supply", both, Ask::of(Test::EdfRta)),
+        trial("chains, fp-rta", chained, fp),
+        trial("chains, edf-rta", chained, Ask::of(Test::EdfRta)),
+        trial("chains, fp-limited", Kind { sections: true, ..chained }, Ask::of(Test::FpLimited)),
+        trial("chains, fp-rta, curves", Kind { curves: true, deadlines: (100, 600), ..chained }, fp),
+    ]);
     for test in GlobalTest::ALL {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
         all.push(trial(test.name(), Kind { deadlines, ..Kind::GLOBAL }, Ask::of(Test::Global(test))));
@@ -110,7 +136,24 @@ impl Trial {
         tally
     }
 
+    fn look_at_chains(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
+        match chains::look_at_one(self.kind, &self.ask, effort, numbers) {
+            Seen::Refused => {}
+            Seen::Holds => tally.accepted += 1,
+            Seen::Exceeded { system, seen, bounds } => {
+                tally.accepted += 1;
+                tally.wrong += 1;
+                let words = || format!("{seen:?} beyond {bounds:?} in {system:?}");
+                tally.first.get_or_insert_with(words);
+            }
+        }
+    }
+
     fn look_at_one(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
+        if self.kind.chains {
+            self.look_at_chains(effort, numbers, tally);
+            return;
+        }
         let system = draw(self.kind, numbers);
         let levels = levels(system.tasks.len(), self.ties, numbers);
         let mut question = Question {
@@ -147,7 +190,9 @@ impl Trial {
             (true, Some(late)) => {
                 tally.accepted += 1;
                 tally.wrong += 1;
-                tally.first.get_or_insert_with(|| (system.clone(), late));
+                let Late { task, response, at_most } = late;
+                let words = || format!("task {task} took {response} ns of {at_most} in {system:?}");
+                tally.first.get_or_insert_with(words);
             }
             (false, late) => {
                 tally.refused += 1;
@@ -164,7 +209,7 @@ impl Trial {
 
     /// Ticks of every core, each with a phase of its own, and releases, in order of time.
     fn interrupts(&self, system: &System, jobs: &[Vec<Job>], phase: u64) -> Vec<Interrupt> {
-        let Some(overheads) = self.ask.overheads else { return Vec::new() };
+        let Some(overheads) = self.ask.overheads else { return withheld(system, jobs) };
         let mut all: Vec<Interrupt> = Vec::new();
         let end = jobs.iter().flatten().map(|job| job.due).max().unwrap_or(0);
         for core in 0..system.cores {

@@ -17,15 +17,19 @@
 //! | `script` | when jobs come and what they do: drawn, and changed |
 //! | `search` | from one script to a worse one |
 //! | `sets` | systems to ask the tests about |
+//! | `supplies` | when cores supply nothing |
+//! | `chains` | data that goes from task to task |
 //! | `campaign` | every test and protocol |
 
 pub(crate) mod campaign;
+pub(crate) mod chains;
 pub(crate) mod job;
 pub(crate) mod script;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sets;
 pub(crate) mod simulate;
+pub(crate) mod supplies;
 pub(crate) mod suspending;
 
 use super::numbers::Numbers;

@@ -31,10 +31,10 @@ impl Script {
     /// delayed until then and dense from there on, the less urgent ones with their sections in its
     /// way.
     pub(crate) fn draw(system: &System, numbers: &mut Numbers) -> Self {
-        let longest = system.tasks.iter().map(|one| one.task.period_ns).max().unwrap_or(1);
+        let longest = system.tasks.iter().map(usual_gap).max().unwrap_or(1);
         let moment = longest + numbers.between(0, 3);
         // Beyond its period a deadline is missed late in a busy interval, which may be long.
-        let beyond = system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns);
+        let beyond = system.tasks.iter().any(|one| one.task.deadline_ns > usual_gap(one));
         let horizon = moment + numbers.between(1, if beyond { 12 } else { 3 }) * longest;
         let scattered = numbers.between(0, 3) == 0;
         let dense = numbers.between(0, 3) > 0;
@@ -45,10 +45,10 @@ impl Script {
                     (moment - numbers.between(0, 4).min(moment)).saturating_sub(one.task.jitter_ns)
                 }
                 // So that a job of it is under way.
-                4 => numbers.between(0, one.task.period_ns - 1),
+                4 => numbers.between(0, usual_gap(one) - 1),
                 _ => numbers.between(0, moment),
             };
-            let jobs = (horizon.saturating_sub(first) / one.task.period_ns + 1).min(MOST_JOBS);
+            let jobs = (horizon.saturating_sub(first) / usual_gap(one) + 1).min(MOST_JOBS);
             (0..jobs)
                 .map(|at| Planned::draw(one, if at == 0 { Some(first) } else { None }, dense, numbers))
                 .collect()
@@ -65,8 +65,8 @@ impl Script {
             let jobs = &mut script.tasks[task];
             let at = numbers.between(0, jobs.len() as u64 - 1) as usize;
             match numbers.between(0, 6) {
-                0 | 1 => jobs[0].after = shifted(jobs[0].after, one.task.period_ns, numbers),
-                2 => jobs[at].after = shifted(jobs[at].after, one.task.period_ns, numbers),
+                0 | 1 => jobs[0].after = shifted(jobs[0].after, usual_gap(one), numbers),
+                2 => jobs[at].after = shifted(jobs[at].after, usual_gap(one), numbers),
                 3 => jobs[at].late = drawn_late(one, numbers),
                 4 | 5 => jobs[at].stretches = stretches(one, numbers),
                 _ => {
@@ -81,10 +81,11 @@ impl Script {
     /// The jobs of every task, in order of arrival.
     pub(crate) fn jobs(&self, system: &System, due_from_release: bool) -> Vec<Vec<Job>> {
         let of = |(planned, one): (&Vec<Planned>, &SystemTask)| {
-            let (mut earliest, mut ready) = (0, 0);
+            let (mut before, mut ready) = (Before::default(), 0);
             let job = |planned: &Planned| {
-                let arrival = earliest + planned.after;
-                earliest = arrival + one.task.period_ns;
+                let arrival = before.earliest(one) + planned.after;
+                let stretches = before.within_costs(one, &planned.stretches)?;
+                before.arrivals.push(arrival);
                 ready = ready.max(arrival + planned.late);
                 let deadline = one.task.deadline_ns;
                 let due = if due_from_release {
@@ -92,11 +93,51 @@ impl Script {
                 } else {
                     arrival + deadline
                 };
-                Job { arrival, ready, due, tie: planned.tie, stretches: planned.stretches.clone() }
+                Some(Job { arrival, ready, due, tie: planned.tie, stretches })
             };
-            planned.iter().map(job).collect()
+            planned.iter().map_while(job).collect()
         };
         self.tasks.iter().zip(&system.tasks).map(of).collect()
+    }
+}
+
+/// Between two jobs of a task in the long run, ns, roughly.
+fn usual_gap(task: &SystemTask) -> u64 {
+    let intervals = task.bounds.as_ref().map_or(&[][..], |bounds| &bounds.intervals_ns);
+    intervals.last().map_or(task.task.period_ns, |last| (last / intervals.len() as u64).max(1))
+}
+
+/// The jobs of a task so far.
+#[derive(Default)]
+struct Before {
+    arrivals: Vec<u64>,
+    costs: Vec<u64>,
+}
+
+impl Before {
+    /// When the next one may arrive.
+    fn earliest(&self, task: &SystemTask) -> u64 {
+        let last = self.arrivals.last().copied();
+        let Some(bounds) = task.bounds.as_ref().filter(|one| !one.intervals_ns.is_empty()) else {
+            return last.map_or(0, |last| last + task.task.period_ns);
+        };
+        let each = self.arrivals.iter().rev().zip(&bounds.intervals_ns).map(|(arrival, far)| arrival + far);
+        each.chain(last).max().unwrap_or(0)
+    }
+
+    /// What the next one may do: as much as the curve of costs allows after those before; none
+    /// where that is nothing.
+    fn within_costs(&mut self, task: &SystemTask, planned: &[(Stretch, u64)]) -> Option<Vec<(Stretch, u64)>> {
+        let Some(bounds) = task.bounds.as_ref().filter(|one| !one.costs_ns.is_empty()) else {
+            return Some(planned.to_vec());
+        };
+        let (mut most, mut spent) = (bounds.costs_ns[0], 0);
+        for (cost, sum) in self.costs.iter().rev().zip(&bounds.costs_ns[1..]) {
+            spent += cost;
+            most = most.min(sum - spent);
+        }
+        self.costs.push(most);
+        (most > 0).then(|| vec![(Stretch::Runs, most)])
     }
 }
 
@@ -105,7 +146,7 @@ impl Planned {
         let after = match first {
             Some(first) => first,
             None if dense => 0,
-            None => numbers.between(0, 1) * numbers.between(0, task.task.period_ns / 3),
+            None => numbers.between(0, 1) * numbers.between(0, usual_gap(task) / 3),
         };
         // The worst known: the first as late as can be, all later ones in time.
         let late = match numbers.between(0, 4) {
