@@ -34,7 +34,7 @@ struct Expected {
 
 fn of<T>(sequence: &Sequence, mut model: T, add: impl Fn(&mut T, Window) -> Result<(), Disorder>) -> T {
     for [earliest_ns, latest_ns] in sequence.windows.iter().copied() {
-        add(&mut model, Window { earliest_ns, latest_ns }).unwrap();
+        add(&mut model, Window { earliest_ns, latest_ns }).expect("windows are in order");
     }
     model
 }

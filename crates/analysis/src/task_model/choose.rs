@@ -38,8 +38,8 @@ fn rank(one: &KindJobs) -> u32 {
         Kind::Call { wait: Wait::Sleep, .. } if !one.kind.is_relative_sleep() => 0,
         Kind::Call { wait: Wait::Signal | Wait::Descriptor, .. } if by_timer => 0,
         Kind::Call { wait: Wait::Signal | Wait::Descriptor | Wait::MessageQueue | Wait::Poll, .. } => 1,
-        Kind::Call { wait: Wait::SystemV | Wait::Futex, .. } => 2,
-        Kind::Elsewhere(Ender::Timer | Ender::Interrupt) => 2,
+        Kind::Call { wait: Wait::SystemV | Wait::Futex, .. }
+        | Kind::Elsewhere(Ender::Timer | Ender::Interrupt) => 2,
         Kind::Call { wait: Wait::Sleep, .. } => 3,
         Kind::Elsewhere(_) => 4,
         Kind::Call { wait: Wait::Child | Wait::Other, .. } => 5,

@@ -227,7 +227,7 @@ fn a_point_in_time_separates_jobs_before_a_message_and_that_before_a_lock() {
     let read = || kind("read", Wait::Descriptor, 3);
     let futex = || kind("futex", Wait::Futex, 9);
     let jobs = |kind, n| kind_jobs(kind, every(1_000_000, n), Releaser::Unknown);
-    let chosen = |kinds| choose(&thread_jobs(1, kinds)).map(|(at, confidence)| (at, confidence));
+    let chosen = |kinds| choose(&thread_jobs(1, kinds));
     assert_eq!(chosen(vec![jobs(read(), 500), jobs(sleep(), 100)]), Ok((1, Confidence::Inferred)));
     assert_eq!(chosen(vec![jobs(futex(), 120), jobs(read(), 100)]), Ok((1, Confidence::Inferred)));
     // One that is far rarer is something that happens now and then.

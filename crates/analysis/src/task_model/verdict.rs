@@ -122,15 +122,15 @@ struct Margins<'a> {
 }
 
 impl<'a> Margins<'a> {
-    /// The first thread that may be late in a system; `Some(None)` where none may.
-    fn late(&self, tasks: &Tasks) -> Option<Option<&'a ThreadModel>> {
-        let verdict = answer(tasks)?;
+    /// The first thread that may be late in a system; the first of all where it has no answer.
+    fn late(&self, tasks: &Tasks) -> Option<&'a ThreadModel> {
+        let verdict = answer(tasks);
         let may_be_late = |(at, thread): &(usize, &ThreadModel)| {
-            self.assumed.deadline_ns(thread).is_some_and(|(deadline_ns, _)| {
-                verdict.response_times[*at].is_none_or(|bound_ns| bound_ns > deadline_ns)
-            })
+            let bound_ns = verdict.as_ref().and_then(|verdict| verdict.response_times[*at]);
+            let deadline = self.assumed.deadline_ns(thread);
+            deadline.is_some_and(|(deadline_ns, _)| bound_ns.is_none_or(|bound_ns| bound_ns > deadline_ns))
         };
-        Some(analysed(self.model, tasks).find(may_be_late).map(|(_, thread)| thread))
+        analysed(self.model, tasks).find(may_be_late).map(|(_, thread)| thread)
     }
 
     /// The least growth, in steps, with which some job may be late, and whose; `None` where none is
@@ -139,7 +139,7 @@ impl<'a> Margins<'a> {
         let late = |steps: u64| {
             let mut tasks = self.tasks.clone();
             grown(&mut tasks, steps);
-            self.late(&tasks).flatten()
+            self.late(&tasks)
         };
         let mut found = late(most)?;
         let (mut in_time, mut beyond) = (0, most);

@@ -43,7 +43,8 @@ pub enum Ender {
 impl Kind {
     pub(super) fn of_call(call: &'static Syscall, arguments: [u64; 2]) -> Self {
         let which = match call.wait {
-            Wait::Sleep => arguments[1] & ABSOLUTE * u64::from(call.name == "clock_nanosleep"),
+            // The second argument of nanosleep(2) is an address.
+            Wait::Sleep if call.name == "clock_nanosleep" => arguments[1] & ABSOLUTE,
             Wait::Futex => arguments[0] >> 3,
             Wait::Descriptor | Wait::MessageQueue => arguments[0],
             Wait::Poll if call.name.starts_with("epoll") => arguments[0],

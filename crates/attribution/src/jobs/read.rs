@@ -83,6 +83,7 @@ impl Source {
     }
 
     /// The same source, in part: events from one time to another, both included, ns.
+    #[must_use]
     pub fn within(self, [from_ns, to_ns]: [i64; 2]) -> Self {
         let [first_ns, last_ns] = self.window_ns;
         Self { window_ns: [first_ns.max(from_ns), last_ns.min(to_ns)], ..self }
@@ -119,12 +120,11 @@ impl Source {
                     if ts_ns > self.window_ns[1] {
                         break;
                     }
-                    match &mut extent_ns {
-                        Some([_, last_ns]) => *last_ns = ts_ns,
-                        None => {
-                            watch.begin(ts_ns);
-                            extent_ns = Some([ts_ns; 2]);
-                        }
+                    if let Some([_, last_ns]) = &mut extent_ns {
+                        *last_ns = ts_ns;
+                    } else {
+                        watch.begin(ts_ns);
+                        extent_ns = Some([ts_ns; 2]);
                     }
                     let event = decoder.decode(&event, &mut names);
                     watch.event(&event, &names);
@@ -210,7 +210,7 @@ fn observed(tid: i32, job: &Job) -> ObservedJob {
 /// The kinds of sleep of one thread.
 #[derive(Debug, Default)]
 struct Kinds {
-    kinds: Vec<(Separator, JobSums)>,
+    all: Vec<(Separator, JobSums)>,
     unkept: u64,
     demand: Buckets,
     /// A release came before the one that it should follow.
@@ -221,15 +221,15 @@ impl Kinds {
     fn add(&mut self, activation: &Activation) {
         self.demand.add(activation.release.window.latest_ns, activation.executed_ns);
         if let Some(kind) = activation.kind
-            && !self.kinds.iter().any(|(separator, _)| separator.kind == kind)
+            && !self.all.iter().any(|(separator, _)| separator.kind == kind)
         {
-            if self.kinds.len() < MOST_KINDS {
-                self.kinds.push((Separator::new(kind), JobSums::default()));
+            if self.all.len() < MOST_KINDS {
+                self.all.push((Separator::new(kind), JobSums::default()));
             } else {
                 self.unkept += 1;
             }
         }
-        for (separator, sums) in &mut self.kinds {
+        for (separator, sums) in &mut self.all {
             if let Some(job) = separator.add(activation) {
                 self.disorder |= sums.add(&job).is_err();
             }
@@ -258,11 +258,8 @@ impl Reading {
         let name = thread.comm.or_else(|| self.names.of(thread.tid));
         let comm = name.map(|name| self.names.labels.text(name).to_owned());
         let follower = self.program.followers.get(place);
-        let mut found: Vec<KindJobs> = kinds
-            .kinds
-            .into_iter()
-            .filter_map(|(separator, sums)| self.kind(separator.kind, &sums))
-            .collect();
+        let mut found: Vec<KindJobs> =
+            kinds.all.into_iter().filter_map(|(separator, sums)| self.kind(separator.kind, &sums)).collect();
         found.sort_by_key(|one| (Reverse(one.n), one.kind));
         ThreadJobs {
             tid: thread.tid,

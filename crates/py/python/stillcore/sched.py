@@ -311,7 +311,7 @@ def analyze(
     Args:
         sets: a :class:`TaskSets`, or what makes one: a dictionary, a sequence of them, JSON lines.
         test: one of :data:`TESTS`.
-        locks: the locking protocol under which tasks spin for shared resources, one of :data:`LOCKS`.
+        locks: the locking protocol under which tasks wait for shared resources, one of :data:`LOCKS`.
         partition: assign cores first by bin packing, one of :data:`PARTITIONS`.
         order: give priorities anew, core by core, one of :data:`ORDERS`: by period, deadline, deadline less jitter, or by
             Audsley's search for an order that holds.
