@@ -4,6 +4,7 @@
 use super::Target;
 use super::common::mutate::Rng;
 use super::edges::Seen;
+use super::readers::stored;
 use super::watch::{self, Slot};
 use model::events::EventCatalogue;
 use result::{Limit, Of, Row};
@@ -162,7 +163,7 @@ impl<'a> Campaign<'a> {
             return;
         }
         if let Some(dir) = &self.work {
-            std::fs::write(dir.join(format!("{execution:012}.input")), &input).unwrap();
+            std::fs::write(dir.join(stored::name(execution)), &input).unwrap();
         }
         inputs.push(input);
     }

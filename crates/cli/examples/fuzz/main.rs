@@ -1,8 +1,9 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the
 //! million, on the stable compiler.
-//! `fuzz [--executions N] [--still SECONDS] [--threads N] [--campaign N] [--only TARGET,…] [--found DIR] [--rows FILE] [--work DIR] [--before FILE]`:
+//! `fuzz [--executions N] [--still SECONDS] [--threads N] [--campaign N] [--only TARGET,…] [--found DIR] [--rows FILE] [--work DIR] [--corpus DIR] [--store yes] [--before FILE]`:
 //! what each target has done is stored in the directory of work, and goes on from there when it is
-//! called again. `--before FILE` with `--only`: the rows that the stored result has of the other
+//! called again; on another machine from the directory of the corpus, where `--store yes` puts it.
+//! `--before FILE` with `--only`: the rows that the stored result has of the other
 //! targets stay, each with the commit that it is of.
 //!
 //! Damage knows the formats (`mutate.rs`), and is guided by coverage (`edges.rs`, `campaign.rs`).
@@ -34,6 +35,7 @@ use common::corpus::{self, Corpus};
 use common::execute::{self, Outcome};
 use common::mutate::{Rng, mutate};
 use model::events::EventCatalogue;
+use readers::stored;
 use result::{Limit, Of, Row, Sink};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -119,6 +121,8 @@ fn main() {
     // Panics are the aim, and their messages come by the hundred.
     std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
     let work = Some(option("--work", PathBuf::new())).filter(|dir| !dir.as_os_str().is_empty());
+    let corpus = Some(option("--corpus", PathBuf::new())).filter(|dir| !dir.as_os_str().is_empty());
+    let store = option("--store", String::new()) == "yes";
     let before = Before::read(&option("--before", PathBuf::new()));
     let targets = targets(&catalogue);
     let names: Vec<&str> = targets.iter().map(|target| target.name).collect();
@@ -134,9 +138,15 @@ fn main() {
             continue;
         }
         let found = PathBuf::from(if found.is_empty() { target.found } else { &found });
+        if let (Some(work), Some(corpus)) = (&work, &corpus) {
+            stored::unpack(corpus, target.name, work);
+        }
         let campaign = Campaign::new((target, &catalogue), number, bounds, found, work.as_deref());
         campaign.run(threads);
         eprintln!("{}", campaign.line());
+        if let (Some(work), Some(corpus), true) = (&work, &corpus, store) {
+            stored::pack(corpus, target.name, work);
+        }
         campaign.rows().into_iter().for_each(|row| rows.push(row).unwrap());
         failures += campaign.failures();
         total += campaign.executions();
@@ -149,7 +159,7 @@ fn main() {
 }
 
 /// Each takes a value.
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 11] = [
     "--executions",
     "--still",
     "--threads",
@@ -158,6 +168,8 @@ const OPTIONS: [&str; 9] = [
     "--found",
     "--rows",
     "--work",
+    "--corpus",
+    "--store",
     "--before",
 ];
 

@@ -45,6 +45,22 @@ fn damage_is_refused_or_read_within_bounds() {
     }
 }
 
+/// The way to code that takes hours to find, in seconds.
+#[test]
+fn what_campaigns_have_kept_is_read_within_bounds() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/fuzz/corpus");
+    for reader in readers::all() {
+        let started = Instant::now();
+        let inputs = readers::stored::inputs(&corpus, reader.name);
+        let mut read = 0;
+        for input in inputs.iter().take_while(|_| started.elapsed() < LONG) {
+            (reader.read)(input);
+            read += 1;
+        }
+        println!("{}: {read} of {} kept inputs read", reader.name, inputs.len());
+    }
+}
+
 #[test]
 fn what_was_found_before_stays_found() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");

@@ -87,14 +87,16 @@ fn what_does_not_fit_is_one_sentence_and_nothing_is_written() {
     let place = Place::new();
     three_parts(&place);
     done(&run(&place, "other scale", &["--scale", "0.5", "--shard", "2/3"]));
-    done(&run(&place, "again", &["--shard", "2/3"]));
-    // A cell that was run: state `needs` gives way to any other result.
+    // A cell that was run: state `needs` gives way to any other result. A part may have none: what
+    // is in it depends on the path of the file.
     let first = |out: &str| {
         let cells = fs::read_dir(place.path(out).join("cells")).unwrap();
         let mut paths = cells.map(|cell| cell.unwrap().path());
-        paths.find(|path| read_json(path)["result"]["state"] != "needs").unwrap()
+        paths.find(|path| read_json(path)["result"]["state"] != "needs")
     };
-    let edited = first("again");
+    let part = ["1", "2", "3"].into_iter().find(|part| first(part).is_some()).unwrap();
+    done(&run(&place, "again", &["--shard", &format!("{part}/3")]));
+    let edited = first("again").unwrap();
     let changed = fs::read_to_string(&edited).unwrap().replace("\"wall_s\"", "\"reason\": \"x\", \"wall_s\"");
     fs::remove_dir_all(place.path("again").join("cells")).unwrap();
     fs::create_dir(place.path("again").join("cells")).unwrap();
@@ -111,7 +113,7 @@ fn what_does_not_fit_is_one_sentence_and_nothing_is_written() {
         assert!(!place.path("merged").exists(), "{parts:?}");
     }
     // A cell of another seed, and an invalid cell.
-    let stray = first("2");
+    let stray = first(part).unwrap();
     let mut cell = read_json(&stray);
     cell["cell"]["seed"] = 7.into();
     for (contents, expected) in [

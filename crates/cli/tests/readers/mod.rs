@@ -13,6 +13,7 @@ pub(crate) mod loaders;
 pub(crate) mod machines;
 pub(crate) mod runs;
 pub(crate) mod sets;
+pub(crate) mod stored;
 pub(crate) mod tails;
 pub(crate) mod traces;
 pub(crate) mod words;
