@@ -1,14 +1,39 @@
 //! What the task model of a program guarantees, in a sentence.
 
 use crate::format;
+use analysis::task_model::check::Checked;
+use analysis::task_model::shape::{TaskModel, ThreadModel};
 use analysis::task_model::verdict::Guarantee;
+use attribution::prio::Prio;
 use std::fmt::Write;
 
-/// The verdict, how far it is from the first late job, and under which condition.
-pub fn sentence(guarantee: Option<&Guarantee>) -> String {
-    let Some(guarantee) = guarantee else {
-        return "Nothing can be guaranteed: no thread of the program can be modelled.".to_owned();
+/// The verdict, how far it is from the first late job, and what it does not cover. A model that its
+/// own jobs refute guarantees nothing.
+pub fn sentence(model: &TaskModel, guarantee: Option<&Guarantee>, checked: Option<&Checked>) -> String {
+    let refuted = checked.filter(|checked| checked.refuted > 0);
+    let text = match (guarantee, refuted) {
+        (_, Some(checked)) => format!(
+            "Nothing is guaranteed: {} of {} jobs took longer than their bound.",
+            format::count(checked.refuted),
+            format::count(checked.jobs())
+        ),
+        (None, None) => "Nothing can be guaranteed: no thread of the program can be modelled.".to_owned(),
+        (Some(guarantee), None) => of_guarantee(guarantee),
     };
+    let uncovered = model.threads.iter().filter(|one| one.of_program && !one.is_task() && is_urgent(one));
+    match uncovered.count() {
+        0 => text,
+        1 => text + " 1 thread under a real-time policy has no model, and is not covered.",
+        n => format!("{text} {n} threads under real-time policies have no model, and are not covered."),
+    }
+}
+
+fn is_urgent(thread: &ThreadModel) -> bool {
+    thread.prio.is_none_or(|prio| !Prio::new(i64::from(prio)).is_fair())
+}
+
+/// The same of a guarantee by itself.
+pub fn of_guarantee(guarantee: &Guarantee) -> String {
     let late: Vec<&str> = guarantee
         .bounds
         .iter()
@@ -24,17 +49,13 @@ pub fn sentence(guarantee: Option<&Guarantee>) -> String {
         Some(true) => {}
     }
     let mut text = match guarantee.spare_ppm {
-        Some(ppm) => format!("Schedulable, with {} to spare", percent(ppm)),
-        None => "Schedulable, even if all costs grow a hundredfold".to_owned(),
+        Some(ppm) => format!("Schedulable under this model, with {} to spare", percent(ppm)),
+        None => "Schedulable under this model, even if all costs grow a hundredfold".to_owned(),
     };
     if let Some(first) = &guarantee.first {
-        let grows = if first.grows == first.late { "it".to_owned() } else { first.grows.clone() };
-        let _ = write!(
-            text,
-            "; the first to miss is {} if {grows} grows by {}",
-            first.late,
-            percent(first.by_ppm)
-        );
+        let grows = if first.grows == first.late { "it" } else { &first.grows };
+        let by = percent(first.by_ppm);
+        let _ = write!(text, "; the first to miss is {} if {grows} grows by {by}", first.late);
     }
     if let Some(jitter_ns) = guarantee.jitter_ns {
         let jitter = format::ns(i64::try_from(jitter_ns).unwrap_or(i64::MAX));
@@ -49,5 +70,50 @@ fn percent(ppm: u64) -> String {
         0..10_000 => format!("{:.1} %", ppm as f64 / 1e4),
         10_000..1_000_000 => format!("{} %", ppm / 10_000),
         _ => format!("a factor of {:.1}", 1.0 + ppm as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn model(of_program: bool, prio: i16) -> TaskModel {
+        let thread = json!({
+            "pid": 7, "comm": "a", "policy": null, "prio": prio, "cpus": "0", "of_program": of_program,
+            "waits_in": null, "confidence": null,
+            "release": {
+                "kind": "none", "period_ns": 0, "offset_ns": null, "jitter_ns": 0, "missed": 0,
+                "uncertain": 0, "curve": [], "from_ns": 0, "to_ns": 0, "n": 0
+            },
+            "cost": { "curve_ns": [], "n": 0, "total_ns": 0 },
+            "suspension": { "total_ns": 0, "most": 0 },
+            "dispatch_ns": 0, "response_ns": 0, "demand": null, "why": "it ran on CPUs 0,1"
+        });
+        let model = json!({
+            "schema": "stillcore.model/1", "from_ns": 0, "to_ns": 1, "threads": [thread], "chains": [],
+            "interference": [], "lost": 0, "statements": []
+        });
+        serde_json::from_value(model).unwrap()
+    }
+
+    fn guarantee() -> Guarantee {
+        serde_json::from_value(json!({
+            "assumed": { "margin_ppm": 0, "deadlines_ns": {} },
+            "bounds": [], "schedulable": true, "spare_ppm": 500_000, "first": null, "jitter_ns": null
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_covered_is_said_and_what_is_refuted_guarantees_nothing() {
+        let said = |model: &TaskModel, checked| sentence(model, Some(&guarantee()), checked);
+        assert_eq!(said(&model(true, 120), None), "Schedulable under this model, with 50 % to spare.");
+        let uncovered = said(&model(true, 40), None);
+        assert!(uncovered.ends_with("1 thread under a real-time policy has no model, and is not covered."));
+        let checked =
+            Checked { threads: Vec::new(), refuting: Vec::new(), refuted: 3, unmatched: Vec::new() };
+        let refuted = said(&model(false, 40), Some(&checked));
+        assert_eq!(refuted, "Nothing is guaranteed: 3 of 0 jobs took longer than their bound.");
     }
 }

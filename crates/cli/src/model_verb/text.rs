@@ -7,14 +7,15 @@ use analysis::task_model::choose::Confidence;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
-use report::task_model::sentence;
+use report::task_model::{of_guarantee, sentence};
 use std::fmt::Write;
 use std::path::Path;
 
 /// Everything that is printed.
 pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     let model = &document.model;
-    let mut text = format!("{}\n", sentence(document.guarantee.as_ref()));
+    let (guarantee, checked) = (document.guarantee.as_ref(), document.checked.as_ref());
+    let mut text = format!("{}\n", sentence(model, guarantee, checked));
     let _ =
         writeln!(text, "of {} in {}\n", span(model.to_ns.abs_diff(model.from_ns)), document.source.display());
     text.push_str(&threads(model));
@@ -150,7 +151,7 @@ fn side_by_side(now: &Guarantee, then: &Guarantee) -> String {
             ])
         })
         .collect();
-    format!("{}then: {}\n\n", table(&head, rows), sentence(Some(then)))
+    format!("{}then: {}\n\n", table(&head, rows), of_guarantee(then))
 }
 
 fn in_time(one: &Bound) -> &'static str {
