@@ -218,9 +218,9 @@ fn check(checked: &Checked, of: &str, model: &TaskModel) -> String {
     if checked.refuted == 0 && jobs > 0 {
         let _ = writeln!(
             text,
-            "checked: none of {} jobs took longer than its bound{of} (at most {:.2} of 10,000 do, 95 %)",
+            "checked: none of {} jobs took longer than its bound{of} (at most {} of 10,000 do, 95 %)",
             count(jobs),
-            3.0 / jobs as f64 * 1e4
+            (3.0 / jobs as f64 * 1e4).ceil()
         );
     } else if jobs > 0 {
         let _ = writeln!(
