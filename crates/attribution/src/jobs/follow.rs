@@ -160,6 +160,16 @@ impl Follower {
         }
     }
 
+    /// The switch to it is missing from the trace, as some kernels leave out those from idle: it
+    /// executed since it was woken, at the most. False where that is not known either.
+    fn came_unseen(&mut self, ts_ns: i64) -> bool {
+        let (Some(woken_ns), Some(current)) = (self.woken_ns.take(), &mut self.current) else { return false };
+        let most_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
+        current.executed_ns += most_ns;
+        self.executed_ns += most_ns;
+        true
+    }
+
     /// It leaves the CPU. Returns the activation that ends.
     pub(super) fn switch_out(
         &mut self,
@@ -168,7 +178,7 @@ impl Follower {
         interrupts: &Interrupts,
     ) -> Option<Activation> {
         self.count(ts_ns, interrupts);
-        let was_seen = self.running.take().is_some();
+        let was_seen = self.running.take().is_some() || self.came_unseen(ts_ns);
         let early = self.early.take();
         let has_timer = std::mem::take(&mut self.has_timer);
         if leaves == Leaves::Runnable {

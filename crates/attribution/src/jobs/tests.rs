@@ -238,6 +238,14 @@ fn a_reservation_separates_jobs_by_its_timer() {
 }
 
 #[test]
+fn a_job_whose_switch_is_missing_executed_since_its_wake_up_at_most() {
+    let mut events = periodic(3);
+    events.retain(|one| !matches!(one.what, What::Switch { next: (A, _), .. }) || one.ts_ns < 1000);
+    let found = jobs(&events, absolute_sleep());
+    assert_eq!(found.iter().map(|job| job.executed_ns).collect::<Vec<_>>(), [115, 115]);
+}
+
+#[test]
 fn who_runs_before_it_is_no_part_of_its_dispatch() {
     let mut events = vec![comes(10), sleeps(30), switch(40, IDLE, Leaves::Runnable, URGENT)];
     events.extend([waking(100), switch(180, URGENT, Leaves::Sleeps, IDLE), comes(190), sleeps(200)]);
