@@ -50,6 +50,9 @@ impl Default for Described {
 impl Described {
     /// Adds a release; its number is above those before. `begin_ns`: the first release.
     pub(crate) fn add(&mut self, number: i64, window: Window, begin_ns: i64) {
+        if self.is_curved() {
+            return;
+        }
         self.below.push(number, window.earliest_ns.saturating_sub(begin_ns));
         self.above.push(number, window.latest_ns.saturating_sub(begin_ns));
         let time = i128::from(window.earliest_ns.saturating_sub(begin_ns));
@@ -60,6 +63,12 @@ impl Described {
         self.times_squared = self.times_squared.saturating_add(time * time);
         self.times_by_numbers = self.times_by_numbers.saturating_add(time * number);
         self.numbers_squared = self.numbers_squared.saturating_add(number * number);
+    }
+
+    /// Whether releases accelerate or slow down all the time: they follow no period, and nothing
+    /// more is kept of them.
+    pub(crate) fn is_curved(&self) -> bool {
+        self.below.corners().max(self.above.corners()) > MOST_CORNERS
     }
 
     /// The model of a period; its offset counts from the first release.
@@ -104,7 +113,7 @@ impl Described {
     /// The period of the briefest description, ns; `None` where there is none, or far too many
     /// corners. `about_ns`: within a factor of 2 of it.
     pub(crate) fn briefest_ns(&self, about_ns: f64) -> Option<i64> {
-        if self.below.corners().max(self.above.corners()) > MOST_CORNERS {
+        if self.is_curved() {
             return None;
         }
         let within = [(about_ns * 0.5) as i64, (about_ns * 2.0).ceil() as i64];

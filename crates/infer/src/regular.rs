@@ -142,7 +142,7 @@ impl Regular {
         if at_ns < last_ns {
             return Err(Disorder);
         }
-        let interval_ns = at_ns - last_ns;
+        let interval_ns = at_ns.saturating_sub(last_ns);
         // Nothing that has a period is idle for a million of them.
         let periods = (interval_ns as f64 / estimate_ns).round().clamp(1.0, 1e6) as i64;
         self.over_one.add(interval_ns, periods);
@@ -189,7 +189,7 @@ impl Regular {
         let model = self.described.model(period_ns);
         let is_sparse = numbers > 2 * self.n;
         let is_near = model.jitter_ns < period_ns / 2 && !is_sparse;
-        let follows = self.n >= LEAST_RELEASES && period_ns > 0 && is_near;
+        let follows = self.n >= LEAST_RELEASES && period_ns > 0 && is_near && !self.described.is_curved();
         follows.then(|| Regularity { model: self.since_begin(model), missed: numbers - self.n })
     }
 
@@ -223,7 +223,7 @@ impl Regular {
 
 fn median_ns(windows: &[Window]) -> f64 {
     let mut intervals: Vec<i64> =
-        windows.windows(2).map(|pair| pair[1].earliest_ns - pair[0].earliest_ns).collect();
+        windows.windows(2).map(|pair| pair[1].earliest_ns.saturating_sub(pair[0].earliest_ns)).collect();
     let half = intervals.len() / 2;
     *intervals.select_nth_unstable(half).1 as f64
 }
@@ -334,6 +334,16 @@ mod tests {
         }
         let found = regular.period().unwrap();
         assert_eq!((found.model.period_ns, found.missed), (10_000_000, 0));
+    }
+
+    #[test]
+    fn releases_that_accelerate_have_no_period_and_take_no_more_memory() {
+        let mut regular = Regular::default();
+        for index in 0..20_000_i64 {
+            regular.add(Window::at(index * 1_000_000 - index * index * 20)).unwrap();
+        }
+        assert!(regular.described.is_curved());
+        assert_eq!((regular.period(), regular.with_period(1_000_000)), (None, None));
     }
 
     #[test]

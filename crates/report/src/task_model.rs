@@ -28,6 +28,25 @@ pub fn sentence(model: &TaskModel, guarantee: Option<&Guarantee>, checked: Optio
     }
 }
 
+/// What came of holding the bounds of an earlier model, by name, against these jobs. Other jobs than
+/// those that it was made of: how many exceed it has an upper limit (3 / n for none of n, 95 %).
+pub fn of_earlier(name: &str, checked: &Checked) -> String {
+    let jobs = checked.jobs();
+    match (jobs, checked.refuted) {
+        (0, _) => format!("Nothing was checked: no job of this program has a bound in {name}."),
+        (_, 0) => format!(
+            "The bounds of {name} held for all {} jobs (at most {} of 10,000 are later, 95 %).",
+            format::count(jobs),
+            (3.0 / jobs as f64 * 1e4).ceil()
+        ),
+        (_, refuted) => format!(
+            "The bounds of {name} do not hold: {} of {} jobs took longer.",
+            format::count(refuted),
+            format::count(jobs)
+        ),
+    }
+}
+
 fn is_urgent(thread: &ThreadModel) -> bool {
     thread.prio.is_none_or(|prio| !Prio::new(i64::from(prio)).is_fair())
 }
@@ -115,5 +134,9 @@ mod tests {
             Checked { threads: Vec::new(), refuting: Vec::new(), refuted: 3, unmatched: Vec::new() };
         let refuted = said(&model(false, 40), Some(&checked));
         assert_eq!(refuted, "Nothing is guaranteed: 3 of 0 jobs took longer than their bound.");
+        assert_eq!(
+            of_earlier("a", &checked),
+            "Nothing was checked: no job of this program has a bound in a."
+        );
     }
 }

@@ -89,6 +89,9 @@ mod tests {
         let suspends = line.replacen("\"deadline\":5", "\"suspension\":3", 1);
         let verdict = answer(&suspends, Test::FpRta).unwrap();
         assert_eq!((verdict.schedulable, verdict.response_times), (true, vec![ms(13), ms(10)]));
+        // A supply is not counted there, and a set that has one is not answered as if it had none.
+        let supplied = suspends.replacen('{', r#"{"supply":{"budget":1,"period":100},"#, 1);
+        assert!(answer(&supplied, Test::FpRta).unwrap_err().to_string().contains("supply"));
         // EDF ignores priorities; where they matter but are not counted, they are refused.
         assert!(answer(line, Test::EdfQpa).unwrap().schedulable);
         for test in Test::ALL.into_iter().filter(|test| test.is_by_priority()) {

@@ -6,7 +6,7 @@
 //! have done so first, while all before it were in time, and its bound below would not hold. Bounds
 //! found so hold for all jobs, and take the place of the deadlines until nothing changes.
 
-use crate::analyze::Refusal;
+use crate::analyze::{Refusal, Test, beyond};
 use crate::fp_rta::response_times;
 use crate::fp_suspension::check_deadlines;
 use crate::system::System;
@@ -25,6 +25,9 @@ pub(crate) fn response_times_of_suspending_equals(
     runs: &[Range<usize>],
     limits: Limits,
 ) -> Result<Verdict, Refusal> {
+    if system.bounded().is_some() {
+        return Err(beyond(Test::FpRta, "self-suspension beside curves or a supply", "one of them"));
+    }
     let tasks: Vec<Task> = system.tasks.iter().map(|one| one.task).collect();
     let suspensions_ns: Vec<u64> = system.tasks.iter().map(|one| one.suspension_ns).collect();
     check_deadlines(&tasks, &suspensions_ns)?;

@@ -69,7 +69,7 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
     ThreadModel {
         pid: thread.tid,
         comm: thread.comm.clone(),
-        policy: policy(thread),
+        policy: thread.policy.clone(),
         prio: thread.prio,
         cpus: thread.cpus.clone(),
         of_program: thread.is_of_program,
@@ -86,20 +86,6 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
         demand: if why.is_some() { thread.demand.best(interval_ns) } else { None },
         why,
     }
-}
-
-/// Policy and priority: as polled where that agrees with the events, which show no more than the
-/// class.
-fn policy(thread: &ThreadJobs) -> Option<String> {
-    let seen = Prio::new(i64::from(thread.prio?));
-    let agrees = |text: &&String| match seen.realtime() {
-        Some(priority) => text.ends_with(&format!(" {priority}")),
-        None => seen.is_fair(),
-    };
-    thread.policy.as_ref().filter(agrees).cloned().or_else(|| match seen.realtime() {
-        Some(priority) => Some(format!("FIFO or RR {priority}")),
-        None => seen.words(),
-    })
 }
 
 fn why_not(thread: &ThreadJobs, holes: u64) -> Option<String> {

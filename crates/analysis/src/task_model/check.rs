@@ -22,7 +22,7 @@ pub struct Checked {
     pub refuting: Vec<Refutation>,
     /// How many there were.
     pub refuted: u64,
-    /// Threads with a bound that the trace does not have, or has more than once, by name.
+    /// Threads that have no bound, or that the trace does not have or has more than once, by name.
     pub unmatched: Vec<String>,
 }
 
@@ -99,7 +99,10 @@ pub fn check(
     let mut unmatched = Vec::new();
     let (mut separators, mut rows) = (BTreeMap::new(), BTreeMap::new());
     for bound in &guarantee.bounds {
-        let Some(bound_ns) = bound.bound_ns else { continue };
+        let Some(bound_ns) = bound.bound_ns else {
+            unmatched.push(bound.comm.clone());
+            continue;
+        };
         let named: Vec<_> = jobs.threads.iter().filter(|one| one.comm == bound.comm).collect();
         let same = named.iter().find(|one| one.tid == bound.pid);
         let only = if let [only] = named.as_slice() { Some(only) } else { None };
@@ -147,7 +150,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn add(&mut self, job: &ObservedJob, guarantee: &Guarantee) -> Option<Refutation> {
-        let after_ns = self.last_ns.map(|last_ns| job.release_ns - last_ns);
+        let after_ns = self.last_ns.map(|last_ns| job.release_ns.saturating_sub(last_ns));
         self.last_ns = Some(job.release_ns);
         self.thread.jobs += 1;
         self.thread.longest_ns = self.thread.longest_ns.max(job.response_ns);

@@ -18,6 +18,15 @@ const WHOLE: [&str; 1] = ["irq_vectors"];
 /// The systems that only x86 has.
 const X86: [&str; 4] = ["irq_vectors", "exceptions", "nmi", "tlb"];
 
+/// Architectures whose system calls have names here, as uname(1) gives them.
+const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
+
+/// The architecture of the traced kernel; empty where it is none of these, or not in the file.
+pub(crate) fn arch(file: &TraceFile) -> &'static str {
+    let has = |arch: &&str| file.uname().is_some_and(|uname| uname.contains(arch));
+    ARCHITECTURES.into_iter().find(has).unwrap_or_default()
+}
+
 /// The clock of a trace; an error where it counts no nanoseconds.
 pub(crate) fn clock(file: &TraceFile) -> Result<String, Error> {
     let top = file.buffer("").and_then(|top| top.clock.as_deref());

@@ -1,5 +1,6 @@
 //! What is in the trace, which threads are the wanted ones, and when each was to run and ran.
 
+use super::events::arch;
 use super::{Threads, Wanted};
 use crate::Error;
 use crate::attribute::watch::WatchSection;
@@ -12,9 +13,6 @@ use crate::names::Names;
 use crate::records::Record;
 use ftrace::{Event, TraceFile};
 use model::Cpus;
-
-/// Architectures whose system calls have names here, as uname(1) gives them.
-const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 /// What was found.
 #[derive(Debug)]
@@ -175,9 +173,7 @@ fn watch(file: &TraceFile, tasks: &mut Names, wanted: &Wanted, mono: bool) -> Wa
         Threads::Named(name) => Follow::Named(tasks.labels.id(name)),
         Threads::Numbers(_) => Follow::Nobody,
     };
-    let uname = file.uname().unwrap_or_default();
-    let arch = ARCHITECTURES.into_iter().find(|arch| uname.contains(arch)).unwrap_or_default();
-    let mut watch = Watch::new(arch, 0, numbers.iter().map(|tid| (*tid, None))).following(follow);
+    let mut watch = Watch::new(arch(file), 0, numbers.iter().map(|tid| (*tid, None))).following(follow);
     if !mono {
         watch.by_another_clock();
     }

@@ -21,7 +21,7 @@ use crate::attribute::wakeups::{self, Chosen};
 use crate::attribute::watch::program::Wakeup;
 use crate::timerlat::of_tracers;
 use at_once::Reading;
-pub(crate) use events::clock;
+pub(crate) use events::{arch, clock};
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;

@@ -154,9 +154,9 @@ impl Follower {
         let passed_ns = ts_ns.saturating_sub(running.since_ns).max(0).unsigned_abs();
         let executed_ns = passed_ns.saturating_sub(interrupts_ns.saturating_sub(running.interrupts_ns));
         (running.since_ns, running.interrupts_ns) = (ts_ns, interrupts_ns);
-        self.executed_ns += executed_ns;
+        self.executed_ns = self.executed_ns.saturating_add(executed_ns);
         if let Some(current) = &mut self.current {
-            current.executed_ns += executed_ns;
+            current.executed_ns = current.executed_ns.saturating_add(executed_ns);
         }
     }
 
@@ -165,8 +165,8 @@ impl Follower {
     fn came_unseen(&mut self, ts_ns: i64) -> bool {
         let (Some(woken_ns), Some(current)) = (self.woken_ns.take(), &mut self.current) else { return false };
         let most_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
-        current.executed_ns += most_ns;
-        self.executed_ns += most_ns;
+        current.executed_ns = current.executed_ns.saturating_add(most_ns);
+        self.executed_ns = self.executed_ns.saturating_add(most_ns);
         true
     }
 

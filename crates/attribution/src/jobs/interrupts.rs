@@ -24,7 +24,7 @@ impl Cpu {
     fn end(&mut self, ts_ns: i64) {
         if let Some(since_ns) = self.since_ns.take() {
             let took_ns = ts_ns.saturating_sub(since_ns).max(0).unsigned_abs();
-            self.total_ns += took_ns;
+            self.total_ns = self.total_ns.saturating_add(took_ns);
             self.demand.add(since_ns, took_ns);
         }
     }
@@ -78,7 +78,7 @@ impl Interrupts {
     pub(super) fn total_ns(&self, cpu: u32, now_ns: i64) -> u64 {
         let Some(cpu) = self.0.get(cpu) else { return 0 };
         let open_ns = cpu.since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns).max(0));
-        cpu.total_ns + open_ns.unsigned_abs()
+        cpu.total_ns.saturating_add(open_ns.unsigned_abs())
     }
 
     /// The demand of each CPU's interrupts.

@@ -7,9 +7,10 @@ use super::separate::{Job, Separator};
 use super::shape::{KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
 use super::sums::JobSums;
 use crate::Error;
-use crate::any_trace::clock;
+use crate::any_trace::{arch, clock};
 use crate::attribute::watch::decode::Decoder;
 use crate::attribute::watch::program::{Follow, Watch};
+use crate::attribute::watch::read;
 use crate::attribute::watch::thread::Thread;
 use crate::attribute::watch::waker::By;
 use crate::holes::Hole;
@@ -18,16 +19,13 @@ use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use infer::bucket::Buckets;
 use model::run::Run;
-use model::store;
-use model::watch::{FILE, SCHEMA, WatchRecord};
+use model::watch::WatchRecord;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Kinds of sleep that are kept of a thread.
 const MOST_KINDS: usize = 12;
-/// Architectures whose system calls have names here, as uname(1) gives them.
-const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 /// Where the events are.
 #[derive(Debug)]
@@ -44,16 +42,11 @@ pub struct Source {
 impl Source {
     /// Opens a run directory; an error where no program was watched.
     pub fn of_run(dir: &Path, run: &Run) -> Result<Self, Error> {
-        let path = dir.join(FILE);
         let expected = "a run directory of trace watch or model";
         let missing =
             || Error::from(model::Error::invalid(dir.display(), "no program was watched", expected));
-        let trace = run.trace.as_ref().filter(|_| path.exists()).ok_or_else(missing)?;
-        let record: WatchRecord = store::read_json(&path)?;
-        if record.schema != SCHEMA {
-            let found = format!("schema {:?}", record.schema);
-            return Err(model::Error::invalid(path.display(), found, SCHEMA).into());
-        }
+        let record = read::record(dir)?.ok_or_else(missing)?;
+        let trace = run.trace.as_ref().ok_or_else(missing)?;
         let phase = run.phases.first().ok_or_else(missing)?;
         let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.clone());
         Ok(Self {
@@ -66,14 +59,11 @@ impl Source {
         })
     }
 
-    /// Opens a trace.dat; its threads under real-time policies are followed.
-    pub fn of_trace(path: &Path) -> Result<Self, Error> {
-        let file = TraceFile::open(path)?;
+    /// Any trace; its threads under real-time policies are followed.
+    pub fn of_trace(file: TraceFile) -> Result<Self, Error> {
         let is_monotonic = clock(&file)? == "mono";
-        let uname = file.uname().unwrap_or_default();
-        let arch = ARCHITECTURES.into_iter().find(|arch| uname.contains(arch)).unwrap_or_default();
         Ok(Self {
-            arch: arch.to_owned(),
+            arch: arch(&file).to_owned(),
             buffers: file.buffers().iter().map(|buffer| buffer.name.clone()).collect(),
             window_ns: [i64::MIN, i64::MAX],
             is_monotonic,
@@ -258,15 +248,16 @@ impl Reading {
         let name = thread.comm.or_else(|| self.names.of(thread.tid));
         let comm = name.map(|name| self.names.labels.text(name).to_owned());
         let follower = self.program.followers.get(place);
+        let is_deadline = follower.is_some_and(|one| one.is_deadline);
+        let prio = if is_deadline { Prio::DEADLINE } else { thread.prio };
         let mut found: Vec<KindJobs> =
             kinds.all.into_iter().filter_map(|(separator, sums)| self.kind(separator.kind, &sums)).collect();
         found.sort_by_key(|one| (Reverse(one.n), one.kind));
         ThreadJobs {
             tid: thread.tid,
             comm: comm.or_else(|| task.map(|task| task.comm.clone())).unwrap_or_default(),
-            prio: if follower.is_some_and(|one| one.is_deadline) { Prio::DEADLINE } else { thread.prio }
-                .number(),
-            policy: task.map(|task| task.policy.clone()),
+            prio: prio.number(),
+            policy: read::policy(task.map(|task| task.policy.as_str()), prio),
             reservation: task.and_then(|task| task.reservation),
             is_of_program: task.is_some() || record.is_none(),
             cpus: follower.iter().flat_map(|one| one.cpus.iter().copied()).collect(),

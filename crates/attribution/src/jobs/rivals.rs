@@ -47,7 +47,7 @@ impl Rivals {
         for (end_ns, holder) in &cpu.stretches {
             if *holder <= prio && !holder.is_fair() {
                 let shared_ns = end_ns.min(&to_ns).saturating_sub(begin_ns.max(from_ns));
-                total_ns += shared_ns.max(0).unsigned_abs();
+                total_ns = shared_ns.max(0).unsigned_abs().saturating_add(total_ns);
             }
             begin_ns = *end_ns;
         }

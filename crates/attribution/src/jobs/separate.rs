@@ -49,9 +49,9 @@ impl Separator {
         }
         if let Some(job) = &mut self.open {
             let asleep_ns = release.window.latest_ns.saturating_sub(slept_ns).max(0);
-            job.suspended_ns += asleep_ns.unsigned_abs();
+            job.suspended_ns = job.suspended_ns.saturating_add(asleep_ns.unsigned_abs());
             job.suspensions += 1;
-            job.executed_ns += executed_ns;
+            job.executed_ns = job.executed_ns.saturating_add(executed_ns);
             job.ended_ns = ended_ns;
         }
         None

@@ -34,7 +34,7 @@ pub struct ThreadJobs {
     pub comm: String,
     /// Its priority as the scheduler's events give it (`task_struct.prio`).
     pub prio: Option<i16>,
-    /// Policy and priority in words, as last polled; `None` where nobody did.
+    /// Policy and priority in words, as last polled where the events agree.
     pub policy: Option<String>,
     /// Its reservation under `SCHED_DEADLINE`, where it was looked up.
     pub reservation: Option<Reservation>,

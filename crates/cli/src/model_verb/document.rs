@@ -37,7 +37,7 @@ pub(super) struct WhatIf {
 
 impl Document {
     /// Reads a model.json, or that of a run directory.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    fn read(path: &Path) -> anyhow::Result<Self> {
         let path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
         let document: Self = store::read_json(&path)?;
         if document.model.schema != SCHEMA {
@@ -45,6 +45,15 @@ impl Document {
             return Err(model::Error::invalid(path.display(), found, SCHEMA).into());
         }
         Ok(document)
+    }
+
+    /// The model of such a file, and its bounds; refuses one without any.
+    pub(super) fn read_bounds(path: &Path) -> anyhow::Result<(TaskModel, Guarantee)> {
+        let Self { model, guarantee, .. } = Self::read(path)?;
+        let expected = "a model with a thread that could be analysed";
+        let none = || model::Error::invalid(path.display(), "it has no bounds", expected);
+        let guarantee = guarantee.ok_or_else(none)?;
+        Ok((model, guarantee))
     }
 
     pub(super) fn write(&self, dir: &Path) -> anyhow::Result<()> {

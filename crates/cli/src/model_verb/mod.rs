@@ -15,6 +15,7 @@ use anyhow::Context;
 use attribution::jobs::read::Source;
 use clap::Args;
 use document::{Document, WhatIf};
+use ftrace::TraceFile;
 use model::Cpus;
 use model::quantity::duration;
 use model::run::stored::read_run;
@@ -94,13 +95,17 @@ fn named_time(text: &str) -> Result<(String, u64), String> {
 /// Records or opens, models, bounds, checks. Exit code 2 where a deadline may be missed, or a job
 /// took longer than its bound.
 pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    let earlier = args.check.as_deref().map(Document::read).transpose()?;
+    let earlier = args.check.as_deref().map(Document::read_bounds).transpose()?;
     let (path, interrupted) = match &args.from {
         Some(path) => (path.clone(), None),
         None => watch_quietly(&watch_args(args), signals)?,
     };
     let is_run = path.is_dir();
-    let source = if is_run { Source::of_run(&path, &read_run(&path)?)? } else { Source::of_trace(&path)? };
+    let source = if is_run {
+        Source::of_run(&path, &read_run(&path)?)?
+    } else {
+        Source::of_trace(TraceFile::open(&path)?)?
+    };
     let jobs = source.jobs()?;
     let assumed = Assumed {
         margin_ppm: u64::from(args.margin) * 10_000,
@@ -111,8 +116,7 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let guaranteed = guarantee(&model, &assumed);
     let what_if = what_if(args, &model, &assumed)?;
     let against = match &earlier {
-        Some(Document { model, guarantee: Some(guarantee), .. }) => Some((model, guarantee)),
-        Some(_) => None,
+        Some((model, guarantee)) => Some((model, guarantee)),
         None => guaranteed.as_ref().map(|guarantee| (&model, guarantee)),
     };
     let checked = against.map(|(model, guarantee)| check(&source, &jobs, model, guarantee)).transpose()?;

@@ -7,7 +7,7 @@ use analysis::task_model::choose::Confidence;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
-use report::task_model::{of_guarantee, sentence};
+use report::task_model::{of_earlier, of_guarantee, sentence};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,7 +15,13 @@ use std::path::Path;
 pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     let model = &document.model;
     let (guarantee, checked) = (document.guarantee.as_ref(), document.checked.as_ref());
-    let mut text = format!("{}\n", sentence(model, guarantee, checked));
+    let earlier = document.checked_model.as_ref().map(|path| path.display().to_string());
+    let mut text = match (&earlier, checked) {
+        (Some(name), Some(checked)) => {
+            format!("{}\n{}\n", of_earlier(name, checked), sentence(model, guarantee, None))
+        }
+        _ => format!("{}\n", sentence(model, guarantee, checked)),
+    };
     let _ =
         writeln!(text, "of {} in {}\n", span(model.to_ns.abs_diff(model.from_ns)), document.source.display());
     text.push_str(&threads(model));
@@ -29,12 +35,8 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     text.push_str(&without(model));
     text.push_str(&chains(model));
     text.push_str(&interference(model));
-    if let Some(checked) = &document.checked {
-        let of = document
-            .checked_model
-            .as_ref()
-            .map_or_else(String::new, |path| format!(" of {}", path.display()));
-        text.push_str(&check(checked, &of, model));
+    if let Some(checked) = checked {
+        text.push_str(&check(checked, earlier.is_some(), model));
     }
     for statement in &model.statements {
         let _ = writeln!(text, "note: {statement}");
@@ -212,27 +214,22 @@ fn interference(model: &TaskModel) -> String {
     table(&head, rows) + "in any interval at most the burst, and the share of it\n\n"
 }
 
-fn check(checked: &Checked, of: &str, model: &TaskModel) -> String {
+/// Jobs and their bounds. The first line has the count where the bounds are of an earlier model.
+fn check(checked: &Checked, is_earlier: bool, model: &TaskModel) -> String {
     let mut text = String::new();
-    let jobs = checked.jobs();
-    if checked.refuted == 0 && jobs > 0 {
-        let _ = writeln!(
-            text,
-            "checked: none of {} jobs took longer than its bound{of} (at most {} of 10,000 do, 95 %)",
-            count(jobs),
-            (3.0 / jobs as f64 * 1e4).ceil()
-        );
-    } else if jobs > 0 {
-        let _ = writeln!(
-            text,
-            "REFUTED: {} of {} jobs took longer than their bound{of}",
-            count(checked.refuted),
-            count(jobs)
-        );
+    if checked.refuted > 0 {
+        text.push_str("jobs that took longer than their bound, the longest beyond it first\n");
         checked.refuting.iter().for_each(|job| text.push_str(&refutation(job, model)));
+    } else if !is_earlier && checked.jobs() > 0 {
+        let _ = writeln!(
+            text,
+            "checked: none of {} jobs took longer than its bound, which is of the same jobs (--check takes others)",
+            count(checked.jobs())
+        );
     }
     for name in &checked.unmatched {
-        let _ = writeln!(text, "not checked: {name}: no single thread of this name with jobs");
+        let _ =
+            writeln!(text, "not checked: {name}: it has no bound, or no single thread of this name has jobs");
     }
     if text.is_empty() { text } else { text + "\n" }
 }

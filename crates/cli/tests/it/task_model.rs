@@ -109,7 +109,13 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
     let worst = &refuted["checked"]["refuting"][0];
     assert!(worst["response_ns"].as_u64() > worst["bound_ns"].as_u64());
     let output = stillcore(&["model", "--from"]).arg(run).args(["--check"]).arg(&file).output().unwrap();
-    assert!(text(&output.stdout).contains("REFUTED"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).starts_with("The bounds of "), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains(" do not hold: "), "{}", text(&output.stdout));
+    let mut none = model.clone();
+    none["guarantee"] = Value::Null;
+    std::fs::write(&file, none.to_string()).unwrap();
+    let output = stillcore(&["model", "--from"]).arg(run).args(["--check"]).arg(&file).output().unwrap();
+    assert_refused(&output, &["it has no bounds", "expected a model"]);
 }
 
 #[test]

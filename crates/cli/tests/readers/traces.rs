@@ -2,10 +2,16 @@
 //! results of the kernel's own tracers in them.
 
 use super::{Outcome, Reader, bytes, fixture};
+use analysis::task_model::build::build;
+use analysis::task_model::check::check;
+use analysis::task_model::system::Assumed;
+use analysis::task_model::verdict::guarantee;
 use attribution::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
 use attribution::attribute::paths::Keep;
+use attribution::jobs::read::Source;
 use attribution::timerlat;
 use ftrace::TraceFile;
+use std::collections::BTreeMap;
 
 /// Small recordings, of cyclictest and of timerlat.
 const FILES: [&str; 3] = ["cyclictest/6.1.dat", "cyclictest/6.1-rt.dat", "timerlat-6.12-rt/trace.dat"];
@@ -28,9 +34,22 @@ fn read(bytes: &[u8]) -> Outcome {
     ];
     let over = timerlat::Wanted { over_ns: 0, release_ns: None, keep: 3 };
     let results = timerlat::kernel_results(&file, &buffers, &over).is_ok();
+    models(bytes);
     match (all.iter().any(|ok| *ok) || results, file.problems().is_empty()) {
         (true, true) => Outcome::Whole,
         (true, false) => Outcome::Partial,
         (false, _) => Outcome::Refused,
+    }
+}
+
+/// The jobs of its threads, and what is concluded from them, up to every job held against its bound.
+fn models(bytes: &[u8]) {
+    let file = TraceFile::from_bytes("damaged", bytes.to_vec()).unwrap();
+    let Ok(source) = Source::of_trace(file) else { return };
+    let Ok(jobs) = source.jobs() else { return };
+    let model = build(&jobs);
+    let assumed = Assumed { margin_ppm: 200_000, deadlines_ns: BTreeMap::new() };
+    if let Some(guarantee) = guarantee(&model, &assumed) {
+        check(&source, &jobs, &model, &guarantee).unwrap();
     }
 }

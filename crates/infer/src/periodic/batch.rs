@@ -80,7 +80,7 @@ pub(super) fn least_jitter(batch: &[Release], fit: Fit) -> PeriodicModel {
 }
 
 fn intervals(batch: &[Release]) -> impl Iterator<Item = i64> {
-    batch.windows(2).map(|pair| pair[1].latest_ns - pair[0].latest_ns)
+    batch.windows(2).map(|pair| pair[1].latest_ns.saturating_sub(pair[0].latest_ns))
 }
 
 fn mean_interval_ns(batch: &[Release]) -> f64 {

@@ -29,16 +29,23 @@ const KEEP: Keep = Keep { worst: 5, sample: None };
 /// The most rows of releases and preemptions of a thread, and chains of a program.
 const MOST_LISTED: usize = 100;
 
-/// The section of a watched program in a run; `None` where none was watched.
-pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
+/// What a run has of the program that was watched; `None` where none was.
+pub(crate) fn record(dir: &Path) -> Result<Option<WatchRecord>, Error> {
     let path = dir.join(FILE);
-    let (Some(trace), true) = (&run.trace, path.exists()) else { return Ok(None) };
+    if !path.exists() {
+        return Ok(None);
+    }
     let record: WatchRecord = store::read_json(&path)?;
     if record.schema != SCHEMA {
-        return Err(
-            model::Error::invalid(path.display(), format!("schema {:?}", record.schema), SCHEMA).into()
-        );
+        let found = format!("schema {:?}", record.schema);
+        return Err(model::Error::invalid(path.display(), found, SCHEMA).into());
     }
+    Ok(Some(record))
+}
+
+/// The section of a watched program in a run; `None` where none was watched.
+pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
+    let (Some(trace), Some(record)) = (&run.trace, record(dir)?) else { return Ok(None) };
     let Some(phase) = run.phases.first() else { return Ok(None) };
     let file = TraceFile::open(&dir.join(&trace.file))?;
     let catalogue = EventCatalogue::embedded()?;
@@ -212,7 +219,7 @@ struct SectionBuilder<'a> {
 
 /// Policy and priority, such as `SCHED_FIFO 60`. The scheduler's events show the class and the
 /// priority; the policy was polled (`polled`) and counts where it agrees with them.
-fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
+pub(crate) fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
     let first =
         |text: &&str| ["SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE"].iter().any(|one| text.starts_with(one));
     if let Some(priority) = prio.realtime() {
