@@ -2,8 +2,8 @@
 //!
 //! [`decode`] alone knows a trace file's bytes; the rest works on [`view::KernelEvent`]. [`spans`]
 //! says who ran when, [`attribute`] who caused what and takes wake-ups apart, [`any_trace`] does so
-//! with a trace recorded by anybody, [`jobs`] finds the jobs of its threads, [`live`] with a recording while it goes on, [`timerlat`] reads
-//! what the kernel's own tracers say.
+//! with a trace recorded by anybody, [`jobs`] finds the jobs of its threads, [`live`] reads a
+//! recording while it goes on, [`timerlat`] reads what the kernel's own tracers report.
 #![forbid(unsafe_code)]
 
 pub mod any_trace;

@@ -1,11 +1,12 @@
 //! Whether releases follow a period, some of them left out or not, and which.
 //!
-//! Every sequence has a model with a period, if need be with an enormous jitter. A period is said
-//! to be there only where the jitter is below half of it, where at most half of its releases were
-//! left out, and where releases do not drift away from it. For jobs released by a clock, the distance of two releases varies as much over sixteen
-//! periods as over one; where each job is released some time after the one before, it varies
-//! sixteen times as much (the variance-ratio test of Lo and MacKinlay, 1988). And the jitter of the
-//! former is about the largest deviation of one interval, while that of the latter grows.
+//! Every sequence has a model with a period, if need be with an enormous jitter. A period is
+//! reported only where the jitter is below half of it, where at most half of its releases were left
+//! out, and where releases do not drift away from it. For jobs released by a clock, the distance of
+//! two releases varies as much over sixteen periods as over one; where each job is released some
+//! time after the one before, it varies sixteen times as much (the variance-ratio test of Lo and
+//! MacKinlay, 1988). And the jitter of the former is about the largest deviation of one interval,
+//! while that of the latter grows.
 //!
 //! The period is the one that describes the releases most briefly ([`crate::description`]).
 

@@ -4,7 +4,8 @@
 //!
 //! [`follow`] cuts a thread into activations, from sleep to sleep; [`separate`] makes jobs of them
 //! by the [`kind`] of sleep between two jobs, and [`sums`] what they have in common, for each kind
-//! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it waited.
+//! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it
+//! waited.
 //! [`shape`] is the answer, [`read`] the way to it.
 //!
 //! After LiME (RTAS 2025), without its kernel probes.

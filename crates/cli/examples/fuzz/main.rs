@@ -1,6 +1,7 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the
 //! million, on the stable compiler.
-//! `fuzz [--executions N] [--still SECONDS] [--threads N] [--campaign N] [--only TARGET,…] [--found DIR] [--rows FILE] [--work DIR] [--corpus DIR] [--store yes] [--before FILE]`:
+//! `fuzz [--executions N] [--still SECONDS] [--threads N] [--campaign N] [--only TARGET,…] [--found DIR]
+//! [--rows FILE] [--work DIR] [--corpus DIR] [--store yes] [--before FILE]`:
 //! what each target has done is stored in the directory of work, and goes on from there when it is
 //! called again; on another machine from the directory of the corpus, where `--store yes` puts it.
 //! `--before FILE` with `--only`: the rows that the stored result has of the other
