@@ -18,13 +18,30 @@ pub fn sentence(model: &TaskModel, guarantee: Option<&Guarantee>, checked: Optio
             format::count(checked.jobs())
         ),
         (None, None) => "Nothing can be guaranteed: no thread of the program can be modelled.".to_owned(),
-        (Some(guarantee), None) => of_guarantee(guarantee),
+        (Some(guarantee), None) => of_guarantee(guarantee) + &culprit(model, guarantee),
     };
     let uncovered = model.threads.iter().filter(|one| one.of_program && !one.is_task() && is_urgent(one));
     match uncovered.count() {
         0 => text,
         1 => text + " 1 thread under a real-time policy has no model, and is not covered.",
         n => format!("{text} {n} threads under real-time policies have no model, and are not covered."),
+    }
+}
+
+/// Who makes a thread late by keeping its CPU, where that alone is half of the deadline.
+fn culprit(model: &TaskModel, guarantee: &Guarantee) -> String {
+    let late = guarantee.bounds.iter().filter(|bound| bound.in_time() == Some(false));
+    let kept = late.filter_map(|bound| {
+        let thread = model.threads.iter().find(|thread| thread.pid == bound.pid)?;
+        let kept = thread.kept.as_ref().filter(|kept| Some(kept.ns) >= bound.deadline_ns.map(|ns| ns / 2))?;
+        Some((bound.cpu, kept))
+    });
+    match kept.max_by_key(|(_, kept)| kept.ns) {
+        Some((cpu, kept)) => {
+            let ns = format::ns(i64::try_from(kept.ns).unwrap_or(i64::MAX));
+            format!(" {} kept CPU {cpu} for {ns} and could not be preempted.", kept.by)
+        }
+        None => String::new(),
     }
 }
 
@@ -95,6 +112,7 @@ fn percent(ppm: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use attribution::jobs::shape::Kept;
     use serde_json::json;
 
     fn model(of_program: bool, prio: i16) -> TaskModel {
@@ -138,5 +156,24 @@ mod tests {
             of_earlier("a", &checked),
             "Nothing was checked: no job of this program has a bound in a."
         );
+    }
+
+    #[test]
+    fn who_keeps_a_cpu_for_half_a_deadline_is_named() {
+        let mut model = model(true, 40);
+        (model.threads[0].why, model.threads[0].dispatch_ns) = (None, 9_000_000);
+        model.threads[0].kept = Some(Kept { by: "khugepaged".to_owned(), ns: 8_000_000 });
+        let bound = json!({
+            "pid": 7, "comm": "a", "cpu": 1, "deadline_ns": 10_000_000, "is_assumed": false, "bound_ns": null,
+            "observed_ns": 1
+        });
+        let bounds = vec![serde_json::from_value(bound).unwrap()];
+        let late = Guarantee { bounds, schedulable: Some(false), spare_ppm: None, ..guarantee() };
+        assert_eq!(
+            sentence(&model, Some(&late), None),
+            "Not schedulable: a may miss its deadline. khugepaged kept CPU 1 for 8.000 ms and could not be preempted."
+        );
+        model.threads[0].kept = Some(Kept { by: "khugepaged".to_owned(), ns: 4_000_000 });
+        assert_eq!(sentence(&model, Some(&late), None), "Not schedulable: a may miss its deadline.");
     }
 }

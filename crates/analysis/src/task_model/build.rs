@@ -82,6 +82,7 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
             most: kind.suspensions,
         }),
         dispatch_ns: thread.dispatch_ns,
+        kept: thread.kept.clone(),
         response_ns: kind.map_or(0, |(kind, _)| kind.response_ns),
         demand: if why.is_some() { thread.demand.best(interval_ns) } else { None },
         why,
@@ -164,6 +165,7 @@ fn release(kind: &KindJobs, reservation: Option<Reservation>) -> Release {
         from_ns,
         to_ns,
         n: kind.n,
+        late_ns,
         ..Release::NONE
     };
     // What follows a sleep for a time comes when that sleep began, not by a period.
@@ -171,7 +173,11 @@ fn release(kind: &KindJobs, reservation: Option<Reservation>) -> Release {
         |reservation: Reservation| kind.regular.with_period(i64::try_from(reservation.period_ns).ok()?);
     let period = reservation.and_then(asked).or_else(|| kind.regular.period());
     if let Some(found) = period.filter(|_| !kind.kind.is_relative_sleep()) {
-        return periodic(common, found);
+        let release = periodic(common, found);
+        // A timer that was very late left open to which period its release belongs, and is not in
+        // the jitter: it may have come on top.
+        let unseen_ns = if late_ns > release.jitter_ns { late_ns } else { 0 };
+        return Release { jitter_ns: release.jitter_ns.saturating_add(unseen_ns), ..release };
     }
     let Some((length_ns, most)) = common.curve.last().copied() else { return common };
     let distances = most - 1;

@@ -80,9 +80,15 @@ impl Change {
             // `task_struct.prio` of a real-time priority (include/linux/sched/prio.h).
             Value::Priority(priority) => (thread.prio, thread.policy) = (Some(99 - priority), None),
             Value::Cpu(cpu) => thread.cpus = [cpu].into_iter().collect(),
-            Value::Period(ns) => thread.release.period_ns = ns,
+            Value::Period(ns) => {
+                thread.release.period_ns = ns;
+                thread.release.curve.clear();
+            }
             Value::Cost(ns) => thread.cost.curve_ns = vec![ns],
-            Value::Jitter(ns) => thread.release.jitter_ns = ns,
+            Value::Jitter(ns) => {
+                thread.release.jitter_ns = ns;
+                thread.release.curve.clear();
+            }
             Value::Asleep(ns) => {
                 thread.suspension.total_ns = ns;
                 thread.suspension.most = if ns == 0 { 0 } else { thread.suspension.most.max(1) };

@@ -6,8 +6,9 @@ use super::shape::{TaskModel, ThreadModel};
 use super::verdict::Guarantee;
 use attribution::Error;
 use attribution::jobs::read::Source;
-use attribution::jobs::shape::{ObservedJob, ProgramJobs};
+use attribution::jobs::shape::{Kept, ObservedJob, ProgramJobs};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Jobs that are shown.
@@ -71,6 +72,12 @@ pub struct Refutation {
     pub suspended_ns: u64,
     /// The longest that the model knows, its margin included, ns.
     pub suspension_ns: u64,
+    /// The longest from a wake-up to the switch to it, tasks at least as urgent not counted, ns.
+    #[serde(default)]
+    pub dispatch_ns: u64,
+    /// The less urgent task that kept the CPU meanwhile.
+    #[serde(default)]
+    pub kept: Option<Kept>,
     /// From the release of the job before, ns.
     pub after_ns: Option<i64>,
 }
@@ -130,15 +137,18 @@ pub fn check(
         );
     }
     let (mut refuting, mut refuted) = (Vec::new(), 0);
-    source.each_job(&separators, |job| {
+    let names = source.each_job(&separators, |job| {
         let Some(row) = rows.get_mut(&job.tid) else { return };
         if let Some(one) = row.add(job, guarantee) {
             refuted += 1;
-            refuting.push(one);
-            refuting.sort_by_key(|one: &Refutation| std::cmp::Reverse(one.response_ns - one.bound_ns));
+            refuting.push((one, job.kept));
+            refuting.sort_by_key(|(one, _): &(Refutation, _)| Reverse(one.response_ns - one.bound_ns));
             refuting.truncate(MOST_SHOWN);
         }
     })?;
+    let named =
+        |(one, kept): (Refutation, Option<_>)| Refutation { kept: kept.map(|kept| names.kept(kept)), ..one };
+    let refuting = refuting.into_iter().map(named).collect();
     Ok(Checked { threads: rows.into_values().map(|row| row.thread).collect(), refuting, refuted, unmatched })
 }
 
@@ -169,6 +179,8 @@ impl Row<'_> {
             cost_ns: self.model.map_or(0, |model| more(model.cost.most_ns())),
             suspended_ns: job.suspended_ns,
             suspension_ns: self.model.map_or(0, |model| more(model.suspension.total_ns)),
+            dispatch_ns: job.dispatch_ns,
+            kept: None,
             after_ns,
         })
     }

@@ -1,6 +1,7 @@
 //! The task model as it is stored and printed (`stillcore.model/1`).
 
 use super::choose::Confidence;
+use attribution::jobs::shape::Kept;
 use infer::bucket::Bucket;
 use infer::cost::CostCurve;
 use infer::periodic::PeriodicModel;
@@ -63,6 +64,9 @@ pub struct ThreadModel {
     /// The longest from a wake-up to the switch to it, tasks at least as urgent not counted: what
     /// the kernel's own stretches without preemption and the way out of idle took, ns.
     pub dispatch_ns: u64,
+    /// The less urgent task that kept the CPU meanwhile.
+    #[serde(default)]
+    pub kept: Option<Kept>,
     /// The longest response: from the intended release to the end of the job, ns.
     pub response_ns: u64,
     /// The demand of the thread, where nothing else is known of it.
@@ -110,6 +114,9 @@ pub struct Release {
     /// How late releases are at most, ns: from the intended expiry of the timer to the wake-up
     /// included.
     pub jitter_ns: u64,
+    /// Of this, at most so much was from the intended expiry of a timer to the wake-up, ns.
+    #[serde(default)]
+    pub late_ns: u64,
     /// Releases that the period has and the trace does not.
     pub missed: u64,
     /// Jobs whose release is uncertain, because the job before was not done.
@@ -135,6 +142,7 @@ impl Release {
         period_ns: 0,
         offset_ns: None,
         jitter_ns: 0,
+        late_ns: 0,
         missed: 0,
         uncertain: 0,
         lime: None,

@@ -1,12 +1,13 @@
 //! From the model to tasks of `stillcore sched`: fixed priorities as `SCHED_FIFO` has them, each
 //! core by itself.
 
-use super::shape::{Interference, ReleaseKind, TaskModel, ThreadModel};
+use super::shape::{Interference, Release, ReleaseKind, TaskModel, ThreadModel};
 use infer::bucket::Bucket;
 use model::Cpus;
 use sched::asked::{Question, Unit};
-use sched::{MAX_NS, System, SystemTask, Task, equals};
+use sched::{Bounds, MAX_NS, System, SystemTask, Task, equals};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The pieces into which demand without a model is cut: a bound exceeds the demand by at most one.
@@ -66,10 +67,13 @@ pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
     let cpus: Cpus = threads.clone().flat_map(|(_, thread)| thread.cpus.iter()).collect();
     let cpus: Vec<u32> = cpus.iter().collect();
     let core = |cpu: u32| cpus.iter().position(|one| *one == cpu).map(|at| at as u32);
+    // The analysis of suspensions knows periods alone.
+    let by_curve = !threads.clone().any(|(_, thread)| thread.suspension.total_ns > 0);
     // Interrupts go before everything.
     let mut all: Vec<(i32, Of, SystemTask)> = threads
         .filter_map(|(at, thread)| {
             let task = of_thread(thread, assumed);
+            let task = if by_curve { with_curve(task, thread, assumed) } else { task };
             Some((
                 i32::from(thread.prio?),
                 Of::Thread(at),
@@ -120,6 +124,32 @@ fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
     SystemTask { suspension_ns: assumed.more(thread.suspension.total_ns), ..task.into() }
 }
 
+/// The same by the curve of its releases, where only that limits them: period and jitter describe
+/// many in a long time, and a bound from them counts that jitter as lateness of each job.
+fn with_curve(task: SystemTask, thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
+    let Release { kind, curve, late_ns, .. } = &thread.release;
+    if *kind == ReleaseKind::Periodic || curve.is_empty() {
+        return task;
+    }
+    // As much shorter as everything else is longer.
+    let shorter = |ns: i64| {
+        let ns = u128::from((ns - 1).max(0).unsigned_abs()) * 1_000_000;
+        u64::try_from(ns / (1_000_000 + u128::from(assumed.margin_ppm))).unwrap_or(MAX_NS).min(MAX_NS)
+    };
+    let intervals_ns: Vec<u64> = curve.iter().map(|(length_ns, _)| shorter(*length_ns)).collect();
+    if intervals_ns.last().is_none_or(|last_ns| *last_ns == 0) {
+        return task;
+    }
+    let period_ns = intervals_ns[0].max(1);
+    // The curve is of wake-ups. A response counts from what a timer intended.
+    let blocking_ns = task.task.blocking_ns.saturating_add(assumed.more(*late_ns)).min(MAX_NS);
+    SystemTask {
+        task: Task { period_ns, jitter_ns: 0, blocking_ns, ..task.task },
+        bounds: Some(Box::new(Bounds { intervals_ns, ..Bounds::default() })),
+        ..task
+    }
+}
+
 /// A leaky bucket as a task: small jobs of C, as many as the rate needs, with so much jitter that
 /// the burst comes at once. In any interval of length d, ⌈(d + J) / T⌉ · C is at least
 /// burst + rate · d if T = C / rate and J = burst / rate, and exceeds it by at most C.
@@ -139,18 +169,24 @@ fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTask {
 /// The question as a line for `stillcore sched analyze --test fp-rta`.
 pub fn line(tasks: &Tasks) -> serde_json::Value {
     let one = |(task, rank): (&SystemTask, &usize)| {
-        serde_json::json!({
-            "period": task.task.period_ns,
+        let mut one = json!({
             "deadline": task.task.deadline_ns,
             "cost": task.task.cost_ns,
-            "jitter": task.task.jitter_ns,
             "blocking": task.task.blocking_ns,
-            "suspension": task.suspension_ns,
             "core": task.core,
             "priority": rank,
-        })
+        });
+        if let Some(bounds) = &task.bounds {
+            let counts = 2_u64..;
+            one["arrivals"] = bounds.intervals_ns.iter().zip(counts).map(|(ns, n)| json!([ns, n])).collect();
+        } else {
+            one["period"] = task.task.period_ns.into();
+            one["jitter"] = task.task.jitter_ns.into();
+            one["suspension"] = task.suspension_ns.into();
+        }
+        one
     };
     let system = &tasks.question.system;
     let all: Vec<_> = system.tasks.iter().zip(&tasks.ranks).map(one).collect();
-    serde_json::json!({ "unit": "ns", "cores": system.cores, "tasks": all })
+    json!({ "unit": "ns", "cores": system.cores, "tasks": all })
 }

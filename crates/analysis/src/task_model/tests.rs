@@ -40,6 +40,7 @@ fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
         cost: CostCurve { curve_ns: vec![cost_ns], n: 100, total_ns: 100 * cost_ns },
         suspension: Suspension::default(),
         dispatch_ns: 0,
+        kept: None,
         response_ns: cost_ns,
         demand: None,
         why: None,
@@ -206,6 +207,7 @@ fn thread_jobs(tid: i32, kinds: Vec<KindJobs>) -> ThreadJobs {
         cpus: [1].into_iter().collect(),
         executed_ns: 1,
         dispatch_ns: 0,
+        kept: None,
         demand: Buckets::default(),
         in_order: true,
         kinds,
@@ -261,6 +263,17 @@ fn a_thread_has_the_period_of_the_one_that_releases_it() {
 }
 
 #[test]
+fn a_timer_that_was_later_than_the_period_is_jitter() {
+    let jobs = kind_jobs(kind("clock_nanosleep", Wait::Sleep, 1), every(1_000_000, 100), timer());
+    let jobs = KindJobs { late_ns: Some(3_000_000), ..jobs };
+    let model = found(vec![thread_jobs(1, vec![jobs])], 0);
+    let release = &model.threads[0].release;
+    assert_eq!((release.kind, release.period_ns), (ReleaseKind::Periodic, MS));
+    assert!(release.jitter_ns >= 3_000_000, "{release:?}");
+    assert_eq!(guarantee(&model, &assumed(0)).unwrap().schedulable, Some(false));
+}
+
+#[test]
 fn bursts_are_described_by_their_curve_and_its_line_is_above_it() {
     let releases: Vec<i64> =
         (0..40).flat_map(|burst| [0, 1, 2].map(|at| burst * 9_000_000 + at * 100_000)).collect();
@@ -273,6 +286,21 @@ fn bursts_are_described_by_their_curve_and_its_line_is_above_it() {
         let most = ((length_ns as u64) + release.jitter_ns).div_ceil(release.period_ns);
         assert!(most >= count, "{count} in {length_ns}");
     }
+    // Three jobs of 1 ms, 100 µs apart: the third is done 2.8 ms after its release.
+    let bound = |model: &TaskModel| guarantee(model, &assumed(0)).unwrap().bounds[0].bound_ns;
+    assert_eq!(bound(&model), Some(2_800_000));
+    // As does the line for `sched analyze`.
+    let line = line(&tasks(&model, &assumed(0)).unwrap()).to_string();
+    let mut question = question::read(line).unwrap();
+    let verdict = Ask::of(Test::FpRta).answer(&mut question, Limits::default()).unwrap();
+    assert_eq!(verdict.response_times, [Some(2_800_000)]);
+    // A timer that was late delays what it releases.
+    let mut late = model.clone();
+    late.threads[0].release.late_ns = 100_000;
+    assert_eq!(bound(&late), Some(2_900_000));
+    // By period and jitter, its lateness counts as well: not less.
+    let changed = changed(&model, &[Change::parse("t1.jitter=2.7ms").unwrap()]).unwrap();
+    assert!(bound(&changed) > Some(2_800_000));
 }
 
 #[test]
@@ -307,6 +335,8 @@ fn a_job_that_executed_too_long_contradicts_the_model_by_itself() {
         cost_ns: 4,
         suspended_ns: 0,
         suspension_ns: 0,
+        dispatch_ns: 0,
+        kept: None,
         after_ns: None,
     };
     assert!(job.contradicts().unwrap().contains("executed"));

@@ -2,6 +2,7 @@
 
 use super::interrupts::Interrupts;
 use super::kind::Kind;
+use super::rivals::Waited;
 use crate::attribute::watch::event::Leaves;
 use crate::attribute::watch::waker::By;
 use infer::Window;
@@ -21,6 +22,24 @@ pub(super) struct Activation {
     pub(super) executed_ns: u64,
     /// Whether activations before it are missing.
     pub(super) after_gap: bool,
+    /// What it waited for the kernel.
+    pub(super) dispatch: Dispatch,
+}
+
+/// From a wake-up to the switch to the thread, tasks that go before it or are its equals not
+/// counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Dispatch {
+    pub(super) ns: u64,
+    /// The less urgent task that kept the CPU for the longest of it, and how long, ns.
+    pub(super) kept: Option<(i32, u64)>,
+}
+
+impl Dispatch {
+    /// The longer of two.
+    pub(super) fn or_longer(self, other: Self) -> Self {
+        if other.ns > self.ns { other } else { self }
+    }
 }
 
 /// When a thread was to run.
@@ -87,9 +106,8 @@ pub(super) struct Follower {
     gap: bool,
     /// Woken then, and not yet on a CPU, ns.
     woken_ns: Option<i64>,
-    /// The longest from a wake-up to the switch to it, tasks that go before it or are its equals
-    /// not counted, ns.
-    pub(super) dispatch_ns: u64,
+    /// The longest.
+    pub(super) dispatch: Dispatch,
     /// Of all that was followed, ns.
     pub(super) executed_ns: u64,
     /// CPUs that it ran on.
@@ -120,23 +138,26 @@ impl Follower {
             ended_ns: release.window.latest_ns,
             executed_ns: 0,
             after_gap: std::mem::take(&mut self.gap),
+            dispatch: Dispatch::default(),
         });
     }
 
-    /// The CPU is handed to it. `rivals_ns`: how long tasks that it had to wait for were on that CPU
-    /// since a time; `None` where it is not known.
+    /// The CPU is handed to it. `waited`: for whom it waited there since a time; `None` where that is
+    /// not known.
     pub(super) fn switch_in(
         &mut self,
         ts_ns: i64,
         cpu: u32,
         interrupts: &Interrupts,
-        rivals_ns: impl FnOnce(i64) -> Option<u64>,
+        waited: impl FnOnce(i64) -> Option<Waited>,
     ) {
         if let Some(woken_ns) = self.woken_ns.take()
-            && let Some(rivals_ns) = rivals_ns(woken_ns)
+            && let Some(Waited { rivals_ns, kept }) = waited(woken_ns)
         {
             let waited_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
-            self.dispatch_ns = self.dispatch_ns.max(waited_ns.saturating_sub(rivals_ns));
+            let dispatch = Dispatch { ns: waited_ns.saturating_sub(rivals_ns), kept };
+            self.dispatch = self.dispatch.or_longer(dispatch);
+            self.current.iter_mut().for_each(|current| current.dispatch = dispatch);
         }
         if !self.cpus.contains(&cpu) {
             self.cpus.push(cpu);

@@ -83,11 +83,11 @@ impl Program {
                     ended.iter().for_each(|activation| sink(place, activation));
                 }
                 self.interrupts.event(event);
-                self.rivals.switch(event.cpu, ts_ns, prios);
+                self.rivals.switch(event.cpu, ts_ns, (prios[0], prev.0));
                 if let Some(place) = watch.place(next.0) {
                     self.follower(place);
                     let Self { followers, interrupts, rivals, .. } = self;
-                    let waited = |since_ns| rivals.time_ns(event.cpu, prios[1], [since_ns, ts_ns]);
+                    let waited = |since_ns| rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]);
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
                     followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
                 }

@@ -4,7 +4,7 @@ use super::follow::Activation;
 use super::kind::Kind;
 use super::program::Program;
 use super::separate::{Job, Separator};
-use super::shape::{KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
+use super::shape::{Kept, KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
 use super::sums::JobSums;
 use crate::Error;
 use crate::any_trace::{arch, clock};
@@ -167,22 +167,38 @@ impl Source {
         })
     }
 
-    /// The jobs of these threads one by one, in the order of their ends.
+    /// The jobs of these threads one by one, in the order of their ends; then the names of all tasks.
     pub fn each_job(
         &self,
         separators: &BTreeMap<i32, Kind>,
         mut sink: impl FnMut(&ObservedJob),
-    ) -> Result<(), Error> {
+    ) -> Result<TaskNames, Error> {
         let mut open: BTreeMap<usize, Separator> = BTreeMap::new();
-        self.read(|place, tid, activation| {
+        let reading = self.read(|place, tid, activation| {
             let Some(kind) = separators.get(&tid) else { return };
             let separator = open.entry(place).or_insert_with(|| Separator::new(*kind));
             if let Some(job) = separator.add(activation) {
                 sink(&observed(tid, &job));
             }
         })?;
-        Ok(())
+        Ok(TaskNames(reading.names))
     }
+}
+
+/// Who tasks of a trace are.
+#[derive(Debug)]
+pub struct TaskNames(Names);
+
+impl TaskNames {
+    /// Who kept a CPU.
+    pub fn kept(&self, (pid, ns): (i32, u64)) -> Kept {
+        kept(&self.0, pid, ns)
+    }
+}
+
+fn kept(names: &Names, pid: i32, ns: u64) -> Kept {
+    let name = names.of(pid).map(|name| names.labels.text(name).to_owned());
+    Kept { by: name.unwrap_or_else(|| format!("task {pid}")), ns }
 }
 
 fn observed(tid: i32, job: &Job) -> ObservedJob {
@@ -194,6 +210,8 @@ fn observed(tid: i32, job: &Job) -> ObservedJob {
         response_ns,
         executed_ns: job.executed_ns,
         suspended_ns: job.suspended_ns,
+        dispatch_ns: job.dispatch.ns,
+        kept: job.dispatch.kept,
     }
 }
 
@@ -262,7 +280,8 @@ impl Reading {
             is_of_program: task.is_some() || record.is_none(),
             cpus: follower.iter().flat_map(|one| one.cpus.iter().copied()).collect(),
             executed_ns: follower.map_or(0, |one| one.executed_ns),
-            dispatch_ns: follower.map_or(0, |one| one.dispatch_ns),
+            dispatch_ns: follower.map_or(0, |one| one.dispatch.ns),
+            kept: follower.and_then(|one| one.dispatch.kept).map(|(pid, ns)| kept(&self.names, pid, ns)),
             demand: kinds.demand,
             in_order: !kinds.disorder,
             kinds: found,

@@ -1,7 +1,7 @@
 //! Jobs of a thread: what it does from one sleep of a given kind to the next; sleeps of other kinds
 //! are suspensions of the job.
 
-use super::follow::{Activation, Released};
+use super::follow::{Activation, Dispatch, Released};
 use super::kind::Kind;
 
 /// One job.
@@ -14,6 +14,8 @@ pub(super) struct Job {
     /// Asleep within it, ns.
     pub(super) suspended_ns: u64,
     pub(super) suspensions: u64,
+    /// The longest of its activations.
+    pub(super) dispatch: Dispatch,
 }
 
 impl Job {
@@ -39,12 +41,12 @@ impl Separator {
 
     /// Takes the next activation; returns the job that ended before it.
     pub(super) fn add(&mut self, activation: &Activation) -> Option<Job> {
-        let Activation { kind, release, slept_ns, ended_ns, executed_ns, after_gap } = *activation;
+        let Activation { kind, release, slept_ns, ended_ns, executed_ns, after_gap, dispatch } = *activation;
         if after_gap {
             self.open = None;
         }
         if kind == Some(self.kind) {
-            let job = Job { release, ended_ns, executed_ns, suspended_ns: 0, suspensions: 0 };
+            let job = Job { release, ended_ns, executed_ns, suspended_ns: 0, suspensions: 0, dispatch };
             return self.open.replace(job);
         }
         if let Some(job) = &mut self.open {
@@ -53,6 +55,7 @@ impl Separator {
             job.suspensions += 1;
             job.executed_ns = job.executed_ns.saturating_add(executed_ns);
             job.ended_ns = ended_ns;
+            job.dispatch = job.dispatch.or_longer(dispatch);
         }
         None
     }

@@ -7,6 +7,7 @@ use infer::periodic::PeriodicModel;
 use infer::regular::Regular;
 use model::Cpus;
 use model::sample::Reservation;
+use serde::{Deserialize, Serialize};
 
 /// All threads that were followed.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub struct ThreadJobs {
     /// The longest from a wake-up to the switch to it, tasks that go before it or are its equals
     /// not counted, ns.
     pub dispatch_ns: u64,
+    /// Who kept the CPU meanwhile.
+    pub kept: Option<Kept>,
     /// The demand of its activations, whatever separates its jobs.
     pub demand: Buckets,
     /// Whether each release came after the one before.
@@ -55,6 +58,15 @@ pub struct ThreadJobs {
     pub kinds: Vec<KindJobs>,
     /// Activations after sleeps of further kinds.
     pub unkept: u64,
+}
+
+/// A less urgent task that kept a CPU while a thread waited for it: it could not be preempted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its name; its number where no event names it.
+    pub by: String,
+    /// How long, ns.
+    pub ns: u64,
 }
 
 /// Jobs of a thread if sleeps of one kind separate them.
@@ -120,4 +132,8 @@ pub struct ObservedJob {
     pub executed_ns: u64,
     /// Asleep within it, ns.
     pub suspended_ns: u64,
+    /// Its longest dispatch, as [`ThreadJobs::dispatch_ns`] defines it, ns.
+    pub dispatch_ns: u64,
+    /// The number of the less urgent task that kept the CPU meanwhile, and how long, ns.
+    pub kept: Option<(i32, u64)>,
 }

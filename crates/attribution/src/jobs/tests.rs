@@ -84,7 +84,7 @@ fn follow(events: &[WatchEvent]) -> (Vec<Activation>, u64) {
             }
         });
     }
-    (found, program.followers[0].dispatch_ns)
+    (found, program.followers[0].dispatch.ns)
 }
 
 fn jobs(events: &[WatchEvent], kind: Kind) -> Vec<Job> {

@@ -1,7 +1,8 @@
 //! Programs whose jobs are known (`tests/plants/jobs.c`), against what `stillcore model` finds of
 //! them: periods, classes of release, suspensions, who releases whom. With `windows`: whether the
 //! bounds from one window of a recording hold in the next.
-//! `cargo bench -p stillcore --bench model [-- [windows] --programs N]`; needs root and a C compiler.
+//! `cargo bench -p stillcore --bench model [-- [windows [--guest KERNEL]] --programs N]`; needs root
+//! and a C compiler.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,13 +25,17 @@ fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let count: u64 = option("--programs", 120);
     let windows = std::env::args().any(|word| word == "windows");
+    let guest = Some(option("--guest", String::new())).filter(|kernel| !kernel.is_empty());
     run("model", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
         let plant = place.path().join("jobs");
         let mut compiler = Command::new("cc");
-        compile(compiler.args(["-O1", "-pthread", "-o"]).arg(&plant).arg(source("jobs.c")).arg("-lrt"))?;
+        compile(
+            compiler.args(["-O1", "-static", "-pthread", "-o"]).arg(&plant).arg(source("jobs.c")).arg("-lrt"),
+        )?;
         if windows {
-            return windows::run(&program, &plant, place.path(), count, rows);
+            let (plant, place, guest) = (plant.as_path(), place.path(), guest.as_deref());
+            return windows::Plan { stillcore: &program, plant, place, programs: count, guest }.run(rows);
         }
         let mut score = Score::default();
         for index in 0..count {

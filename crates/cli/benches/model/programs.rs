@@ -29,6 +29,18 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// The same for one CPU that is so many times slower. `SCHED_DEADLINE` is left out: there is no
+    /// bound for it.
+    pub(crate) fn slower(&mut self, times: u64) {
+        if self.kind == "deadline" {
+            self.kind = "absolute";
+        }
+        self.cpu = 0;
+        for time_us in [&mut self.period_us, &mut self.cost_us, &mut self.jitter_us, &mut self.suspend_us] {
+            *time_us *= times;
+        }
+    }
+
     pub(crate) fn argument(&self) -> String {
         let optional =
             |key: &str, value: Option<u64>| value.map(|value| format!(",{key}={value}")).unwrap_or_default();

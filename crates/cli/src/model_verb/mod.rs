@@ -4,7 +4,8 @@
 mod document;
 mod text;
 
-use crate::trace_verb::watch::{WatchArgs, watch_quietly};
+use crate::shell::in_shell;
+use crate::trace_verb::watch::{WatchArgs, only_record, watch_quietly};
 use crate::values::LockMode;
 use analysis::task_model::build::build;
 use analysis::task_model::change::{Change, changed};
@@ -74,6 +75,9 @@ pub(crate) struct ModelArgs {
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Only record. The run can be modelled later, or on a faster machine, with --from.
+    #[arg(long, conflicts_with_all = ["from", "check", "deadline", "margin", "what_if", "tasks", "json"])]
+    record_only: bool,
     /// Print one JSON object instead of tables; the command's output then goes to standard error.
     #[arg(long)]
     json: bool,
@@ -95,6 +99,11 @@ fn named_time(text: &str) -> Result<(String, u64), String> {
 /// Records or opens, models, bounds, checks. Exit code 2 where a deadline may be missed, or a job
 /// took longer than its bound.
 pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    if args.record_only {
+        let (dir, interrupted) = only_record(&watch_args(args), signals)?;
+        println!("recorded; next: stillcore model --from {}", in_shell(&dir.display().to_string()));
+        return Ok(u8::from(interrupted.is_some()));
+    }
     let earlier = args.check.as_deref().map(Document::read_bounds).transpose()?;
     let (path, interrupted) = match &args.from {
         Some(path) => (path.clone(), None),

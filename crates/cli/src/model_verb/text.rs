@@ -8,6 +8,7 @@ use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
 use report::task_model::{of_earlier, of_guarantee, sentence};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,6 +28,7 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     text.push_str(&threads(model));
     if let Some(guarantee) = &document.guarantee {
         text.push_str(&bounds(guarantee));
+        text.push_str(&dispatches(model));
     }
     if let (Some(now), Some(WhatIf { guarantee: Some(then), .. })) = (&document.guarantee, &document.what_if)
     {
@@ -130,6 +132,30 @@ fn bounds(guarantee: &Guarantee) -> String {
         guarantee.assumed.margin_ppm / 10_000
     );
     text
+}
+
+/// What the kernel takes, and who kept the CPU meanwhile: the longest of each CPU.
+fn dispatches(model: &TaskModel) -> String {
+    let mut longest: BTreeMap<String, &ThreadModel> = BTreeMap::new();
+    for thread in model.threads.iter().filter(|thread| thread.is_task() && thread.dispatch_ns > 0) {
+        let known = longest.entry(thread.cpus.to_string()).or_insert(thread);
+        if thread.dispatch_ns > known.dispatch_ns {
+            *known = thread;
+        }
+    }
+    let mut text = String::new();
+    for (cpu, thread) in longest {
+        let waited = time(thread.dispatch_ns);
+        let _ = write!(text, "longest dispatch on CPU {cpu}: {waited}, of {}", name(thread));
+        if let Some(kept) = &thread.kept {
+            let _ = write!(text, "; {} kept the CPU for {} of it", kept.by, time(kept.ns));
+        }
+        text.push('\n');
+    }
+    if text.is_empty() {
+        return text;
+    }
+    text + "dispatch: from a wake-up to the switch, tasks at least as urgent not counted\n\n"
 }
 
 /// What is, and what would be.
@@ -251,6 +277,9 @@ fn refutation(job: &Refutation, model: &TaskModel) -> String {
     }
     let else_ns = job.response_ns.saturating_sub(job.executed_ns).saturating_sub(job.suspended_ns);
     let _ = write!(text, "; neither for {}", time(else_ns));
+    if let Some(kept) = &job.kept {
+        let _ = write!(text, ", {} of which {} kept the CPU", time(kept.ns), kept.by);
+    }
     if let Some(what) = job.contradicts() {
         let _ = write!(text, ": {what}");
     }

@@ -151,6 +151,18 @@ pub(crate) fn watch_quietly(
     Ok((dir, interrupted))
 }
 
+/// Watches a program to be analysed later, or elsewhere.
+pub(crate) fn only_record(
+    args: &WatchArgs,
+    signals: &EndSignals,
+) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
+    let (dir, interrupted) = record(args, signals)?;
+    if model::run::stored::read_run(&dir)?.complete {
+        output::mark_complete(&dir)?;
+    }
+    Ok((dir, interrupted))
+}
+
 /// Read before anything is recorded for them.
 fn suppressions(file: Option<&Path>) -> anyhow::Result<Suppressions> {
     let Some(file) = file else { return Ok(Suppressions::default()) };
