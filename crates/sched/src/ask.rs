@@ -8,7 +8,7 @@ use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::equals_suspending::response_times_of_suspending_equals;
 use crate::global::sched_deadline::Admission;
-use crate::locks::{Locks, Semantics, analyze_with_locks, block_once};
+use crate::locks::{Locks, Semantics, analyze_with_locks, block_once, block_once_globally};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::Heuristic;
 use crate::task::MAX_NS;
@@ -179,6 +179,9 @@ impl Ask {
             }
             test => test,
         };
+        if let (Some(locks), Some(_), Test::Global(test)) = (self.locks, self.blocking_only, test) {
+            return block_once_globally(system, locks, test);
+        }
         match (self.locks, &self.overheads, self.blocking_only) {
             (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.admission),
             (None, None, _) if test == Test::SchedDeadlinePartitioned => {
