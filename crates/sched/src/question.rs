@@ -265,8 +265,7 @@ fn request<P: Fn() -> String>(
     })
 }
 
-const NESTED: &str =
-    "requests one after another, which all bounds assume; one resource in place of both is a bound";
+const NESTED: &str = "requests one after another, which all bounds assume, or one resource in place of both";
 
 /// The fields of one object, with where it is.
 struct Fields<K: Kind, const N: usize, P> {

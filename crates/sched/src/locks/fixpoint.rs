@@ -11,8 +11,8 @@ use super::{
 };
 use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
-use crate::locks::answer::{beyond, charged, check, show, unanswered};
-use crate::system::{System, SystemTask};
+use crate::locks::answer::{beyond, charged, check, given_responses, show, unanswered};
+use crate::system::System;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
@@ -107,13 +107,6 @@ pub fn block_once(
     verdict.rounds = 1;
     verdict.response_times = responses.into_iter().map(Some).collect();
     Ok(verdict)
-}
-
-/// The response times of a system; where it has none, cost plus jitter.
-pub(super) fn given_responses(system: &System) -> Vec<u64> {
-    let least = |task: &Task| task.cost_ns.saturating_add(task.jitter_ns);
-    let given = |one: &SystemTask| one.response_time_ns.unwrap_or_else(|| least(&one.task));
-    system.tasks.iter().map(given).collect()
 }
 
 /// Response times under one bound; none where a window outgrows its deadline.

@@ -1,19 +1,19 @@
 //! The global OMLP: any task on any core, waiters suspend, and the holder has the highest priority
 //! among its waiters.
 //!
-//! Brandenburg and Anderson, "Optimality results for multiprocessor real-time locking", RTSS 2010,
-//! section 4, lemma 15 and what follows from it: a request of a job is delayed by at most 2m - 1
-//! others while the job would execute without locks, at most two of each task (Brandenburg's
-//! thesis, 2011), m being the number of cores; where no more than m + 1 tasks use the resource, by
-//! one of each other task. A resource has a queue of m places in order of arrival, and one by
-//! priority before it. Oracle: SchedCAT's `global_omlp_bounds`, to the unit; and the adversary.
+//! Brandenburg and Anderson, "Optimality results for multiprocessor real-time locking", RTSS 2010:
+//! while it would execute without locks, a request of a job is delayed by at most 2m - 1 others, m
+//! being the number of cores, two of one task (Brandenburg's thesis, 2011); where no more than m + 1
+//! tasks use the resource, by one of each other task (lemma 15). A resource has a queue of m places
+//! in order of arrival, and one by priority before it. Oracle: SchedCAT's `global_omlp_bounds`, to
+//! the unit; and the adversary of the tests, which executes the rules.
 //!
 //! Suspension counts as execution: at every moment each of the m most urgent pending jobs executes,
 //! or is delayed so that its bound covers it. Up to a first late job the schedule is one of
 //! independent jobs with costs longer by their bounds, so a test of these covers it. Until then no
 //! job is pending for longer than its deadline, from which the bounds count.
 
-use super::answer::{beyond, charged, check, show, unanswered};
+use super::answer::{beyond, charged, check, given_responses, show, unanswered};
 use super::pending::Window;
 use super::sharing::{Claim, Sharing, Use};
 use super::waiting::windows;
@@ -53,7 +53,7 @@ pub fn block_once_globally(
     test: GlobalTest,
 ) -> Result<Verdict, Refusal> {
     refuse(system, locks.into(), Test::Global(test))?;
-    let responses = super::fixpoint::given_responses(system);
+    let responses = given_responses(system);
     let mut verdict = unanswered(system);
     show(system, &blocking(system, &responses), &mut verdict);
     verdict.rounds = 1;

@@ -103,8 +103,7 @@ fn nested_requests_are_refused_under_every_protocol() {
     let line = r#"{"tasks":[{"period":100,"cost":10,"requests":[{"resource":0,"length":5,"requests":[{"resource":1,"length":2}]}]}]}"#;
     for (protocol, test) in Protocol::ALL.into_iter().flat_map(|one| Test::ALL.map(|test| (one, test))) {
         let ask = Ask { locks: Some(protocol.into()), ..Ask::of(test) };
-        let refused =
-            question::read(line).and_then(|mut asked| Ok(ask.answer(&mut asked, Limits::default())));
+        let refused = question::read(line).map(|mut asked| ask.answer(&mut asked, Limits::default()));
         let error = refused.expect_err(protocol.name()).to_string();
         assert!(error.starts_with("tasks[0].requests[0]: a request within a request"), "{error}");
     }
