@@ -145,7 +145,7 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let mut whole = Verdict::unanswered(&all);
     if let Test::Global(test) = test {
-        whole = on_all_cores(system, &all, test, limits)?;
+        whole = analyze_globally(system, &all, test, limits)?;
     }
     whole.cores = system.tasks.iter().map(|task| task.core).collect();
     if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
@@ -215,7 +215,8 @@ fn on_one_core(
     })
 }
 
-fn on_all_cores(
+/// Answers for these tasks on the cores of a system.
+pub(crate) fn analyze_globally(
     system: &System,
     tasks: &[Task],
     test: GlobalTest,

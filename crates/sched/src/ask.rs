@@ -8,7 +8,7 @@ use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::equals_suspending::response_times_of_suspending_equals;
 use crate::global::sched_deadline::Admission;
-use crate::locks::{Locks, Semantics, analyze_with_locks, block_once};
+use crate::locks::{Locks, Semantics, analyze_with_locks, block_once, block_once_globally};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::Heuristic;
 use crate::task::MAX_NS;
@@ -142,6 +142,21 @@ impl Ask {
         }
     }
 
+    /// An order of priorities other than that of the question in which the test accepts it; none
+    /// where no such order was found, or where orders are no part of what is asked. The question is
+    /// prepared.
+    pub fn other_order(&self, question: &Question, limits: Limits) -> Option<Order> {
+        use Order::{Audsley, DeadlineMinusJitter, DeadlineMonotonic, RateMonotonic};
+        // Those first that cost least.
+        let orders = [DeadlineMonotonic, DeadlineMinusJitter, RateMonotonic, Audsley];
+        let holds = |order: &Order| {
+            let ask = Self { order: Some(*order), partition: None, extra_jitter_ns: 0, ..*self };
+            let known = ask.check().is_ok() && ask.blocking_only.is_none();
+            known && ask.answer(&mut question.clone(), limits).is_ok_and(|verdict| verdict.schedulable)
+        };
+        if self.order.is_some() { None } else { orders.into_iter().find(holds) }
+    }
+
     /// The certificate of the verdict on a question that is prepared.
     pub fn certificate(&self, question: &Question, limits: Limits) -> Result<Option<Certificate>, Refusal> {
         question.refuse_equals(self.test)?;
@@ -179,6 +194,9 @@ impl Ask {
             }
             test => test,
         };
+        if let (Some(locks), Some(_), Test::Global(test)) = (self.locks, self.blocking_only, test) {
+            return block_once_globally(system, locks, test);
+        }
         match (self.locks, &self.overheads, self.blocking_only) {
             (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.admission),
             (None, None, _) if test == Test::SchedDeadlinePartitioned => {
@@ -234,6 +252,35 @@ mod tests {
         let ask = Ask::of(Test::SchedDeadline);
         assert!(asked(&line(""), &ask).schedulable);
         assert!(!asked(&line(r#","core":0"#), &ask).schedulable);
+    }
+
+    #[test]
+    fn another_order_is_found_where_one_holds() {
+        let other = |line: &str, ask: &Ask| {
+            let mut question = question::read(line).unwrap();
+            assert!(!ask.answer(&mut question, Limits::default()).unwrap().schedulable, "{line}");
+            ask.other_order(&question, Limits::default())
+        };
+        let fp = Ask::of(Test::FpRta);
+        let list = r#"{"tasks":[{"period":100,"cost":30},{"period":10,"cost":3}]}"#;
+        assert_eq!(other(list, &fp), Some(Order::DeadlineMonotonic));
+        assert_eq!(
+            other(list, &Ask { overheads: Some(Overheads::default()), ..fp }),
+            Some(Order::DeadlineMonotonic)
+        );
+        // Jitter that is added has been added already: 3 + 4 of 10 beside it.
+        assert_eq!(other(list, &Ask { extra_jitter_ns: 4, ..fp }), Some(Order::DeadlineMonotonic));
+        let beyond =
+            r#"{"tasks":[{"period":100,"cost":52,"deadline":110},{"period":140,"cost":52,"deadline":154}]}"#;
+        assert_eq!(other(beyond, &fp), Some(Order::Audsley));
+        let guan = Ask::of(Test::Global(GlobalTest::FpGuan));
+        let global = r#"{"cores":2,"tasks":[{"period":100,"cost":30},{"period":100,"cost":30},{"period":10,"cost":3}]}"#;
+        assert_eq!(other(global, &guan), Some(Order::DeadlineMonotonic));
+        let never = r#"{"tasks":[{"period":10,"cost":6},{"period":10,"cost":6}]}"#;
+        assert_eq!(other(never, &fp), None);
+        // Locks go with the priorities of the line.
+        let locks = Ask { locks: Protocol::by_name("fifo-np").map(Locks::of), ..fp };
+        assert_eq!(other(list, &locks), None);
     }
 
     #[test]

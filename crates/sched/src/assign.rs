@@ -86,22 +86,6 @@ pub(crate) fn assign(
     Ok(())
 }
 
-/// An order other than that of the question in which the test accepts it; none where no such order
-/// was found, or where the search says nothing.
-pub fn order_that_holds(question: &Question, test: Test, limits: Limits) -> Option<Order> {
-    if !Order::Audsley.is_for(test) || question.system.suspends() || question.system.shares() {
-        return None;
-    }
-    let holds = |order: &Order| {
-        let mut question = question.clone();
-        assign(&mut question, *order, test, limits).ok()?;
-        let verdict = crate::analyze::analyze(&question.system, test, limits).ok()?;
-        verdict.schedulable.then_some(())
-    };
-    let orders = [Order::DeadlineMonotonic, Order::DeadlineMinusJitter, Order::Audsley];
-    orders.into_iter().find(|order| holds(order).is_some())
-}
-
 fn reorder(question: &mut Question, order: &[usize]) {
     let tasks = order.iter().map(|&at| question.system.tasks[at].clone()).collect();
     question.system.tasks = tasks;
@@ -175,11 +159,6 @@ mod tests {
         assert_eq!(place(Order::DeadlineMonotonic), [2, 1, 0]);
         assert_eq!(place(Order::DeadlineMinusJitter), [1, 2, 0], "equal keys keep the order of the list");
         assert!(answered(line, Some(Order::Audsley), Test::FpRta).0.schedulable);
-        let question = question::read(line).unwrap();
-        assert_eq!(
-            order_that_holds(&question, Test::FpRta, Limits::default()),
-            Some(Order::DeadlineMonotonic)
-        );
     }
 
     #[test]
@@ -189,8 +168,6 @@ mod tests {
             r#"{"tasks":[{"period":100,"cost":52,"deadline":110},{"period":140,"cost":52,"deadline":154}]}"#;
         let holds = |order| answered(line, Some(order), Test::FpRta).0.schedulable;
         assert!(!holds(Order::DeadlineMonotonic) && !holds(Order::RateMonotonic) && holds(Order::Audsley));
-        let question = question::read(line).unwrap();
-        assert_eq!(order_that_holds(&question, Test::FpRta, Limits::default()), Some(Order::Audsley));
         assert_eq!(Order::by_name("audsley"), Some(Order::Audsley));
         assert!(!Order::Audsley.is_for(Test::FpPublished(crate::fp_published::Published::Replication)));
         let suspends = r#"{"tasks":[{"period":10,"cost":3,"suspension":1},{"period":20,"cost":3}]}"#;

@@ -40,6 +40,7 @@
 //! | `generate/` | random task sets, the same on every machine |
 //! | `curves/` | shares of random sets that tests accept, compared set by set |
 //! | `budget` | what cores together tolerate |
+//! | `budget_whole` | the same with locks between cores, and under global tests |
 //! | `cost_margin` | the largest factor by which costs may grow |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `probabilistic/` | how probable a late job is, from measured latencies |
@@ -65,6 +66,7 @@ pub mod asked;
 mod assign;
 mod bounds;
 mod budget;
+mod budget_whole;
 pub mod certificate;
 mod chain;
 mod chains;
@@ -111,9 +113,10 @@ mod window;
 
 pub use analyze::{Refusal, Test, admission, analyze};
 pub use ask::{Ask, AskError, EdfJitter};
-pub use assign::{Order, order_that_holds};
+pub use assign::Order;
 pub use bounds::{Bounds, MAX_ENTRIES};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
+pub use budget_whole::{WholeBudget, cost_of_whole, jitter_of_whole};
 pub use chain::{Chain, Edge};
 pub use chains::{ChainBound, ChainError, ChainVerdict, bound_chains};
 pub use cost_margin::{

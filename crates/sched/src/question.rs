@@ -265,6 +265,8 @@ fn request<P: Fn() -> String>(
     })
 }
 
+const NESTED: &str = "requests one after another, which all bounds assume, or one resource in place of both";
+
 /// The fields of one object, with where it is.
 struct Fields<K: Kind, const N: usize, P> {
     object: Object<K, N>,
@@ -278,6 +280,10 @@ impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
             Shape::Not(name) => return Err(wrong(at(), name, "an object")),
         };
         if let Some(key) = &object.unknown {
+            // Only a request has a length, and a request within it would be its own.
+            if &**key == "requests" && K::KEYS.contains(&"length") {
+                return Err(wrong(at(), "a request within a request", NESTED));
+            }
             let keys = K::KEYS.join(", ");
             return Err(wrong(at(), format!("unknown key {key:?}"), format!("some of {keys}")));
         }

@@ -290,7 +290,7 @@ mod tests {
             let system = read(line).unwrap().system;
             assert!(system.beyond_independent().is_some());
             assert!(certificate::certify(&system, Test::FpRta, None, Limits::default()).is_err());
-            assert!(crate::order_that_holds(&read(line).unwrap(), Test::FpRta, Limits::default()).is_none());
+            assert!(fp.other_order(&read(line).unwrap(), Limits::default()).is_none());
             let admission = crate::global::sched_deadline::Admission::LINUX;
             assert!(crate::admission(&system, false, admission).is_err());
         }

@@ -29,7 +29,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "HOW", conflicts_with_all = ["certificate", "probabilistic"], value_parser = PossibleValuesParser::new(Order::ALL.map(Order::name)))]
     pub(crate) order: Option<String>,
     /// Locking protocol for shared resources: waiters spin, or suspend under pip
-    /// (PTHREAD_PRIO_INHERIT), mpcp, fmlp+ and dpcp.
+    /// (PTHREAD_PRIO_INHERIT), mpcp, fmlp+, dpcp, omlp and omlp-rw; omlp also with global tests.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
     /// Hold resources of a single core at their priority ceiling (PTHREAD_PRIO_PROTECT) instead of

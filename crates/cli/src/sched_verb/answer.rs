@@ -7,7 +7,7 @@ use sched::certificate::Certificate;
 use sched::global::GlobalTest;
 use sched::global::sched_deadline::FairServer;
 use sched::locks::{Locks, Semantics};
-use sched::{Ask, Limits, Order, Test, Verdict, order_that_holds};
+use sched::{Ask, Limits, Order, Test, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::io::{self, Write as _};
@@ -16,6 +16,8 @@ const SCHEMA: &str = "stillcore.sched-analyze/1";
 const HEAD: [&str; 7] = ["task", "core", "period", "deadline", "cost", "blocking", "response"];
 /// The most tasks among which another order is looked for unasked.
 const SEARCHED: usize = 200;
+/// The last line for which it is: whoever asks about more wants a share, and soon.
+const LAST_SEARCHED: usize = 100;
 /// Tasks that are named where there are more.
 const SHOWN: usize = 40;
 /// More bytes than this at once are worth a call.
@@ -82,6 +84,9 @@ struct Json<'a> {
     fair_server_us: Option<[u64; 2]>,
     line: usize,
     locks: Option<&'a str>,
+    /// An order in which a set holds that does not as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_hint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     overheads: Option<Value>,
     /// The place of each task, 0 the highest, where priorities were given.
@@ -118,6 +123,7 @@ impl Answered<'_> {
             line: self.number,
             ceilings: ask.locks.is_some_and(Locks::adds_ceilings),
             locks: ask.locks.map(|locks| locks.protocol().name()),
+            order_hint: self.other_order().map(Order::name),
             overheads: ask.overheads.map(plain),
             priorities: ask.order.map(|_| &priorities[..]),
             response_times: Times {
@@ -178,19 +184,17 @@ impl Answered<'_> {
             let _ = writeln!(out, "tasks by priority, highest first: {}{rest}", shown.join(", "));
         } else if let Some(order) = self.other_order() {
             let order = order.name();
-            let _ = writeln!(out, "with other priorities it is schedulable: --order {order} shows them");
+            let _ = writeln!(out, "hint: with --order {order} the set is schedulable");
         }
     }
 
     /// In which order of priorities a set holds that does not as it is.
     fn other_order(&self) -> Option<Order> {
-        let ask = self.ask;
-        let plain = ask.locks.is_none() && ask.overheads.is_none() && ask.blocking_only.is_none();
-        // Nobody waits some seconds for a hint.
-        if self.verdict.schedulable || !plain || self.question.system.tasks.len() > SEARCHED {
+        let many = self.number > LAST_SEARCHED || self.question.system.tasks.len() > SEARCHED;
+        if self.verdict.schedulable || many || !self.ask.test.is_by_priority() {
             return None;
         }
-        order_that_holds(self.question, ask.test, Limits::default())
+        self.ask.other_order(self.question, Limits::default())
     }
 
     /// What is counted beyond sporadic tasks on whole cores.
@@ -373,7 +377,7 @@ mod tests {
     fn a_set_that_holds_with_other_priorities_says_so_and_they_are_shown() {
         let line = r#"{"tasks":[{"period":100,"cost":30},{"period":10,"cost":3}]}"#;
         let late = text(line);
-        assert!(late.ends_with("with other priorities it is schedulable: --order dm shows them\n"), "{late}");
+        assert!(late.ends_with("hint: with --order dm the set is schedulable\n"), "{late}");
         let given = text_of(line, &Ask { order: Some(Order::DeadlineMonotonic), ..Ask::of(Test::FpRta) });
         assert!(given.starts_with("line 1: schedulable (fp-rta, order dm)\n"), "{given}");
         assert!(given.ends_with("tasks by priority, highest first: 1, 0\n"), "{given}");

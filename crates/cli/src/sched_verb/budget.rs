@@ -1,72 +1,35 @@
 //! `stillcore sched budget`: how much release jitter, such as a core's wake-up latency, task sets
-//! tolerate on top of their own; or how much more cost (`budget_cost`).
+//! tolerate on top of their own; or how much more cost (`budget_cost`). With locks and under global
+//! tests a set is answered as a whole (`budget_whole`).
 
+use super::budget_args::{BudgetArgs, Of};
 use super::budget_cost;
+use super::budget_whole::Whole;
 use super::lines::{self, Answering};
-use super::overheads::OverheadsArgs;
 use crate::measure::table::table;
 use crate::sched_verb::budget_cost::SCHEMA;
 use anyhow::Context;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 use model::Error;
 use sched::asked::Question;
 use sched::overheads::Overheads;
 use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System, question};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 /// Most tasks of a core.
 const MOST_TASKS: usize = 1_000;
 
-/// Arguments of `sched budget`.
-#[derive(Debug, Args)]
-pub(crate) struct BudgetArgs {
-    /// Task sets, one JSON object per line; - = standard input.
-    #[arg(value_name = "FILE.jsonl")]
-    pub(crate) file: PathBuf,
-    /// Quantity to increase: the jitter of all tasks, the cost of all and of each, or the
-    /// utilization of each core.
-    #[arg(long, value_name = "WHAT", default_value = "jitter")]
-    pub(crate) of: Of,
-    /// Schedulability test that must still pass.
-    #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = ["fp-rta", "edf-qpa"])]
-    pub(crate) test: String,
-    /// Assign tasks to cores first, by bin packing: first, worst, best or next fit; d = decreasing
-    /// utilization.
-    #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
-    pub(crate) partition: Option<String>,
-    #[command(flatten)]
-    pub(crate) overheads: OverheadsArgs,
-    /// Report a line that is not a task set, and continue.
-    #[arg(long)]
-    pub(crate) keep_going: bool,
-    /// Print one JSON object per line.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Quantity to increase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Of {
-    /// Release jitter.
-    Jitter,
-    /// Costs, as a factor.
-    Cost,
-    /// The same, reported as the utilization of each core.
-    Utilization,
-}
-
 /// Answers every line. Exit code 2 where a set is late even without additional jitter.
 pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
-    let asked = Asked {
-        args,
-        heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
-        test: BudgetTest::by_name(&args.test).context("clap lets known tests through only")?,
-        overheads: args.overheads.resolve()?,
+    let (overheads, answering) =
+        (args.overheads.resolve()?, Answering { keep_going: args.keep_going, json: args.json });
+    let by_core = BudgetTest::by_name(&args.test).filter(|_| args.locks.is_none());
+    let Some(test) = by_core else {
+        let whole = Whole::of(args, overheads)?;
+        return lines::answer_each(&args.file, &answering, |number, line| whole.answer(number, line?));
     };
-    let answering = Answering { keep_going: args.keep_going, json: args.json };
+    let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
+    let asked = Asked { args, heuristic, test, overheads };
     lines::answer_each(&args.file, &answering, |number, line| asked.answer(number, line?))
 }
 
@@ -113,12 +76,10 @@ fn read(args: &BudgetArgs, number: usize, line: &[u8]) -> anyhow::Result<Questio
     let question = question::read(line)
         .map_err(|error| Error::invalid(place(&error.field), error.found, error.expected))?;
     if let Some(found) = question.system.beyond_independent() {
-        return Err(Error::invalid(
-            place("the set"),
-            found,
-            "a set without, whose budget is known how to find",
-        )
-        .into());
+        let without = "a set without, whose budget is known how to find";
+        let locks = "--locks PROTOCOL";
+        let expected = if found == "requests for resources" { locks } else { without };
+        return Err(Error::invalid(place("the set"), found, expected).into());
     }
     Ok(question)
 }

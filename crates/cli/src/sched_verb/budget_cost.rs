@@ -69,7 +69,7 @@ pub(super) fn text_of_utilization(budget: &CostBudget, number: usize) -> String 
 }
 
 /// Millionths as a factor.
-fn factor(ppm: Option<u64>) -> String {
+pub(super) fn factor(ppm: Option<u64>) -> String {
     ppm.map_or_else(|| "-".to_owned(), |ppm| format!("{}.{:06}", ppm / UNCHANGED_PPM, ppm % UNCHANGED_PPM))
 }
 

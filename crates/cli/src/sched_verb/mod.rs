@@ -5,7 +5,9 @@ mod analyze;
 mod analyze_args;
 mod answer;
 mod budget;
+mod budget_args;
 mod budget_cost;
+mod budget_whole;
 mod chains;
 mod check_certificate;
 mod generate;
@@ -25,7 +27,7 @@ verbs! {
         /// Run a declared study: share of random sets accepted, over utilization or cores.
         Study(study::StudyArgs) => reads(study::run),
         /// Compute how much more release jitter, or cost, task sets tolerate.
-        Budget(budget::BudgetArgs) => reads(budget::run),
+        Budget(budget_args::BudgetArgs) => reads(budget::run),
         /// Bound how late data may be at the end of chains of tasks.
         Chains(chains::ChainsArgs) => reads(chains::run),
         /// Check the certificates that prove verdicts of analyze --certificate.

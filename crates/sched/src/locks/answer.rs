@@ -2,7 +2,7 @@
 
 use crate::analyze::Refusal;
 use crate::locks::{Blocking, Charge, Protocol};
-use crate::system::System;
+use crate::system::{System, SystemTask};
 use crate::task::{MAX_NS, Task};
 use crate::verdict::Verdict;
 
@@ -59,6 +59,13 @@ pub(crate) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Ta
         blocking_ns: task.blocking_ns.saturating_add(block).min(MAX_NS),
         ..task
     }
+}
+
+/// The response times of a system; where it has none, cost plus jitter.
+pub(super) fn given_responses(system: &System) -> Vec<u64> {
+    let least = |task: &Task| task.cost_ns.saturating_add(task.jitter_ns);
+    let given = |one: &SystemTask| one.response_time_ns.unwrap_or_else(|| least(&one.task));
+    system.tasks.iter().map(given).collect()
 }
 
 /// A pass of blocking compares each task with each other one.

@@ -6,10 +6,12 @@
 //! fixpoint is a bound: if some window outgrows its deadline on the way, the set has no response
 //! times at all. Deadlines are at most periods, so one job of a task is pending at a time.
 
-use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf, suspending};
+use super::{
+    Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf, global_omlp, suspending,
+};
 use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
-use crate::locks::answer::{beyond, charged, check, show, unanswered};
+use crate::locks::answer::{beyond, charged, check, given_responses, show, unanswered};
 use crate::system::System;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
@@ -27,6 +29,7 @@ pub fn analyze_with_locks(
     match (test, locks.protocol()) {
         (Test::EdfQpa, Protocol::MsrpClassic) => edf::classic(system, limits),
         (Test::EdfQpa, Protocol::MsrpLp) => edf::exact(system, limits),
+        (Test::Global(test), _) => global_omlp::analyze(system, locks, test, limits),
         (Test::FpRta, _) => response_times_with_locks(system, locks, &[], limits),
         (Test::EdfQpa, protocol) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
         (_, protocol) => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
@@ -55,7 +58,7 @@ pub(crate) fn response_times_with_locks(
     loop {
         verdict.rounds += 1;
         let bound = blocking(&sharing, protocol, Semantics::Sound, &responses);
-        let next = if protocol.suspends() {
+        let next = if protocol.charge() == Charge::Suspension {
             suspended(system, &cores, &sharing, &bound, limits, &mut verdict)?
         } else {
             pass(system, &cores, above, protocol.charge(), &bound, limits, &mut verdict)?
@@ -99,11 +102,7 @@ pub fn block_once(
     }
     check(system, protocol)?;
     let mut verdict = unanswered(system);
-    let given = |index: usize| {
-        let one = &system.tasks[index];
-        one.response_time_ns.unwrap_or_else(|| one.task.cost_ns.saturating_add(one.task.jitter_ns))
-    };
-    let responses: Vec<u64> = (0..system.tasks.len()).map(given).collect();
+    let responses = given_responses(system);
     show(system, &blocking(&Sharing::of(system, local), protocol, semantics, &responses), &mut verdict);
     verdict.rounds = 1;
     verdict.response_times = responses.into_iter().map(Some).collect();

@@ -70,8 +70,8 @@ impl Protocol {
     }
 
     /// Whether its bound can treat resources with a ceiling separately: the inflation of
-    /// reader-writer locks charges the longest section below, of either kind. Priority inheritance and
-    /// the FMLP+ serve all resources alike.
+    /// reader-writer locks charges the longest section below, of either kind. Priority inheritance,
+    /// the FMLP+ and the OMLP serve all resources alike.
     const fn takes_ceilings(self) -> bool {
         !matches!(
             self,
@@ -81,6 +81,8 @@ impl Protocol {
                 | Self::TaskFairMutex
                 | Self::Pip
                 | Self::FmlpPlus
+                | Self::Omlp
+                | Self::OmlpRw
         )
     }
 }

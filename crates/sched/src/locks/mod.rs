@@ -17,6 +17,8 @@
 //! | `pip` | priority inheritance (Linux's rt_mutex), waiters suspend | Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990 |
 //! | `mpcp` | the same by priority, holders above all tasks | Lakshmanan, de Niz and Rajkumar, RTSS 2009 |
 //! | `fmlp_plus` | the same first come, first served | Brandenburg, ECRTS 2014 |
+//! | `omlp` | donated priorities, waiters suspend: mutex, and readers and writers in turn | Brandenburg and Anderson, Design Automation for Embedded Systems 17, 2013 |
+//! | `global_omlp` | the same with any task on any core, holders inherit | Brandenburg and Anderson, RTSS 2010 |
 //! | `dpcp` | agents execute sections on the core of a resource | Rajkumar, Sha and Lehoczky, RTSS 1988 |
 //!
 //! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly
@@ -34,11 +36,13 @@ mod edf;
 mod fifo;
 mod fixpoint;
 mod fmlp_plus;
+mod global_omlp;
 mod inflation;
 mod local;
 mod longest;
 mod mpcp;
 mod msrp;
+mod omlp;
 mod pending;
 mod phase_fair;
 mod pip;
@@ -51,6 +55,7 @@ mod waiting;
 
 pub(crate) use fixpoint::response_times_with_locks;
 pub use fixpoint::{analyze_with_locks, block_once};
+pub use global_omlp::block_once_globally;
 pub use local::{LocalLocks, Locks};
 pub use sharing::Sharing;
 
@@ -98,6 +103,10 @@ pub enum Protocol {
     FmlpPlus,
     /// Distributed priority ceiling protocol: sections on the core of a resource.
     Dpcp,
+    /// OMLP: FIFO with donated priorities, waiters suspend.
+    Omlp,
+    /// The same for readers and writers in turn.
+    OmlpRw,
 }
 
 /// How a bound enters the response time.
@@ -105,7 +114,7 @@ pub enum Protocol {
 pub(crate) enum Charge {
     /// Once, including the spinning of local higher-priority jobs; their costs stay plain.
     Blocking,
-    /// Spinning inflates the cost; arrival blocking stays blocking.
+    /// Spinning, or waiting, inflates the cost; arrival blocking stays blocking.
     SpinInflates,
     /// Both inflate the cost.
     AllInflates,
@@ -115,7 +124,7 @@ pub(crate) enum Charge {
 
 impl Protocol {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::FifoNp,
         Self::FifoP,
         Self::Priority,
@@ -136,6 +145,8 @@ impl Protocol {
         Self::Mpcp,
         Self::FmlpPlus,
         Self::Dpcp,
+        Self::Omlp,
+        Self::OmlpRw,
     ];
 
     /// Its name on the command line.
@@ -161,6 +172,8 @@ impl Protocol {
             Self::Mpcp => "mpcp",
             Self::FmlpPlus => "fmlp+",
             Self::Dpcp => "dpcp",
+            Self::Omlp => "omlp",
+            Self::OmlpRw => "omlp-rw",
         }
     }
 
@@ -185,7 +198,9 @@ impl Protocol {
             | Self::TaskFairMutex
             | Self::MsrpHolistic
             | Self::MsrpClassic
-            | Self::MsrpLp => Charge::SpinInflates,
+            | Self::MsrpLp
+            | Self::Omlp
+            | Self::OmlpRw => Charge::SpinInflates,
             Self::PhaseFairOblivious => Charge::AllInflates,
             Self::Pip | Self::Mpcp | Self::FmlpPlus | Self::Dpcp => Charge::Suspension,
         }
@@ -193,7 +208,7 @@ impl Protocol {
 
     /// Whether who waits suspends, and leaves its core to others.
     pub const fn suspends(self) -> bool {
-        matches!(self.charge(), Charge::Suspension)
+        matches!(self.charge(), Charge::Suspension) || matches!(self, Self::Omlp | Self::OmlpRw)
     }
 }
 
@@ -204,7 +219,8 @@ pub struct Blocking {
     /// while it is pending. Where waiters suspend: its waits for other cores.
     pub spin: Vec<u64>,
     /// What one local lower-priority request costs on arrival, the spinning for it included. Where
-    /// waiters suspend: sections of other tasks on its core, on arrival and after each suspension.
+    /// waiters suspend: sections of other tasks on its core, on arrival and after each suspension;
+    /// under the OMLP the donation of its priority, with the wait of who gets it.
     pub arrival: Vec<u64>,
 }
 
@@ -272,5 +288,7 @@ pub fn blocking(sharing: &Sharing, protocol: Protocol, semantics: Semantics, res
         (Protocol::Mpcp, _) => mpcp::blocking(sharing, responses, semantics),
         (Protocol::FmlpPlus, _) => fmlp_plus::blocking(sharing, responses, semantics),
         (Protocol::Dpcp, _) => dpcp::blocking(sharing, responses, semantics),
+        (Protocol::Omlp, _) => omlp::mutex(sharing, responses),
+        (Protocol::OmlpRw, _) => omlp::reader_writer(sharing, responses),
     }
 }

@@ -1,9 +1,10 @@
 //! Locks whose waiters suspend, by hand, and what they refuse.
 
-use sched::locks::{Locks, Protocol, Semantics, analyze_with_locks, block_once};
+use sched::global::GlobalTest;
+use sched::locks::{Locks, Protocol, Semantics, analyze_with_locks, block_once, block_once_globally};
 use sched::overheads::{Overheads, analyze_with_locks_and_overheads};
 use sched::question;
-use sched::{Limits, System, Test, Verdict};
+use sched::{Ask, Limits, System, Test, Verdict};
 
 fn system(line: &str) -> System {
     question::read(line.replace('\n', "")).expect("a system").system
@@ -36,6 +37,76 @@ fn between_cores_by_hand() {
     }
     // The agent of the last task executes on the core of the first, and not beside the second.
     assert_eq!(numbers(&set, Protocol::Dpcp), [vec![0, 0, 2], vec![5, 0, 0], vec![15, 20, 32]]);
+}
+
+#[test]
+fn donation_by_hand() {
+    let set = system(SHARED);
+    // Waits are costs for all below; the second task gives its priority to the last for 2 + 5.
+    for protocol in [Protocol::Omlp, Protocol::OmlpRw] {
+        assert_eq!(numbers(&set, protocol), [vec![5, 0, 2], vec![0, 7, 0], vec![15, 27, 32]], "{protocol:?}");
+    }
+    let readers = system(
+        r#"{"cores":3,"tasks":[
+            {"period":100,"cost":10,"core":0,"requests":[{"resource":0,"length":2}]},
+            {"period":100,"cost":10,"core":1,"requests":[{"resource":0,"length":5,"access":"read"}]},
+            {"period":100,"cost":10,"core":2,"requests":[{"resource":0,"length":7,"access":"read"}]}]}"#,
+    );
+    // Readers read together: the writer waits for the longer, a reader for one phase and the writer.
+    assert_eq!(answer(&readers, Protocol::Omlp).spin, [12, 9, 7]);
+    assert_eq!(answer(&readers, Protocol::OmlpRw).spin, [7, 9, 7]);
+}
+
+#[test]
+fn any_task_on_any_core_by_hand() {
+    let line = |tasks: u64| {
+        let task = |length: u64| {
+            format!(r#"{{"period":100,"cost":10,"requests":[{{"resource":0,"length":{length}}}]}}"#)
+        };
+        let tasks: Vec<String> = (1..=tasks).map(task).collect();
+        format!(r#"{{"cores":2,"tasks":[{}]}}"#, tasks.join(","))
+    };
+    let waits = |tasks| {
+        let test = Test::Global(GlobalTest::EdfGfb);
+        let verdict =
+            analyze_with_locks(&system(&line(tasks)), test, Protocol::Omlp, Limits::default()).unwrap();
+        (verdict.schedulable, verdict.spin)
+    };
+    // Up to m + 1 users all queue as they come. From four on, three sections, two of one task.
+    assert_eq!(waits(3), (true, vec![5, 4, 3]));
+    assert_eq!(waits(4), (true, vec![11, 11, 10, 8]));
+    // The densities are 1.47 in all, and 2 - 0.50 at most; with sections longer by 10, 2.07.
+    let costly = line(3).replace("\"cost\":10", "\"cost\":45");
+    let test = Test::Global(GlobalTest::EdfGfb);
+    let schedulable = |line: &str| {
+        analyze_with_locks(&system(line), test, Protocol::Omlp, Limits::default()).unwrap().schedulable
+    };
+    assert!(schedulable(&costly) && !schedulable(&costly.replace("\"length\":", "\"length\":1")));
+}
+
+#[test]
+fn other_protocols_and_bounded_tardiness_are_refused_where_tasks_migrate() {
+    let set = system(SHARED);
+    for protocol in Protocol::ALL {
+        for test in GlobalTest::ALL {
+            let answer = analyze_with_locks(&set, Test::Global(test), protocol, Limits::default());
+            let known = protocol == Protocol::Omlp && test != GlobalTest::EdfDa;
+            assert_eq!(answer.is_ok(), known, "{protocol:?} {test:?}");
+            assert_eq!(block_once_globally(&set, protocol, test).is_ok(), known, "{protocol:?} {test:?}");
+        }
+    }
+}
+
+/// No bound here covers a request within another, whatever the protocol.
+#[test]
+fn nested_requests_are_refused_under_every_protocol() {
+    let line = r#"{"tasks":[{"period":100,"cost":10,"requests":[{"resource":0,"length":5,"requests":[{"resource":1,"length":2}]}]}]}"#;
+    for (protocol, test) in Protocol::ALL.into_iter().flat_map(|one| Test::ALL.map(|test| (one, test))) {
+        let ask = Ask { locks: Some(protocol.into()), ..Ask::of(test) };
+        let refused = question::read(line).map(|mut asked| ask.answer(&mut asked, Limits::default()));
+        let error = refused.expect_err(protocol.name()).to_string();
+        assert!(error.starts_with("tasks[0].requests[0]: a request within a request"), "{error}");
+    }
 }
 
 #[test]

@@ -19,5 +19,6 @@ mod locks;
 mod locks_fixture;
 mod locks_programs;
 mod locks_suspending;
+mod omlp_fixture;
 mod overheads_simulation;
 mod probabilistic_simulation;

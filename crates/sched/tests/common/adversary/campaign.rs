@@ -94,6 +94,11 @@ pub(crate) fn trials() -> Vec<Trial> {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
         all.push(trial(test.name(), Kind { deadlines, ..Kind::GLOBAL }, Ask::of(Test::Global(test))));
     }
+    for test in GlobalTest::ALL.into_iter().filter(|test| *test != GlobalTest::EdfDa) {
+        let kind = Kind { deadlines: (60, 120), shares: true, utilization: (15, 60), ..Kind::GLOBAL };
+        let ask = Ask { locks: Some(Protocol::Omlp.into()), ..Ask::of(Test::Global(test)) };
+        all.push(trial(&format!("{}, omlp", test.name()), kind, ask));
+    }
     let overheads = Overheads { tick_ns: 2, tick_period_ns: 45, release_ns: 1, ..Overheads::default() };
     for protocol in Protocol::ALL.into_iter().filter(|one| *one != Protocol::MsrpLp) {
         let name = protocol.name();

@@ -14,6 +14,8 @@
 //! | `simulate` | who runs when |
 //! | `serve` | who gets a lock next |
 //! | `suspending` | locks whose waiters suspend |
+//! | `donation` | locks under which a job gives its priority away when it is released |
+//! | `two_queues` | locks with any task on any core: first come, first served, after an order by priority |
 //! | `script` | when jobs come and what they do: drawn, and changed |
 //! | `search` | from one script to a worse one |
 //! | `sets` | systems to ask the tests about |
@@ -23,6 +25,7 @@
 
 pub(crate) mod campaign;
 pub(crate) mod chains;
+pub(crate) mod donation;
 pub(crate) mod job;
 pub(crate) mod script;
 pub(crate) mod search;
@@ -31,6 +34,7 @@ pub(crate) mod sets;
 pub(crate) mod simulate;
 pub(crate) mod supplies;
 pub(crate) mod suspending;
+pub(crate) mod two_queues;
 
 use super::numbers::Numbers;
 

@@ -26,7 +26,7 @@ fn order(protocol: Protocol) -> Order {
 }
 
 fn is_phase_fair(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::PhaseFair | Protocol::PhaseFairOblivious)
+    matches!(protocol, Protocol::PhaseFair | Protocol::PhaseFairOblivious | Protocol::OmlpRw)
 }
 
 /// Whether readers hold a resource together.

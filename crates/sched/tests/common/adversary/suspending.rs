@@ -24,6 +24,11 @@ type Rank = (u64, u64, u64, u64);
 impl Simulation<'_> {
     pub(super) fn settle_suspending(&mut self) {
         for turn in 0.. {
+            if self.donates() {
+                (0..self.wrote.len()).for_each(|resource| self.serve(resource as u32, self.protocol()));
+            } else if self.rules.global {
+                (0..self.wrote.len()).for_each(|resource| self.move_up(resource as u32));
+            }
             self.choose_suspending();
             let steps = self.steps();
             if steps.is_empty() {
@@ -40,7 +45,7 @@ impl Simulation<'_> {
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for task in 0..self.states.len() {
-            let runs = self.running[self.place(task)] == Some(task);
+            let runs = self.running.contains(&Some(task));
             match (self.states[task].at, self.current(task)) {
                 (At::Plain, Some((_, Stretch::Holds(resource, _)))) if runs => {
                     steps.push(Step::Requests { task, resource });
@@ -55,6 +60,10 @@ impl Simulation<'_> {
     }
 
     fn may_enter(&self, task: usize, resource: u32, runs: bool) -> bool {
+        // These are served elsewhere.
+        if self.donates() || self.rules.global {
+            return false;
+        }
         let free = self.holder(resource).is_none() && self.is_next(task, resource);
         match self.protocol() {
             Protocol::Pip => free && runs,
@@ -72,6 +81,10 @@ impl Simulation<'_> {
         let first = self.waiters(resource).all(|other| by_priority && self.level(other) > self.level(task));
         let agent = self.protocol() == Protocol::Dpcp && !self.has_ceiling(resource);
         self.states[task].at = At::Waiting { resource, access, since };
+        if self.donates() || self.rules.global {
+            self.states[task].turn = 0;
+            return;
+        }
         if !agent && first && self.holder(resource).is_none() {
             self.enter(task, resource);
         }
@@ -99,12 +112,12 @@ impl Simulation<'_> {
         self.rules.levels[task] as u64
     }
 
-    fn holder(&self, resource: u32) -> Option<usize> {
+    pub(super) fn holder(&self, resource: u32) -> Option<usize> {
         (0..self.states.len())
             .find(|&task| matches!(self.states[task].at, At::Holding(one, _) if one == resource))
     }
 
-    fn waiters(&self, resource: u32) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn waiters(&self, resource: u32) -> impl Iterator<Item = usize> + '_ {
         let waits = move |task: &usize| matches!(self.states[*task].at, At::Waiting { resource: one, .. } if one == resource);
         (0..self.states.len()).filter(waits)
     }
@@ -124,6 +137,9 @@ impl Simulation<'_> {
     }
 
     fn choose_suspending(&mut self) {
+        if self.rules.global {
+            return self.choose_inheriting();
+        }
         for core in 0..self.running.len() {
             let here = (0..self.states.len()).filter(|&task| self.place(task) == core);
             let agents: Vec<usize> = here.clone().filter(|&task| self.is_agent(task)).collect();
@@ -165,6 +181,9 @@ impl Simulation<'_> {
         let (job, stretch) = self.current(task)?;
         if job.ready > self.now || stretch == Stretch::Suspends {
             return None;
+        }
+        if self.donates() {
+            return self.donating_rank(task, stretch);
         }
         let level = self.level(task);
         let state = self.states[task];
