@@ -16,7 +16,11 @@ pub(crate) struct Misfit {
     pub(crate) expected: String,
 }
 
-pub(crate) fn misfit<T>(at: &str, found: impl Into<String>, expected: impl Into<String>) -> Result<T, Misfit> {
+pub(crate) fn misfit<T>(
+    at: &str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> Result<T, Misfit> {
     Err(Misfit { at: at.to_owned(), found: found.into(), expected: expected.into() })
 }
 

@@ -56,8 +56,7 @@ impl Core<'_> {
         let may_come_first = match self.order {
             ReadyOrder::Any => true,
             ReadyOrder::TimersFirst | ReadyOrder::Registered => {
-                self.is_immediate(end)
-                    || (self.loads[load].kind, load) < (self.loads[end].kind, end)
+                self.is_immediate(end) || (self.loads[load].kind, load) < (self.loads[end].kind, end)
             }
         };
         let polled = polling_points.saturating_add(u64::from(may_come_first));
@@ -86,11 +85,7 @@ impl Core<'_> {
     }
 
     /// The same for an interval that begins with a busy window.
-    pub(super) fn arrived_in_busy_window(
-        &mut self,
-        load: usize,
-        length_ns: u64,
-    ) -> Result<u64, Unanswered> {
+    pub(super) fn arrived_in_busy_window(&mut self, load: usize, length_ns: u64) -> Result<u64, Unanswered> {
         let arrivals = self.loads[load].in_busy_window.as_ref().ok_or(Unanswered::Late)?;
         arrivals.within(length_ns, self.sources).ok_or(Unanswered::Undecided)
     }
@@ -102,12 +97,7 @@ impl Core<'_> {
 
     /// The end of an instance whose execution begins when the supply has done all demand before it,
     /// at `start_ns` at the latest (the second step of both theorems of RTSS 2021).
-    pub(super) fn end_of(
-        &mut self,
-        load: usize,
-        start_ns: u64,
-        earlier: u64,
-    ) -> Result<u64, Unanswered> {
+    pub(super) fn end_of(&mut self, load: usize, start_ns: u64, earlier: u64) -> Result<u64, Unanswered> {
         let own = self.cost(load, earlier + 1)?.saturating_sub(self.cost(load, earlier)?);
         let done = self.supply.map_or(start_ns, |supply| supply.service(start_ns)).saturating_sub(1);
         Ok(time_for(self.supply, done.saturating_add(own)))

@@ -82,8 +82,7 @@ pub enum CallbackKind {
 
 impl CallbackKind {
     /// All, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Timer, Self::Subscription, Self::Service, Self::Client, Self::Waitable];
+    pub const ALL: [Self; 5] = [Self::Timer, Self::Subscription, Self::Service, Self::Client, Self::Waitable];
 
     /// Its name in questions.
     pub const fn name(self) -> &'static str {

@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn every_error_names_its_field() {
-        let one = |what: &str| format!(r#"{{"callbacks":[{{"kind":"timer","period":9,"cost":1}},{{{what}}}]}}"#);
+        let one =
+            |what: &str| format!(r#"{{"callbacks":[{{"kind":"timer","period":9,"cost":1}},{{{what}}}]}}"#);
         let ok = r#""kind":"subscription","after":[0],"cost":1"#;
         let chain = |what: &str| one(ok).replace("}]}", &format!(r#"}}],"chains":[{{{what}}}]}}"#));
         for (line, expected) in [
@@ -265,11 +266,20 @@ mod tests {
             (one(r#""kind":"client","after":[0,0],"cost":1"#), "callbacks[1].after[1]: 0, expected every"),
             (one(r#""kind":"client","after":[1],"cost":1"#), "callbacks[1].after: activated in a circle"),
             (one(r#""kind":"client","after":[0]"#), "callbacks[1].cost: nothing, expected a time"),
-            (one(r#""kind":"client","after":[0],"cost":0"#), "callbacks[1].cost: 0, expected an integer from 1"),
-            (one(&format!(r#"{ok},"costs":[1]"#)), "callbacks[1].cost: a time, expected nothing beside costs"),
+            (
+                one(r#""kind":"client","after":[0],"cost":0"#),
+                "callbacks[1].cost: 0, expected an integer from 1",
+            ),
+            (
+                one(&format!(r#"{ok},"costs":[1]"#)),
+                "callbacks[1].cost: a time, expected nothing beside costs",
+            ),
             (one(&format!(r#"{ok},"cost":1"#)), "callbacks[1]: key \"cost\" twice"),
             (one(&format!(r#"{ok},"jitter":1"#)), "callbacks[1].jitter: a time, expected a period"),
-            (one(&format!(r#"{ok},"executor":1"#)), "callbacks[1].executor: 1, expected an integer from 0 to 0"),
+            (
+                one(&format!(r#"{ok},"executor":1"#)),
+                "callbacks[1].executor: 1, expected an integer from 0 to 0",
+            ),
             (
                 one(r#""kind":"client","period":3,"arrivals":[[0,2],[3,3]],"cost":1"#),
                 "callbacks[1].period: a time, expected nothing beside arrivals",

@@ -116,8 +116,7 @@ impl<'a> Responses<'a> {
                 let later = load.response_ns.map(|response| response.saturating_add(one.delay_ns));
                 let from = load.arrivals.as_ref().zip(later);
                 let here = self.system.callbacks[before].executor == one.executor && one.delay_ns == 0;
-                let from_here =
-                    if here { load.in_busy_window.as_ref().zip(Some(0)) } else { from };
+                let from_here = if here { load.in_busy_window.as_ref().zip(Some(0)) } else { from };
                 for (sum, from) in [(&mut arrivals, from), (&mut in_busy_window, from_here)] {
                     *sum = sum.take().zip(from).map(|(mut sum, (from, later_ns))| {
                         sum.add(from, later_ns);
@@ -210,9 +209,8 @@ impl<'a> Responses<'a> {
             if !fits || !self.analysis.has(name) {
                 continue;
             }
-            let found = analysis(&mut core, chain).and_then(|found| {
-                if found > MAX_NS { Err(Unanswered::Late) } else { Ok(found) }
-            });
+            let found = analysis(&mut core, chain)
+                .and_then(|found| if found > MAX_NS { Err(Unanswered::Late) } else { Ok(found) });
             least = match (least, found) {
                 (Ok(one), Ok(other)) => Ok(one.min(other)),
                 (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),

@@ -32,7 +32,9 @@ struct Curve {
 
 impl Curve {
     fn of(ways: &[(Rc<dyn ArrivalBound>, u64)]) -> Self {
-        let later = |(source, jitter): &(Rc<dyn ArrivalBound>, u64)| source.clone_with_jitter(Duration::from(*jitter));
+        let later = |(source, jitter): &(Rc<dyn ArrivalBound>, u64)| {
+            source.clone_with_jitter(Duration::from(*jitter))
+        };
         Self { ways: ways.to_vec(), curve: ways.iter().map(later).collect(), points: 0 }
     }
 
@@ -101,7 +103,11 @@ impl<'a> Peer<'a> {
             for &before in &one.after {
                 let later = self.curves[before].after(self.responses[before] + one.delay_ns);
                 let here = self.system.callbacks[before].executor == one.executor && one.delay_ns == 0;
-                in_busy_window.extend(if here { self.in_busy_window[before].after(0) } else { later.clone() });
+                in_busy_window.extend(if here {
+                    self.in_busy_window[before].after(0)
+                } else {
+                    later.clone()
+                });
                 ways.extend(later);
             }
             self.curves.push(Curve::of(&ways));

@@ -48,7 +48,8 @@ pub(crate) fn draw(drawn: Drawn, numbers: &mut Numbers) -> ExecutorSystem {
             6 => CallbackKind::Client,
             _ => CallbackKind::Waitable,
         };
-        let delay_ns = if after.is_empty() { 0 } else { numbers.between(0, 1) * numbers.between(0, drawn.delay) };
+        let delay_ns =
+            if after.is_empty() { 0 } else { numbers.between(0, 1) * numbers.between(0, drawn.delay) };
         rates.push(rate);
         callbacks.push(Callback {
             kind,
@@ -64,7 +65,8 @@ pub(crate) fn draw(drawn: Drawn, numbers: &mut Numbers) -> ExecutorSystem {
     for (executor, supply) in supplies.iter().enumerate() {
         let weights: Vec<u64> = callbacks.iter().map(|_| numbers.between(1, 20)).collect();
         let here = |one: &Callback| one.executor == executor;
-        let all: u64 = callbacks.iter().zip(&weights).filter(|(one, _)| here(one)).map(|(_, weight)| weight).sum();
+        let all: u64 =
+            callbacks.iter().zip(&weights).filter(|(one, _)| here(one)).map(|(_, weight)| weight).sum();
         let share = supply.map_or(1.0, Supply::share) * load as f64 / 100.0;
         for (place, one) in callbacks.iter_mut().enumerate().filter(|(_, one)| here(one)) {
             let cost = share * weights[place] as f64 / all as f64 / rates[place];
@@ -73,7 +75,8 @@ pub(crate) fn draw(drawn: Drawn, numbers: &mut Numbers) -> ExecutorSystem {
             if numbers.between(0, 3) == 0 {
                 // The first costs more than those that follow it.
                 let more = numbers.between(0, cost);
-                one.costs_ns = (0..numbers.between(2, 4)).map(|at| (cost + more + at * cost) * drawn.unit).collect();
+                one.costs_ns =
+                    (0..numbers.between(2, 4)).map(|at| (cost + more + at * cost) * drawn.unit).collect();
                 one.cost_ns = one.costs_ns[0];
             }
         }

@@ -3,8 +3,8 @@
 //! that waits wakes at the first of it, and supply is withheld for as long as it may be.
 
 use super::Numbers;
-use super::search::Effort;
 use super::executor_sets::{Drawn, draw};
+use super::search::Effort;
 use sched::Limits;
 use sched::executor::{
     Callback, CallbackKind, ExecutorAnalysis, ExecutorSystem, ExecutorVerdict, ReadyOrder, bound_executors,
@@ -18,8 +18,8 @@ const DRAWN: usize = 8;
 pub(crate) enum Seen {
     /// The bounds hold; none was exceeded.
     Holds,
-    /// Some chain may be late by its bound, and whether one was.
-    Refused { late: bool },
+    /// Some chain may be late by its bound, and whether one was; none where nobody looked.
+    Refused { late: Option<bool> },
     /// A bound was exceeded.
     Exceeded { system: Box<ExecutorSystem>, seen: Longest, bounds: ExecutorVerdict },
 }
@@ -32,40 +32,55 @@ pub(crate) struct Longest {
 }
 
 /// Draws a system with limits for its chains, asks for bounds, and looks for callbacks and chains that
-/// take longer.
-pub(crate) fn look_at_one(order: ReadyOrder, effort: Effort, numbers: &mut Numbers) -> Seen {
+/// take longer: in refused systems, too, if `all`.
+pub(crate) fn look_at_one(order: ReadyOrder, all: bool, effort: Effort, numbers: &mut Numbers) -> Seen {
     let mut system = draw(Drawn { order, load: (10, 70), delay: 8, unit: 1 }, numbers);
-    let all: u64 = system.callbacks.iter().map(|one| one.cost_ns).sum();
+    let costs: u64 = system.callbacks.iter().map(|one| one.cost_ns).sum();
     for chain in &mut system.chains {
-        chain.limit_ns = Some((all * numbers.between(60, 500) / 100).max(1));
+        chain.limit_ns = Some((costs * numbers.between(60, 900) / 100).max(1));
     }
-    let bounds = bound_executors(&system, ExecutorAnalysis::Best, Limits { rounds_per_task: 20_000 });
+    let bounds = bound_executors(&system, ExecutorAnalysis::Best, Limits { rounds_per_task: 5_000 });
+    if !(bounds.holds || all) {
+        return Seen::Refused { late: None };
+    }
     let limits: Vec<Option<u64>> = system.chains.iter().map(|chain| chain.limit_ns).collect();
     let none = vec![None; system.callbacks.len()];
-    let promised =
-        if bounds.holds { (&bounds.responses_ns, &bounds.chains_ns) } else { (&none, &limits) };
+    let promised = if bounds.holds { (&bounds.responses_ns, &bounds.chains_ns) } else { (&none, &limits) };
+    match (beyond(&system, promised.0, promised.1, effort, numbers), bounds.holds) {
+        (Some(seen), true) => Seen::Exceeded { system: Box::new(system), seen, bounds },
+        (None, true) => Seen::Holds,
+        (seen, false) => Seen::Refused { late: Some(seen.is_some()) },
+    }
+}
+
+/// A run in which a callback or a chain takes longer than promised, if one is found.
+pub(crate) fn beyond(
+    system: &ExecutorSystem,
+    responses: &[Option<u64>],
+    chains: &[Option<u64>],
+    effort: Effort,
+    numbers: &mut Numbers,
+) -> Option<Longest> {
     let excess = |seen: &Longest| {
         let of = |(seen, bound): (&u64, &Option<u64>)| Some(*seen as i64 - (*bound)? as i64);
-        let responses = seen.responses.iter().zip(promised.0);
-        responses.chain(seen.chains.iter().zip(promised.1)).filter_map(of).max().unwrap_or(i64::MIN)
+        let callbacks = seen.responses.iter().zip(responses);
+        callbacks.chain(seen.chains.iter().zip(chains)).filter_map(of).max().unwrap_or(i64::MIN)
     };
     for _ in 0..effort.starts {
-        let mut plan = Plan::draw(&system, numbers);
-        let mut seen = run(&system, &plan);
+        let mut plan = Plan::draw(system, numbers);
+        let mut seen = run(system, &plan);
         for _ in 0..effort.changes {
-            let changed = plan.changed(&system, numbers);
-            let then = run(&system, &changed);
+            let changed = plan.changed(system, numbers);
+            let then = run(system, &changed);
             if excess(&then) >= excess(&seen) {
                 (plan, seen) = (changed, then);
             }
         }
-        match (excess(&seen) > 0, bounds.holds) {
-            (true, true) => return Seen::Exceeded { system: Box::new(system), seen, bounds },
-            (true, false) => return Seen::Refused { late: true },
-            (false, _) => {}
+        if excess(&seen) > 0 {
+            return Some(seen);
         }
     }
-    if bounds.holds { Seen::Holds } else { Seen::Refused { late: false } }
+    None
 }
 
 /// What the system leaves open.
@@ -203,6 +218,8 @@ struct Thread {
     running: Option<Running>,
     /// Callbacks of the ready set that are not executed yet, in order.
     ready: VecDeque<usize>,
+    /// Instances that wait for it.
+    waiting: usize,
     /// Whether it ended an instance just before now, on its core.
     ended: bool,
 }
@@ -232,7 +249,11 @@ fn run(system: &ExecutorSystem, plan: &Plan) -> Longest {
     let mut coming = Vec::new();
     for at in 0..callbacks {
         for (number, base) in external(system, plan, at, 300).into_iter().enumerate() {
-            coming.push(Coming { at: base + plan.late[at][number % DRAWN], callback: at, origins: Vec::new() });
+            coming.push(Coming {
+                at: base + plan.late[at][number % DRAWN],
+                callback: at,
+                origins: Vec::new(),
+            });
         }
     }
     coming.sort_by_key(|one| one.at);
@@ -320,16 +341,21 @@ impl World<'_> {
             }
         }
         self.waiting[one.callback].push_back(Instance { activation: now, origins });
+        let executor = self.system.callbacks[one.callback].executor;
+        self.threads[executor].waiting += 1;
         // A thread that waits wakes at once, and finds what is there so far.
         if self.coins.between(0, 2) > 0 {
-            self.choose(self.system.callbacks[one.callback].executor, now);
+            self.choose(executor, now);
         }
     }
 
     /// Chooses what is executed next, if nothing is; polls where that is needed.
     fn choose(&mut self, executor: usize, now: u64) {
         let thread = &self.threads[executor];
-        if thread.running.is_some() || !(thread.ended || self.plan.supplies(self.system, executor, now)) {
+        if thread.waiting == 0
+            || thread.running.is_some()
+            || !(thread.ended || self.plan.supplies(self.system, executor, now))
+        {
             return;
         }
         let callbacks = &self.system.callbacks;
@@ -354,6 +380,7 @@ impl World<'_> {
         });
         let Some(callback) = next else { return };
         let Some(instance) = self.waiting[callback].pop_front() else { return };
+        self.threads[executor].waiting -= 1;
         let number = self.started[callback] % DRAWN;
         self.started[callback] += 1;
         let left = self.cost(callback, number);
@@ -378,13 +405,15 @@ impl World<'_> {
     fn execute(&mut self, executor: usize, now: u64) {
         let Some(running) = &mut self.threads[executor].running else { return };
         running.left -= 1;
-        let publishes = running.left == running.publishes_at || (running.left == 0 && running.publishes_at > 0);
+        let publishes =
+            running.left == running.publishes_at || (running.left == 0 && running.publishes_at > 0);
         let publishes = publishes && running.publishes_at != u64::MAX;
         if publishes {
             running.publishes_at = u64::MAX;
             for (next, one) in self.system.callbacks.iter().enumerate() {
                 if one.after.contains(&running.callback) {
-                    let step = |chain: &[usize]| chain.windows(2).any(|pair| *pair == [running.callback, next]);
+                    let step =
+                        |chain: &[usize]| chain.windows(2).any(|pair| *pair == [running.callback, next]);
                     let origins = self.system.chains.iter().zip(&running.instance.origins);
                     let origins =
                         origins.map(|(chain, origin)| origin.filter(|_| step(&chain.callbacks))).collect();
