@@ -153,6 +153,19 @@ impl Costs {
         }
     }
 
+    /// The least by which one of so many jobs in a row adds to the cost of those before it; none
+    /// where they are too many to look at.
+    pub(crate) fn least(&mut self, jobs: u64) -> Option<u64> {
+        self.of_jobs(jobs)?;
+        match self {
+            Self::Each(cost_ns) => Some(*cost_ns),
+            Self::Curve { of_jobs, .. } => {
+                let pairs = of_jobs.iter().zip(of_jobs.iter().skip(1)).take(jobs as usize);
+                pairs.map(|(less, more)| more - less).min()
+            }
+        }
+    }
+
     /// Execution per job in the long run, at most, ns.
     pub(crate) fn mean(&self) -> f64 {
         match self {

@@ -19,6 +19,7 @@
 //! | `bounds` | arrival and cost curves, and what follows from their entries |
 //! | `chain` | tasks one after another: what is asked of them |
 //! | `chains` | how late the last of them may be |
+//! | `executor/` | callbacks in executors of ROS 2, and chains of them |
 //! | `supply` | what a reservation supplies at least |
 //! | `edf_rta` | uniprocessor EDF: response times, with the same |
 //! | `flow` | what a task asks of its core, with curves or without |
@@ -76,6 +77,7 @@ mod edf_qpa;
 mod edf_rta;
 mod equals;
 mod equals_suspending;
+pub mod executor;
 mod flow;
 mod fp_columns;
 mod fp_curves;

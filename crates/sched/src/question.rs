@@ -107,8 +107,7 @@ pub fn read_with_chains(line: impl AsRef<[u8]>) -> Result<(Question, Vec<Chain>)
 }
 
 fn judge_all(line: &[u8]) -> Result<(Question, Vec<Chain>), QuestionError> {
-    let shape: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
-        .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
+    let shape: Shape<Object<Whole, 3>> = parse(line)?;
     let mut object = Fields::of(shape, || "the line".to_owned())?;
     let known = match object.value("unit") {
         Scalar::Absent => Some(Unit::Ns),
@@ -157,6 +156,12 @@ fn judge_all(line: &[u8]) -> Result<(Question, Vec<Chain>), QuestionError> {
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
     Ok((Question { unit, system: System { cores, tasks }, places, placed, equals }, chains))
+}
+
+/// Takes a line apart.
+pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(line: &'a [u8]) -> Result<T, QuestionError> {
+    serde_json::from_slice(line.trim_ascii_end())
+        .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))
 }
 
 /// What is wrong with a line, and where in it.

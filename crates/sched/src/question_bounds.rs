@@ -16,7 +16,11 @@ pub(crate) struct Misfit {
     pub(crate) expected: String,
 }
 
-fn misfit<T>(at: &str, found: impl Into<String>, expected: impl Into<String>) -> Result<T, Misfit> {
+pub(crate) fn misfit<T>(
+    at: &str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> Result<T, Misfit> {
     Err(Misfit { at: at.to_owned(), found: found.into(), expected: expected.into() })
 }
 
@@ -76,7 +80,8 @@ pub(crate) fn supplies(value: &Tree, unit: Unit, cores: u32) -> Result<Vec<Optio
     }
 }
 
-fn supply(value: &Tree, at: &str, unit: Unit) -> Result<Supply, Misfit> {
+/// A reservation.
+pub(crate) fn supply(value: &Tree, at: &str, unit: Unit) -> Result<Supply, Misfit> {
     let fields = Fields::of(value, at, &["budget", "period"])?;
     let period = fields.needed("period", 1, MAX_NS / unit.ns())?;
     let budget = fields.needed("budget", 1, period)?;
@@ -123,13 +128,13 @@ pub(crate) fn chains(value: &Tree, unit: Unit, tasks: usize) -> Result<Vec<Chain
 }
 
 /// The fields of an object, each once.
-struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     at: &'a str,
     entries: &'a [(String, Tree)],
 }
 
 impl<'a> Fields<'a> {
-    fn of(value: &'a Tree, at: &'a str, keys: &[&str]) -> Result<Self, Misfit> {
+    pub(crate) fn of(value: &'a Tree, at: &'a str, keys: &[&str]) -> Result<Self, Misfit> {
         let Tree::Object(entries) = value else { return misfit(at, value.shown(), "an object") };
         for (place, (key, _)) in entries.iter().enumerate() {
             if !keys.contains(&&key[..]) {
@@ -142,22 +147,41 @@ impl<'a> Fields<'a> {
         Ok(Self { at, entries })
     }
 
-    fn value(&self, key: &str) -> Option<&'a Tree> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Tree> {
         self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    fn integer(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, Misfit> {
-        self.value(key).map(|value| integer(value, &format!("{}.{key}", self.at), least, most)).transpose()
+    pub(crate) fn integer(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, Misfit> {
+        self.value(key).map(|value| integer(value, &self.path(key), least, most)).transpose()
+    }
+
+    /// One of these, by name.
+    pub(crate) fn word<T: Copy>(
+        &self,
+        key: &str,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Result<Option<T>, Misfit> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let named = |one: &T| matches!(value, Tree::Other(word) if word == name(*one));
+        if let Some(one) = all.iter().copied().find(named) {
+            return Ok(Some(one));
+        }
+        let names: Vec<String> = all.iter().map(|&one| format!("{:?}", name(one))).collect();
+        misfit(&self.path(key), value.shown(), format!("one of {}", names.join(", ")))
+    }
+
+    fn path(&self, key: &str) -> String {
+        format!("{}.{key}", self.at)
     }
 
     fn needed(&self, key: &str, least: u64, most: u64) -> Result<u64, Misfit> {
-        let at = format!("{}.{key}", self.at);
-        self.integer(key, least, most)?.map_or_else(|| misfit(&at, "nothing", "a time"), Ok)
+        self.integer(key, least, most)?.map_or_else(|| misfit(&self.path(key), "nothing", "a time"), Ok)
     }
 }
 
 /// A list of 1 to `most` things.
-fn list<'a>(value: &'a Tree, at: &str, of_what: &str, most: usize) -> Result<&'a [Tree], Misfit> {
+pub(crate) fn list<'a>(value: &'a Tree, at: &str, of_what: &str, most: usize) -> Result<&'a [Tree], Misfit> {
     match value {
         Tree::List(list) if (1..=most).contains(&list.len()) => Ok(list),
         Tree::List(list) => misfit(at, format!("{} of them", list.len()), format!("1 to {most} {of_what}")),
@@ -165,7 +189,7 @@ fn list<'a>(value: &'a Tree, at: &str, of_what: &str, most: usize) -> Result<&'a
     }
 }
 
-fn integer(value: &Tree, at: &str, least: u64, most: u64) -> Result<u64, Misfit> {
+pub(crate) fn integer(value: &Tree, at: &str, least: u64, most: u64) -> Result<u64, Misfit> {
     match value {
         Tree::Integer(number) if (least..=most).contains(number) => Ok(*number),
         other => misfit(at, other.shown(), format!("an integer from {least} to {most}")),

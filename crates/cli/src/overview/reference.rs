@@ -23,6 +23,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("sched generate", "sched-studies"),
     ("sched budget", "sched-certificates"),
     ("sched chains", "sched-curves"),
+    ("sched executors", "sched-executors"),
     ("sched check-certificate", "sched-certificates"),
     ("graph latency", "graph-transports"),
     ("study", "experiments"),

@@ -10,6 +10,7 @@ mod budget_cost;
 mod budget_whole;
 mod chains;
 mod check_certificate;
+mod executors;
 mod generate;
 pub(crate) mod jitter;
 mod lines;
@@ -30,6 +31,8 @@ verbs! {
         Budget(budget_args::BudgetArgs) => reads(budget::run),
         /// Bound how late data may be at the end of chains of tasks.
         Chains(chains::ChainsArgs) => reads(chains::run),
+        /// Bound response times of ROS 2 callbacks in executors, and of chains of them.
+        Executors(executors::ExecutorsArgs) => reads(executors::run),
         /// Check the certificates that prove verdicts of analyze --certificate.
         CheckCertificate(check_certificate::CheckArgs) => reads(check_certificate::run),
     }

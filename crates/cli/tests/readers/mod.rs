@@ -54,6 +54,7 @@ pub(crate) fn all() -> Vec<Reader> {
         experiments::checkpoints(),
         sets::reader(),
         sets::certificates(),
+        sets::executors(),
         graphs::reader(),
         archives::reader(),
         machines::reader(),

@@ -2,6 +2,7 @@
 
 use super::{Outcome, Reader, fixture, text, whole};
 use sched::certificate::{Certificate, certify, check, digest};
+use sched::executor::{ExecutorAnalysis, bound_executors, read_executors};
 use sched::{Limits, MAX_TASKS, Test, analyze, question};
 
 /// So few rounds that a set near full utilization does not hold up the others.
@@ -47,6 +48,24 @@ fn read(bytes: &[u8]) -> Outcome {
             assert_eq!(check(&certificate), Ok(()), "its own certificate");
         }
     }
+    Outcome::Whole
+}
+
+pub(crate) fn executors() -> Reader {
+    let seeds = lines("executors.jsonl");
+    Reader { name: "executors", seeds, damage: text, read: read_bounded, short: 2_000 }
+}
+
+fn read_bounded(bytes: &[u8]) -> Outcome {
+    let Ok(question) = read_executors(bytes) else { return Outcome::Refused };
+    let system = &question.system;
+    assert!(system.callbacks.iter().all(|one| one.executor < system.executors.len()));
+    if system.callbacks.len() > MOST_ANALYSED {
+        return Outcome::Partial;
+    }
+    let best = bound_executors(system, ExecutorAnalysis::Best, LIMITS);
+    assert_eq!(best.responses_ns.len(), system.callbacks.len());
+    assert_eq!(best.chains_ns.len(), system.chains.len());
     Outcome::Whole
 }
 

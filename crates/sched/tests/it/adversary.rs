@@ -3,10 +3,12 @@
 //! called schedulable.
 
 use crate::common::adversary::campaign::trials;
+use crate::common::adversary::executors::beyond;
 use crate::common::adversary::search::{Effort, Late, Search};
 use crate::common::adversary::simulate::Rules;
 use crate::common::adversary::supplies::withheld;
 use crate::common::numbers::Numbers;
+use sched::executor::{ExecutorAnalysis, ReadyOrder, bound_executors, read_executors};
 use sched::locks::{Locks, Protocol};
 use sched::{Ask, Limits, System, Test, question};
 
@@ -111,4 +113,32 @@ fn withheld_supplies_and_bursts_are_found() {
         assert_eq!(verdict.schedulable, !is_late, "{verdict:?}");
         assert_eq!(late(&question.system, PRIORITIES, 400).is_some(), is_late);
     }
+}
+
+/// Bounds of executors are reached, and what holds for timers that go before all else does not where
+/// they wait for a ready set.
+#[test]
+fn executors_reach_their_bounds_and_timers_that_wait_are_found() {
+    let line = r#"{"order":"timers-first","executors":[{"budget":3,"period":5},null],"callbacks":[
+        {"kind":"timer","executor":1,"period":200,"cost":2},{"kind":"subscription","executor":1,"after":[0],"cost":7},
+        {"kind":"subscription","executor":1,"period":200,"cost":9},{"kind":"subscription","executor":0,"after":[1],"cost":3}],
+        "chains":[{"callbacks":[0,1,3]}]}"#;
+    let mut system = read_executors(line.replace('\n', "")).unwrap().system;
+    let bounds = bound_executors(&system, ExecutorAnalysis::Best, Limits::default());
+    // 9, 2 and 7 in one executor, then 2 (5 - 3) + 3.
+    assert_eq!((bounds.responses_ns[0], bounds.chains_ns[0]), (Some(11), Some(25)));
+    let effort = Effort { starts: 300, changes: 12 };
+    let none = vec![None; 4];
+    let late = |system: &_, responses: &[Option<u64>], chains: &[Option<u64>]| {
+        beyond(system, responses, chains, effort, &mut Numbers(7)).is_some()
+    };
+    assert!(!late(&system, &bounds.responses_ns, &bounds.chains_ns));
+    assert!(late(&system, &none, &[Some(24)]));
+    for at in 0..4 {
+        let mut less = none.clone();
+        less[at] = bounds.responses_ns[at].map(|bound| bound - 1);
+        assert!(late(&system, &less, &[None]), "callback {at}");
+    }
+    system.order = ReadyOrder::Any;
+    assert!(late(&system, &bounds.responses_ns[..1], &[None]));
 }

@@ -8,6 +8,7 @@ mod common;
 mod adversary;
 mod bounds_peer;
 mod core_simulation;
+mod executors_peer;
 mod fp_fixture;
 mod fp_lanes;
 mod fp_simulation;

@@ -2,12 +2,14 @@
 
 use super::Numbers;
 use super::chains::{self, Seen};
+use super::executors;
 use super::job::Job;
 use super::search::{Effort, Late, Search, promises};
 use super::sets::{Kind, draw};
 use super::simulate::{Interrupt, Rules};
 use super::supplies::withheld;
 use sched::asked::{Question, Unit};
+use sched::executor::ReadyOrder;
 use sched::global::GlobalTest;
 use sched::locks::{Locks, Protocol};
 use sched::overheads::Overheads;
@@ -21,6 +23,8 @@ pub(crate) struct Trial {
     ask: Ask,
     /// Whether tasks share priorities.
     ties: bool,
+    /// Systems of executors in place of tasks.
+    executors: Option<ReadyOrder>,
 }
 
 /// What came of it.
@@ -40,7 +44,13 @@ pub(crate) struct Tally {
 
 /// All of them.
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = |name: &str, kind: Kind, ask: Ask| Trial { name: name.to_owned(), kind, ask, ties: false };
+    let trial = |name: &str, kind: Kind, ask: Ask| Trial {
+        name: name.to_owned(),
+        kind,
+        ask,
+        ties: false,
+        executors: None,
+    };
     let one = Kind::ONE_CORE;
     let beyond_periods = Kind { deadlines: (60, 220), ..one };
     let suspends = Kind { suspension: 25, utilization: (35, 90), ..one };
@@ -90,6 +100,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("chains, fp-limited", Kind { sections: true, ..chained }, Ask::of(Test::FpLimited)),
         trial("chains, fp-rta, curves", Kind { curves: true, deadlines: (100, 600), ..chained }, fp),
     ]);
+    for order in ReadyOrder::ALL {
+        let name = format!("executors, {}", order.name());
+        all.push(Trial { executors: Some(order), ..trial(&name, one, fp) });
+    }
     for test in GlobalTest::ALL {
         let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
         all.push(trial(test.name(), Kind { deadlines, ..Kind::GLOBAL }, Ask::of(Test::Global(test))));
@@ -141,6 +155,23 @@ impl Trial {
         tally
     }
 
+    fn look_at_executors(order: ReadyOrder, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
+        let all = tally.refused < tally.accepted + 10;
+        match executors::look_at_one(order, all, effort, numbers) {
+            executors::Seen::Holds => tally.accepted += 1,
+            executors::Seen::Refused { late } => {
+                tally.refused += u64::from(late.is_some());
+                tally.none_found += u64::from(late == Some(false));
+            }
+            executors::Seen::Exceeded { system, seen, bounds } => {
+                tally.accepted += 1;
+                tally.wrong += 1;
+                let words = || format!("{seen:?} beyond {bounds:?} in {system:?}");
+                tally.first.get_or_insert_with(words);
+            }
+        }
+    }
+
     fn look_at_chains(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
         match chains::look_at_one(self.kind, &self.ask, effort, numbers) {
             Seen::Refused => {}
@@ -155,6 +186,10 @@ impl Trial {
     }
 
     fn look_at_one(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
+        if let Some(order) = self.executors {
+            Self::look_at_executors(order, effort, numbers, tally);
+            return;
+        }
         if self.kind.chains {
             self.look_at_chains(effort, numbers, tally);
             return;

@@ -21,11 +21,15 @@
 //! | `sets` | systems to ask the tests about |
 //! | `supplies` | when cores supply nothing |
 //! | `chains` | data that goes from task to task |
+//! | `executor_sets` | systems of callbacks in executors of ROS 2 |
+//! | `executors` | callbacks in executors of ROS 2 |
 //! | `campaign` | every test and protocol |
 
 pub(crate) mod campaign;
 pub(crate) mod chains;
 pub(crate) mod donation;
+pub(crate) mod executor_sets;
+pub(crate) mod executors;
 pub(crate) mod job;
 pub(crate) mod script;
 pub(crate) mod search;
