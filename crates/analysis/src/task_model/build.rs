@@ -80,6 +80,9 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
         suspension: kind.map_or(Suspension::default(), |(kind, _)| Suspension {
             total_ns: kind.suspended_ns,
             most: kind.suspensions,
+            jobs: kind.suspending.jobs,
+            n: kind.suspending.suspensions,
+            sum_ns: kind.suspending.total_ns,
         }),
         dispatch_ns: thread.dispatch_ns,
         response_ns: kind.map_or(0, |(kind, _)| kind.response_ns),
@@ -171,7 +174,9 @@ fn release(kind: &KindJobs, reservation: Option<Reservation>) -> Release {
         |reservation: Reservation| kind.regular.with_period(i64::try_from(reservation.period_ns).ok()?);
     let period = reservation.and_then(asked).or_else(|| kind.regular.period());
     if let Some(found) = period.filter(|_| !kind.kind.is_relative_sleep()) {
-        return periodic(common, found);
+        let own = kind.intended.with_period(found.model.period_ns);
+        let own_jitter_ns = own.map(|own| own.model.jitter_ns.max(0).unsigned_abs());
+        return Release { own_jitter_ns, ..periodic(common, found) };
     }
     let Some((length_ns, most)) = common.curve.last().copied() else { return common };
     let distances = most - 1;

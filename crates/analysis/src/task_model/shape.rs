@@ -110,6 +110,10 @@ pub struct Release {
     /// How late releases are at most, ns: from the intended expiry of the timer to the wake-up
     /// included.
     pub jitter_ns: u64,
+    /// The same of the intended expiries of timers alone, without their lateness: what the program
+    /// itself varies. `None` where there is no period, or no timer behind the releases.
+    #[serde(default)]
+    pub own_jitter_ns: Option<u64>,
     /// Releases that the period has and the trace does not.
     pub missed: u64,
     /// Jobs whose release is uncertain, because the job before was not done.
@@ -135,6 +139,7 @@ impl Release {
         period_ns: 0,
         offset_ns: None,
         jitter_ns: 0,
+        own_jitter_ns: None,
         missed: 0,
         uncertain: 0,
         lime: None,
@@ -152,6 +157,15 @@ pub struct Suspension {
     pub total_ns: u64,
     /// The most suspensions of a job.
     pub most: u64,
+    /// How many jobs suspended themselves.
+    #[serde(default)]
+    pub jobs: u64,
+    /// Their suspensions.
+    #[serde(default)]
+    pub n: u64,
+    /// How long these were together, ns.
+    #[serde(default)]
+    pub sum_ns: u64,
 }
 
 /// Jobs of one thread released by another.
