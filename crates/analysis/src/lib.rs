@@ -28,6 +28,7 @@ pub mod noise_causes;
 pub mod overheads;
 pub mod overlap;
 pub mod periodic;
+pub mod rt_app;
 pub mod samples;
 pub mod schedule;
 mod sections;

@@ -104,7 +104,7 @@ verbs! {
         #[command(subcommand)]
         Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
         /// Model a running program as tasks, and bound their response times.
-        Model(model_verb::ModelArgs) => changes(model_verb::run),
+        Model(model_verb::ModelArgs) => nested(model_verb::run),
         /// Test which deadlines of task sets are guaranteed.
         #[command(subcommand)]
         Sched(sched_verb::SchedVerb) => nested(sched_verb::SchedVerb::run),

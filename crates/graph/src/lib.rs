@@ -4,12 +4,13 @@
 //! `topology` reads a graph (the iRobot JSON files, or our own TOML) into plain data. `transport`
 //! moves messages from a publisher to one subscriber, and `latency` measures how long that takes.
 //! `run` turns a graph into processes and threads. `results` holds the formulas and the result
-//! files.
+//! files. `load` plays threads that only execute, sleep and release one another.
 
 #![forbid(unsafe_code)]
 
 mod error;
 pub mod latency;
+pub mod load;
 pub mod results;
 #[cfg(feature = "ros2")]
 pub mod ros2;

@@ -10,6 +10,7 @@
 mod allocations;
 mod batch;
 pub mod budgets;
+pub mod burn;
 pub mod class;
 pub mod clocks;
 mod contexts;

@@ -10,6 +10,7 @@
 //! A job that overruns is not cut short: the next release is served late, once the job has ended.
 //! One whose period has passed altogether by then is missed.
 
+use super::burn;
 use super::kind::{Drain, Drained, Loop, LoopResult, Place, Probe, Window, rehearsed};
 use super::numbering::Numbering;
 use super::ring::{Packed, Record, Ring};
@@ -28,9 +29,6 @@ const SWITCHES: u8 = 2;
 
 /// The columns of a job besides those that every sample has.
 const COLUMNS: [&str; 4] = ["start_ns", "end_ns", "cpu_ns", "preemptions"];
-
-/// The longest time a job continues to burn after the window was ended early.
-const LONGEST_BURN_NS: i64 = 10_000_000;
 
 /// One task of a task set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,7 +150,7 @@ fn next_release(number: i64, now_ns: i64, period_ns: i64) -> i64 {
 fn burn(ring: &Ring, spec: &TasksetSpec, cpu_begin: i64) -> bool {
     match spec.burn {
         Burn::Slots { slot_ns } => burn_slots(ring, spec.cost_ns, slot_ns),
-        Burn::CpuTime => burn_cpu_time(ring, spec.cost_ns, cpu_begin),
+        Burn::CpuTime => burn::until_cpu_time(cpu_begin + spec.cost_ns, || ring.stopped()),
     }
 }
 
@@ -162,26 +160,10 @@ fn burn_slots(ring: &Ring, cost_ns: i64, slot_ns: i64) -> bool {
     let mut burnt = 0;
     while burnt < cost_ns && !ring.stopped() {
         let slot = slot_ns.min(cost_ns - burnt);
-        spin_until(clock::now_ns() + slot);
+        burn::until(clock::now_ns() + slot);
         burnt += slot;
     }
     burnt >= cost_ns
-}
-
-/// CPU time of the thread. Its clock is a system call, so it is read again only when the rest could
-/// have been used up: each time that was not so, somebody else had the CPU.
-fn burn_cpu_time(ring: &Ring, cost_ns: i64, cpu_begin: i64) -> bool {
-    loop {
-        let rest = cost_ns - (clock::thread_cpu_ns() - cpu_begin);
-        if rest <= 0 || ring.stopped() {
-            return rest <= 0;
-        }
-        spin_until(clock::now_ns() + rest.min(LONGEST_BURN_NS));
-    }
-}
-
-fn spin_until(t_ns: i64) {
-    while clock::now_ns() < t_ns {}
 }
 
 fn involuntary_switches() -> u64 {

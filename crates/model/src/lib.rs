@@ -25,6 +25,7 @@ pub mod idle;
 pub mod kernel_locks;
 pub mod kernel_options;
 pub mod lab_cards;
+pub mod load;
 pub mod locking;
 pub mod machine;
 pub mod new_file;

@@ -80,6 +80,9 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
         suspension: kind.map_or(Suspension::default(), |(kind, _)| Suspension {
             total_ns: kind.suspended_ns,
             most: kind.suspensions,
+            jobs: kind.suspending.jobs,
+            n: kind.suspending.suspensions,
+            sum_ns: kind.suspending.total_ns,
         }),
         dispatch_ns: thread.dispatch_ns,
         kept: thread.kept.clone(),
@@ -173,11 +176,14 @@ fn release(kind: &KindJobs, reservation: Option<Reservation>) -> Release {
         |reservation: Reservation| kind.regular.with_period(i64::try_from(reservation.period_ns).ok()?);
     let period = reservation.and_then(asked).or_else(|| kind.regular.period());
     if let Some(found) = period.filter(|_| !kind.kind.is_relative_sleep()) {
+        let own = kind.intended.with_period(found.model.period_ns);
+        let own_jitter_ns = own.map(|own| own.model.jitter_ns.max(0).unsigned_abs());
         let release = periodic(common, found);
         // A timer that was very late left open to which period its release belongs, and is not in
         // the jitter: it may have come on top.
         let unseen_ns = if late_ns > release.jitter_ns { late_ns } else { 0 };
-        return Release { jitter_ns: release.jitter_ns.saturating_add(unseen_ns), ..release };
+        let jitter_ns = release.jitter_ns.saturating_add(unseen_ns);
+        return Release { jitter_ns, own_jitter_ns, ..release };
     }
     let Some((length_ns, most)) = common.curve.last().copied() else { return common };
     let distances = most - 1;

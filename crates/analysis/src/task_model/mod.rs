@@ -4,14 +4,19 @@
 //! [`choose`] finds what separates the jobs of a thread, [`build`] makes the model ([`shape`]) of
 //! what was observed, [`system`] the tasks of `stillcore sched` of the model, [`verdict`] bounds
 //! their response times and says how far the program is from its first late job, [`check`] holds
-//! the bounds against every job of a trace, [`change`] asks what if.
+//! the bounds against every job of a trace, [`change`] asks what if. [`replay`] makes a load that does
+//! what the model says, [`compare`] holds the model of one program against that of another, and
+//! [`load_tasks`] makes tasks of any load.
 
 pub mod build;
 pub mod change;
 pub mod check;
 pub mod choose;
+pub mod compare;
+pub mod load_tasks;
+pub mod replay;
 pub mod shape;
 pub mod system;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod verdict;

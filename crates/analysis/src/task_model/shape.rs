@@ -117,6 +117,10 @@ pub struct Release {
     /// Of this, at most so much was from the intended expiry of a timer to the wake-up, ns.
     #[serde(default)]
     pub late_ns: u64,
+    /// The same of the intended expiries of timers alone, without their lateness: what the program
+    /// itself varies. `None` where there is no period, or no timer behind the releases.
+    #[serde(default)]
+    pub own_jitter_ns: Option<u64>,
     /// Releases that the period has and the trace does not.
     pub missed: u64,
     /// Jobs whose release is uncertain, because the job before was not done.
@@ -143,6 +147,7 @@ impl Release {
         offset_ns: None,
         jitter_ns: 0,
         late_ns: 0,
+        own_jitter_ns: None,
         missed: 0,
         uncertain: 0,
         lime: None,
@@ -160,6 +165,15 @@ pub struct Suspension {
     pub total_ns: u64,
     /// The most suspensions of a job.
     pub most: u64,
+    /// How many jobs suspended themselves.
+    #[serde(default)]
+    pub jobs: u64,
+    /// Their suspensions.
+    #[serde(default)]
+    pub n: u64,
+    /// How long these were together, ns.
+    #[serde(default)]
+    pub sum_ns: u64,
 }
 
 /// Jobs of one thread released by another.

@@ -8,7 +8,7 @@ use super::shape::{Interference, Release, ReleaseKind, SCHEMA, Suspension, TaskM
 use super::system::{Assumed, Of, line, tasks};
 use super::verdict::guarantee;
 use attribution::jobs::kind::Kind;
-use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, ThreadJobs};
+use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, Suspending, ThreadJobs};
 use infer::Window;
 use infer::bucket::{Bucket, Buckets};
 use infer::cost::{CostCurve, Costs};
@@ -26,7 +26,7 @@ fn assumed(margin_ppm: u64) -> Assumed {
 }
 
 /// A periodic thread of one CPU; times in ns.
-fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
+pub(crate) fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
     ThreadModel {
         pid,
         comm: format!("t{pid}"),
@@ -47,7 +47,7 @@ fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
     }
 }
 
-fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>) -> TaskModel {
+pub(crate) fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>) -> TaskModel {
     TaskModel {
         schema: SCHEMA.to_owned(),
         from_ns: 0,
@@ -82,7 +82,7 @@ fn bounds_and_margins_are_those_of_response_time_analysis() {
 #[test]
 fn equals_suspensions_and_dispatches_are_counted() {
     let mut threads = vec![thread(1, 20, 10 * MS, 2 * MS), thread(2, 20, 20 * MS, MS)];
-    threads[0].suspension = Suspension { total_ns: MS, most: 2 };
+    threads[0].suspension = Suspension { total_ns: MS, most: 2, ..Suspension::default() };
     threads[0].dispatch_ns = 100_000;
     let found = guarantee(&program(threads, Vec::new()), &assumed(0)).unwrap();
     // 2 + 1 asleep + 1 of its equal + 3 dispatches.
@@ -106,7 +106,7 @@ fn a_deadline_may_be_given_and_a_thread_without_one_is_only_bounded() {
 #[test]
 fn what_is_exported_gives_the_same_bounds() {
     let mut threads = vec![thread(1, 20, 10 * MS, 2 * MS), thread(2, 20, 20 * MS, MS)];
-    threads[1].suspension = Suspension { total_ns: MS, most: 1 };
+    threads[1].suspension = Suspension { total_ns: MS, most: 1, ..Suspension::default() };
     let demand = Bucket { rate: 0.02, burst_ns: 300_000, longest_ns: 50_000, n: 9 };
     let interrupts = Interference { cpu: 1, what: "interrupts".to_owned(), prio: None, demand };
     let model = program(threads, vec![interrupts]);
@@ -182,6 +182,7 @@ fn kind_jobs(kind: Kind, releases: impl IntoIterator<Item = i64>, by: Releaser) 
         kind,
         n: costs.n,
         uncertain: 0,
+        intended: regular.clone(),
         regular,
         lime: None,
         shortest_ns: shortest.curve().to_vec(),
@@ -190,6 +191,7 @@ fn kind_jobs(kind: Kind, releases: impl IntoIterator<Item = i64>, by: Releaser) 
         demand: Buckets::default(),
         suspended_ns: 0,
         suspensions: 0,
+        suspending: Suspending::default(),
         response_ns: MS,
         late_ns: None,
         extent_ns,

@@ -80,6 +80,8 @@ pub struct KindJobs {
     pub uncertain: u64,
     /// Whether there is a period.
     pub regular: Regular,
+    /// The same of the intended releases alone, where timers had one: without their lateness.
+    pub intended: Regular,
     /// The model that LiME's heuristic fits, whether there is a period or not.
     pub lime: Option<PeriodicModel>,
     /// `[n]`: the shortest interval with n releases, ns.
@@ -92,6 +94,8 @@ pub struct KindJobs {
     pub suspended_ns: u64,
     /// The most suspensions of a job.
     pub suspensions: u64,
+    /// How often jobs suspended, and how long.
+    pub suspending: Suspending,
     /// The longest response: from the release (the intended one, where a timer had one) to the last
     /// sleep of the job, ns.
     pub response_ns: u64,
@@ -101,6 +105,17 @@ pub struct KindJobs {
     pub extent_ns: [i64; 2],
     /// Who released how many, the most first.
     pub releasers: Vec<(Releaser, u64)>,
+}
+
+/// Sums over the jobs that slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Suspending {
+    /// How many.
+    pub jobs: u64,
+    /// Their suspensions.
+    pub suspensions: u64,
+    /// How long these were together, ns.
+    pub total_ns: u64,
 }
 
 /// Who released jobs.

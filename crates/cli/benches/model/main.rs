@@ -1,13 +1,15 @@
 //! Programs whose jobs are known (`tests/plants/jobs.c`), against what `stillcore model` finds of
 //! them: periods, classes of release, suspensions, who releases whom. With `windows`: whether the
-//! bounds from one window of a recording hold in the next.
-//! `cargo bench -p stillcore --bench model [-- [windows [--guest KERNEL]] --programs N]`; needs root
-//! and a C compiler.
+//! bounds from one window of a recording hold in the next. With `replays`: whether a replay of the
+//! model has the same model.
+//! `cargo bench -p stillcore --bench model [-- [windows [--guest KERNEL]|replays] --programs N]`;
+//! needs root and a C compiler.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod judge;
 mod programs;
+mod replays;
 mod windows;
 
 use common::plants::{compile, source};
@@ -24,8 +26,8 @@ const SEED: u64 = 29;
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let count: u64 = option("--programs", 120);
-    let windows = std::env::args().any(|word| word == "windows");
     let guest = Some(option("--guest", String::new())).filter(|kernel| !kernel.is_empty());
+    let is_asked = |what: &str| std::env::args().any(|word| word == what);
     run("model", |rows| {
         let place = tempfile::tempdir().map_err(Failed::because)?;
         let plant = place.path().join("jobs");
@@ -33,9 +35,12 @@ fn main() {
         compile(
             compiler.args(["-O1", "-static", "-pthread", "-o"]).arg(&plant).arg(source("jobs.c")).arg("-lrt"),
         )?;
-        if windows {
+        if is_asked("windows") {
             let (plant, place, guest) = (plant.as_path(), place.path(), guest.as_deref());
             return windows::Plan { stillcore: &program, plant, place, programs: count, guest }.run(rows);
+        }
+        if is_asked("replays") {
+            return replays::run(&program, &plant, place.path(), count, rows);
         }
         let mut score = Score::default();
         for index in 0..count {
@@ -49,14 +54,14 @@ fn main() {
 
 /// Records a program, models it, and leaves the run.
 fn record(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<Value, Failed> {
-    let output = Command::new(stillcore)
-        .args(["model", "--json", "--out"])
-        .arg(out)
-        .arg("--")
-        .arg(plant)
-        .arg(drawn.jobs.to_string())
-        .args(drawn.threads.iter().map(programs::Thread::argument))
-        .output()?;
+    let words = [plant.display().to_string(), drawn.jobs.to_string()];
+    recorded(stillcore, words.into_iter().chain(drawn.threads.iter().map(programs::Thread::argument)), out)
+}
+
+/// Records a command and models it.
+fn recorded(stillcore: &str, command: impl IntoIterator<Item = String>, out: &Path) -> Result<Value, Failed> {
+    let mut model = Command::new(stillcore);
+    let output = model.args(["model", "--json", "--out"]).arg(out).arg("--").args(command).output()?;
     let last = || String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
     serde_json::from_slice(&output.stdout).map_err(|_| Failed(last()))
 }

@@ -2,6 +2,7 @@
 
 use analysis::task_model::change::Change;
 use analysis::task_model::check::Checked;
+use analysis::task_model::compare::Compared;
 use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
 use analysis::task_model::verdict::Guarantee;
 use model::store;
@@ -24,6 +25,12 @@ pub(super) struct Document {
     pub(super) checked: Option<Checked>,
     /// Whose bounds were checked, where these are not those above.
     pub(super) checked_model: Option<PathBuf>,
+    /// How it differs from another model, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) compared: Option<Compared>,
+    /// Which model that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) compared_model: Option<PathBuf>,
 }
 
 /// What would be.
@@ -37,7 +44,7 @@ pub(super) struct WhatIf {
 
 impl Document {
     /// Reads a model.json, or that of a run directory.
-    fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let path = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
         let document: Self = store::read_json(&path)?;
         if document.model.schema != SCHEMA {

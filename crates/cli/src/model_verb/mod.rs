@@ -2,6 +2,8 @@
 //! response times, held against what was observed.
 
 mod document;
+mod replay;
+mod replay_text;
 mod text;
 
 use crate::shell::in_shell;
@@ -10,6 +12,7 @@ use crate::values::LockMode;
 use analysis::task_model::build::build;
 use analysis::task_model::change::{Change, changed};
 use analysis::task_model::check::check;
+use analysis::task_model::compare::compare;
 use analysis::task_model::system::{self, Assumed};
 use analysis::task_model::verdict::guarantee;
 use anyhow::Context;
@@ -33,6 +36,7 @@ const TASKS: &str = "tasks.jsonl";
 
 /// Arguments of `model`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["pid", "comm", "from", "command"])))]
 pub(crate) struct ModelArgs {
     /// Model this process, its children, and whatever they start while watched.
@@ -68,6 +72,10 @@ pub(crate) struct ModelArgs {
     /// instead of those of its own model; exit 2 if one is exceeded.
     #[arg(long, value_name = "MODEL")]
     check: Option<PathBuf>,
+    /// Compare with an earlier model (its model.json), thread by thread: the largest relative
+    /// difference of each quantity.
+    #[arg(long, value_name = "MODEL")]
+    compare: Option<PathBuf>,
     /// File for the tasks, for `sched analyze --test fp-rta`; replaced if it exists [default:
     /// tasks.jsonl in the new run directory].
     #[arg(long, value_name = "FILE")]
@@ -76,7 +84,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only record. The run can be modelled later, or on a faster machine, with --from.
-    #[arg(long, conflicts_with_all = ["from", "check", "deadline", "margin", "what_if", "tasks", "json"])]
+    #[arg(long, conflicts_with_all = ["from", "check", "compare", "deadline", "margin", "what_if", "tasks", "json"])]
     record_only: bool,
     /// Print one JSON object instead of tables; the command's output then goes to standard error.
     #[arg(long)]
@@ -87,6 +95,16 @@ pub(crate) struct ModelArgs {
     /// Program to start and model, with its arguments.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+    #[command(subcommand)]
+    verb: Option<ModelVerb>,
+}
+
+verbs! {
+    /// Verbs under `model`.
+    ModelVerb {
+        /// Play a model, or a file of rt-app, as threads that execute, sleep and release one another.
+        Replay(replay::ReplayArgs) => commands(replay::run),
+    }
 }
 
 fn named_time(text: &str) -> Result<(String, u64), String> {
@@ -96,25 +114,29 @@ fn named_time(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), ns))
 }
 
+/// Models, or does what the verb under `model` says.
+pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    match &args.verb {
+        Some(verb) => verb.run(signals),
+        None => crate::verbs::changes(model, args, signals),
+    }
+}
+
 /// Records or opens, models, bounds, checks. Exit code 2 where a deadline may be missed, or a job
 /// took longer than its bound.
-pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     if args.record_only {
         let (dir, interrupted) = only_record(&watch_args(args), signals)?;
         println!("recorded; next: stillcore model --from {}", in_shell(&dir.display().to_string()));
         return Ok(u8::from(interrupted.is_some()));
     }
     let earlier = args.check.as_deref().map(Document::read_bounds).transpose()?;
+    let to_compare = args.compare.as_deref().map(Document::read).transpose()?;
     let (path, interrupted) = match &args.from {
         Some(path) => (path.clone(), None),
         None => watch_quietly(&watch_args(args), signals)?,
     };
-    let is_run = path.is_dir();
-    let source = if is_run {
-        Source::of_run(&path, &read_run(&path)?)?
-    } else {
-        Source::of_trace(TraceFile::open(&path)?)?
-    };
+    let source = source(&path)?;
     let jobs = source.jobs()?;
     let assumed = Assumed {
         margin_ppm: u64::from(args.margin) * 10_000,
@@ -132,8 +154,17 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let tasks = system::tasks(&model, &assumed);
     let line = tasks.as_ref().map(system::line);
     let checked_model = args.check.clone();
-    let document =
-        Document { source: path.clone(), model, guarantee: guaranteed, what_if, checked, checked_model };
+    let compared = to_compare.map(|earlier| compare(&earlier.model, &model));
+    let document = Document {
+        source: path.clone(),
+        model,
+        guarantee: guaranteed,
+        what_if,
+        checked,
+        checked_model,
+        compared,
+        compared_model: args.compare.clone(),
+    };
     if args.from.is_none() {
         document.write(&path)?;
     }
@@ -145,6 +176,15 @@ pub(crate) fn run(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> 
         println!("{}", text::text(&document, written.as_deref()).trim_end());
     }
     Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(document.is_bad()) })
+}
+
+/// Where the events are: in a run, or in any trace.
+fn source(path: &Path) -> anyhow::Result<Source> {
+    Ok(if path.is_dir() {
+        Source::of_run(path, &read_run(path)?)?
+    } else {
+        Source::of_trace(TraceFile::open(path)?)?
+    })
 }
 
 /// The guarantee with what is asked for changed.

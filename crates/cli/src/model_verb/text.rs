@@ -4,6 +4,7 @@ use super::document::{Document, WhatIf};
 use crate::measure::table::table;
 use analysis::task_model::check::{Checked, Refutation};
 use analysis::task_model::choose::Confidence;
+use analysis::task_model::compare::Compared;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
@@ -39,6 +40,9 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     text.push_str(&interference(model));
     if let Some(checked) = checked {
         text.push_str(&check(checked, earlier.is_some(), model));
+    }
+    if let (Some(compared), Some(earlier)) = (&document.compared, &document.compared_model) {
+        text.push_str(&comparison(compared, earlier));
     }
     for statement in &model.statements {
         let _ = writeln!(text, "note: {statement}");
@@ -180,6 +184,42 @@ fn side_by_side(now: &Guarantee, then: &Guarantee) -> String {
         })
         .collect();
     format!("{}then: {}\n\n", table(&head, rows), of_guarantee(then))
+}
+
+/// This model against another.
+fn comparison(compared: &Compared, earlier: &Path) -> String {
+    let head = ["difference", "threads", "median", "largest", "of thread", "before", "now"];
+    let percent = |part: f64| format!("{:.2} %", 100.0 * part);
+    let rows = compared
+        .quantities
+        .iter()
+        .map(|one| {
+            let value = |value: f64| {
+                if one.is_rate() { format!("{value:.2}") } else { time(value.round() as u64) }
+            };
+            vec![
+                one.what.clone(),
+                count(one.n as u64),
+                percent(one.median),
+                percent(one.largest),
+                one.thread.clone(),
+                value(one.before),
+                value(one.after),
+            ]
+        })
+        .collect();
+    let mut text = table(&head, rows);
+    let _ = writeln!(
+        text,
+        "from {}: {} threads by name, {} of them released alike\n",
+        earlier.display(),
+        compared.threads,
+        compared.alike
+    );
+    if !compared.unmatched.is_empty() {
+        let _ = writeln!(text, "not compared, not once in both: {}\n", compared.unmatched.join(", "));
+    }
+    text
 }
 
 fn in_time(one: &Bound) -> &'static str {

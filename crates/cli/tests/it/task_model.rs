@@ -118,6 +118,88 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
     assert_refused(&output, &["it has no bounds", "expected a model"]);
 }
 
+/// What a replay of a run does is modelled, and compared with the model of that run.
+#[test]
+fn a_replay_of_a_model_has_its_model() {
+    let place = Place::alone();
+    let Some(program) = jobs(&place) else { return };
+    let (run, again) = (place.path("run"), place.path("again"));
+    let model = |out: &Path, more: &[&str], command: &[&str]| {
+        let mut call = stillcore(&["model", "--json", "--out"]);
+        let output = call.arg(out).args(more).arg("--").args(command).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}{}", text(&output.stdout), text(&output.stderr)))
+    };
+    let mut threads = THREADS.map(str::to_owned);
+    threads[0].push_str(",jitter=1000,suspend=500");
+    let mut command = vec![program.to_str().unwrap(), "100"];
+    command.extend(threads.iter().map(String::as_str));
+    let before = model(&run, &[], &command);
+    let stillcore = env!("CARGO_BIN_EXE_stillcore");
+    let replay = ["model", "replay", "--duration", "1200ms", run.to_str().unwrap()];
+    let replay: Vec<&str> = std::iter::once(stillcore).chain(replay).collect();
+    let after = model(&again, &["--compare", run.join("model.json").to_str().unwrap()], &replay);
+    for name in ["control", "filter"] {
+        let (one, other) = (thread(&before, name), thread(&after, name));
+        assert_eq!(one["release"]["period_ns"], other["release"]["period_ns"], "{name}: {after}");
+        assert!(other["release"]["n"].as_u64() >= Some(80), "{name}: {after}");
+        assert_eq!((&one["prio"], &one["cpus"]), (&other["prio"], &other["cpus"]));
+    }
+    assert_eq!(thread(&after, "poll")["release"]["kind"], "sporadic");
+    // Its jobs execute no less than those it is after; a neighbour's time may be counted, too.
+    let mean = |model: &Value, name: &str| {
+        let cost = &thread(model, name)["cost"];
+        cost["total_ns"].as_f64().unwrap() / cost["n"].as_f64().unwrap()
+    };
+    assert!(mean(&after, "control") > 0.7 * mean(&before, "control"));
+    let suspension = &thread(&after, "control")["suspension"];
+    assert!(suspension["jobs"].as_u64() > Some(60), "{suspension}");
+    let links = |model: &Value| -> Vec<String> {
+        let chains = model["chains"].as_array().unwrap();
+        chains.iter().map(|one| format!("{} {}", one["from_comm"], one["to_comm"])).collect()
+    };
+    assert_eq!(links(&after), links(&before));
+    assert_eq!(after["compared"]["threads"], 3, "{}", after["compared"]);
+    let quantities = after["compared"]["quantities"].as_array().unwrap();
+    assert!(quantities.iter().any(|one| one["what"] == "period" && one["largest"] == 0.0));
+}
+
+/// The fixture played, written, and asked about; nothing of it needs root.
+#[test]
+fn files_of_rt_app_are_read_and_written() {
+    let place = Place::new();
+    let model = |words: &[&str]| stillcore(&["model", "replay"]).args(words).output().unwrap();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/rt-app/control.json");
+    let fixture = fixture.to_str().unwrap();
+    let (written, again, tasks) = (place.path("a.json"), place.path("b.json"), place.path("tasks.jsonl"));
+    let output = model(&[fixture, "--rt-app", written.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("meets-0: left out"), "{}", text(&output.stderr));
+    let output = model(&[written.to_str().unwrap(), "--rt-app", again.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read(&written).unwrap(), std::fs::read(&again).unwrap());
+    let output = model(&[fixture, "--tasks", tasks.to_str().unwrap()]);
+    assert_refused(&output, &["filter: another thread releases it"]);
+    let one = r#"{"tasks": {"t": {"policy": "SCHED_FIFO", "cpus": [1], "run": 300,
+        "timer": {"ref": "unique", "period": 1000}}}}"#;
+    std::fs::write(&written, one).unwrap();
+    let output = model(&[written.to_str().unwrap(), "--tasks", tasks.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = stillcore(&["sched", "analyze", "--test", "fp-rta", "--json"]).arg(&tasks).output().unwrap();
+    let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(verdict["response_times"], serde_json::json!([300_000]));
+    let fair = r#"{"tasks": {"t": {"run": 100, "timer": {"ref": "unique", "period": 1000}}}}"#;
+    std::fs::write(&written, fair).unwrap();
+    let output = model(&[written.to_str().unwrap(), "--duration", "50ms", "--json"]);
+    let played: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(played["threads"][0]["jobs"].as_u64() >= Some(1), "{played}");
+    std::fs::write(&written, one.replace("300", "999")).unwrap();
+    assert_refused(&model(&[written.to_str().unwrap()]), &["99.9 % of CPU 1", "at most"]);
+    assert_refused(&model(&[written.to_str().unwrap(), "--cpus", "0-1"]), &["--cpus", "as many CPUs"]);
+    std::fs::write(&written, fair.replace("run", "mem")).unwrap();
+    assert_refused(&model(&[written.to_str().unwrap()]), &["tasks: t: mem", "not played"]);
+}
+
 #[test]
 fn any_trace_has_models_of_its_real_time_threads() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/cyclictest/6.1.dat");

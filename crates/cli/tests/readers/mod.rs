@@ -10,6 +10,7 @@ pub(crate) mod guests;
 pub(crate) mod imports;
 pub(crate) mod journals;
 pub(crate) mod loaders;
+pub(crate) mod loads;
 pub(crate) mod machines;
 pub(crate) mod runs;
 pub(crate) mod sets;
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Vec<Reader> {
         machines::mechanisms(),
         loaders::reader(),
         loaders::lines(),
+        loads::reader(),
         guests::reader(),
         guests::programs(),
     ]
