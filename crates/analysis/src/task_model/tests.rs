@@ -19,14 +19,14 @@ use proptest::prelude::*;
 use sched::{Ask, Limits, Test, question};
 use std::collections::BTreeMap;
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn assumed(margin_ppm: u64) -> Assumed {
+pub(super) fn assumed(margin_ppm: u64) -> Assumed {
     Assumed { margin_ppm, deadlines_ns: BTreeMap::new() }
 }
 
 /// A periodic thread of one CPU; times in ns.
-fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
+pub(super) fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
     ThreadModel {
         pid,
         comm: format!("t{pid}"),
@@ -46,7 +46,7 @@ fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> ThreadModel {
     }
 }
 
-fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>) -> TaskModel {
+pub(super) fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>) -> TaskModel {
     TaskModel {
         schema: SCHEMA.to_owned(),
         from_ns: 0,
@@ -54,6 +54,7 @@ fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>) -> TaskMo
         threads,
         chains: Vec::new(),
         interference,
+        cpus: model::Cpus::default(),
         lost: 0,
         statements: Vec::new(),
     }

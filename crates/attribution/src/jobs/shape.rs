@@ -7,6 +7,7 @@ use infer::periodic::PeriodicModel;
 use infer::regular::Regular;
 use model::Cpus;
 use model::sample::Reservation;
+use serde::{Deserialize, Serialize};
 
 /// All threads that were followed.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ pub enum Releaser {
 }
 
 /// A job of a thread, as the separator that was chosen makes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedJob {
     /// The thread.
     pub tid: i32,
@@ -120,4 +121,8 @@ pub struct ObservedJob {
     pub executed_ns: u64,
     /// Asleep within it, ns.
     pub suspended_ns: u64,
+    /// When it was woken, ns; the release is earlier where a timer was late.
+    pub woken_ns: i64,
+    /// The thread that woke it.
+    pub released_by: Option<i32>,
 }
