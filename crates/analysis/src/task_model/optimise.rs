@@ -13,6 +13,9 @@
 //!
 //! Placements are all tried where they are few, else built thread by thread and improved by moves
 //! and exchanges. What is proposed is answered by the test of the verdict.
+//!
+//! Long because: the search, the orders that it asks for and the changes that come of it share what
+//! is fixed and what may change.
 
 use super::change::{Change, NoChange, Value, changed, dispatch_on, name_for};
 use super::shape::{TaskModel, ThreadModel};

@@ -1,6 +1,8 @@
 //! The page of a task model: the verdict, three numbers and the jobs around the one that came
 //! nearest to its deadline; below, each response beside its bound, chains, what if, and folded what
 //! all numbers are made of.
+//!
+//! Long because: it is all sections of one page, each a function of a few lines.
 
 use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::change::Change;
