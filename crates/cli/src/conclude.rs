@@ -33,8 +33,13 @@ pub(crate) fn of_analysis(dir: &Path, run: Run, analysis: Analysis) -> anyhow::R
 
 /// Writes `analysis.json` and `report.html` into the run.
 pub(crate) fn write(document: &Document, dir: &Path) -> anyhow::Result<()> {
-    store::write_json(&dir.join(store::ANALYSIS), &document.analysis_json()?)?;
+    write_analysis(document, dir)?;
     write_page(document, &dir.join(store::REPORT))
+}
+
+/// Writes `analysis.json` alone.
+pub(crate) fn write_analysis(document: &Document, dir: &Path) -> anyhow::Result<()> {
+    Ok(store::write_json(&dir.join(store::ANALYSIS), &document.analysis_json()?)?)
 }
 
 /// Writes the page to a place of its own.

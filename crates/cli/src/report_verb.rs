@@ -2,6 +2,7 @@
 //! network.
 
 use crate::conclude;
+use crate::model_verb::page as model_page;
 use analysis::Asked;
 use clap::{Args, ValueEnum};
 use model::quantity::duration;
@@ -79,11 +80,16 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let document = conclude::document_asked(&args.run, &asked)?;
-    match &args.html {
-        // The run may be somebody else's, or on a medium that cannot be written.
-        Some(html) => conclude::write_page(&document, html)?,
-        None => conclude::write(&document, &args.run)?,
+    let page = match model_page::of_run(&document, &args.run)? {
+        Some(page) => page,
+        None => report::page(&document)?,
+    };
+    // The run may be somebody else's, or on a medium that cannot be written.
+    if args.html.is_none() {
+        conclude::write_analysis(&document, &args.run)?;
     }
+    let file = args.html.clone().unwrap_or_else(|| args.run.join(store::REPORT));
+    store::write_whole(&file, page.as_bytes())?;
     conclude::print(&document, args.json, conclude::Length::Whole)?;
     Ok(document.outcome.exit_code())
 }

@@ -19,13 +19,16 @@ pub fn verb(run: &Run) -> String {
 /// The verb that watches a program.
 pub(crate) const WATCH: &str = "trace watch";
 
+/// The verb that watches a program and makes a task model of it.
+pub(crate) const MODEL: &str = "model";
+
 /// The verb that watches CPUs.
 pub(crate) const TOP: &str = "top";
 
 /// Whether it only measured: no idle controls, no disturbance, nothing to compare. A watched
 /// program by itself is no question of isolation.
 pub(crate) fn is_measurement(run: &Run) -> bool {
-    ["measure", "graph", WATCH, TOP].iter().any(|first| verb(run).starts_with(first))
+    ["measure", "graph", WATCH, MODEL, TOP].iter().any(|first| verb(run).starts_with(first))
 }
 
 /// The heading of the page.
@@ -40,6 +43,7 @@ pub(crate) fn title(run: &Run) -> String {
         "measure taskset" => format!("A task set on {on}"),
         "graph run" => format!("A graph on {on}"),
         WATCH => format!("A program, watched on {on}"),
+        MODEL => format!("The task model of a program on {on}"),
         TOP => format!("What ran on {on}"),
         "measure clocks" => "Clocks against one another".to_owned(),
         verb if verb.starts_with("measure") => format!("A measurement on {on}"),
@@ -73,6 +77,7 @@ mod tests {
             ("stillcore measure", "measure", true),
             ("stillcore graph run cfs-hk", "graph run", true),
             ("stillcore trace watch --comm robot", "trace watch", true),
+            ("stillcore model --out run -- ./robot", "model", true),
             ("stillcore top --cpus 2 -D 10s", "top", true),
             ("stillcore", "assess", false),
         ] {

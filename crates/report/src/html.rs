@@ -37,6 +37,7 @@ mod sources;
 mod study;
 mod summary;
 mod tail;
+mod task_model;
 mod taskset;
 mod time;
 mod timeline;
@@ -60,6 +61,7 @@ pub use notebook::notebook;
 pub use study::{
     Judged, JudgedVerdict, StudyFigure, StudyPage, StudySheet, Times, study_page, study_sentence,
 };
+pub use task_model::{Compared, TaskModelPage, task_model_page};
 
 /// One section of the page.
 struct Section {
@@ -156,6 +158,16 @@ struct View<'a> {
 
 /// The whole page.
 pub fn page(document: &Document) -> Result<String, Error> {
+    composed(document, None)
+}
+
+/// The page of a run of which a task model was made: that one's opening and sections, and folded
+/// behind them those of the run.
+pub fn page_of_model(document: &Document, model: &TaskModelPage<'_>) -> Result<String, Error> {
+    composed(document, Some(model))
+}
+
+fn composed(document: &Document, model: Option<&TaskModelPage<'_>>) -> Result<String, Error> {
     let environment = environment()?;
     let doc = value(&View {
         run: &document.run,
@@ -170,7 +182,10 @@ pub fn page(document: &Document) -> Result<String, Error> {
         measurement: heading::is_measurement(&document.run),
     });
     let title = heading::title(&document.run);
-    let mut sections = Vec::new();
+    let mut sections = match model {
+        Some(model) => task_model::sections(&environment, model)?,
+        None => Vec::new(),
+    };
     for section in SECTIONS.iter().filter(|section| (section.shown)(document)) {
         let x = (section.figures)(document);
         let body = render(&environment, section.id, context! { doc => doc.clone(), x => x })?;
@@ -181,9 +196,13 @@ pub fn page(document: &Document) -> Result<String, Error> {
             body => Value::from_safe_string(body),
         });
     }
-    let x = opening::figures(document);
-    let opening = render(&environment, "opening", context! { doc => doc.clone(), x => x })?;
-    let opening = Value::from_safe_string(opening);
+    let opening = if let Some(model) = model {
+        task_model::front(&environment, model)?
+    } else {
+        let x = opening::figures(document);
+        let text = render(&environment, "opening", context! { doc => doc.clone(), x => x })?;
+        Value::from_safe_string(text)
+    };
     let figures = Value::from_safe_string(data::embedded(document)?);
     render(
         &environment,
@@ -217,12 +236,13 @@ fn environment() -> Result<Environment<'static>, Error> {
         ("notebook", include_str!("../templates/notebook.html")),
         ("groups", include_str!("../templates/groups.html")),
         ("study", include_str!("../templates/study.html")),
+        ("task_model", include_str!("../templates/task_model.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),
     ];
     let partials = SECTIONS.iter().map(|section| (section.id, section.template));
-    for (name, source) in pages.into_iter().chain(partials) {
+    for (name, source) in pages.into_iter().chain(partials).chain(task_model::partials()) {
         environment.add_template(name, source).map_err(|source| Error::Template { section: name, source })?;
     }
     Ok(environment)

@@ -82,6 +82,7 @@ pub use error::Error;
 pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
 pub use heading::verb;
+pub use html::{Compared, TaskModelPage, page_of_model, task_model_page};
 pub use html::{Judged, JudgedVerdict, PageNext, StudyFigure, StudyPage, StudySheet, Times};
 pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, study_page, study_sentence};
 pub use json::{assess_json, assess_value};

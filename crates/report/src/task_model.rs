@@ -2,7 +2,8 @@
 
 use crate::format;
 use analysis::task_model::check::Checked;
-use analysis::task_model::shape::{TaskModel, ThreadModel};
+use analysis::task_model::optimise::Optimised;
+use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
 use analysis::task_model::verdict::Guarantee;
 use attribution::prio::Prio;
 use std::fmt::Write;
@@ -101,11 +102,48 @@ pub fn of_guarantee(guarantee: &Guarantee) -> String {
 }
 
 /// A growth: `18 %`, `3.4 times as much` beyond a doubling.
-fn percent(ppm: u64) -> String {
+pub(crate) fn percent(ppm: u64) -> String {
     match ppm {
         0..10_000 => format!("{:.1} %", ppm as f64 / 1e4),
         10_000..1_000_000 => format!("{} %", ppm / 10_000),
         _ => format!("a factor of {:.1}", 1.0 + ppm as f64 / 1e6),
+    }
+}
+
+/// Among what the best was looked for, and what is known of it.
+pub fn searched(optimised: &Optimised) -> String {
+    let placements = format::plural(optimised.placements, "placement");
+    let cpus: model::Cpus = optimised.cpus.iter().copied().collect();
+    let among = match (optimised.is_exhaustive, optimised.is_optimal) {
+        (true, true) => format!("all {placements} on CPUs {cpus}, each with its best priorities"),
+        (true, false) => {
+            format!(
+                "all {placements} on CPUs {cpus}, priorities as good as found: threads suspend themselves"
+            )
+        }
+        (false, _) => format!("{placements} on CPUs {cpus} that were tried, not all"),
+    };
+    let found = match (&optimised.proposal, optimised.now.schedulable) {
+        (Some(_), _) => "the best",
+        (None, Some(true)) => "nothing better was found",
+        (None, None) => "nothing to gain: no thread has a deadline",
+        (None, Some(false)) => {
+            let factor = optimised.best_ppm as f64 / 1e4;
+            return format!(
+                "proposal: none meets all deadlines; the best needs costs of {factor:.1} % of these, with the margin ({among})"
+            );
+        }
+    };
+    format!("proposal: {found} among {among}")
+}
+
+/// How jobs are released, in a word.
+pub fn kind(kind: ReleaseKind) -> &'static str {
+    match kind {
+        ReleaseKind::Periodic => "periodic",
+        ReleaseKind::Sporadic => "sporadic",
+        ReleaseKind::Curve => "bursts",
+        ReleaseKind::None => "-",
     }
 }
 

@@ -26,8 +26,14 @@ const INTERVAL_NS: u64 = 10_000_000;
 
 /// Makes the model.
 pub fn build(jobs: &ProgramJobs) -> TaskModel {
+    build_on(jobs, &Cpus::default())
+}
+
+/// The same, with what competes for further CPUs, which were recorded: threads of the program may
+/// be moved there.
+pub fn build_on(jobs: &ProgramJobs, further: &Cpus) -> TaskModel {
     let of_program = jobs.threads.iter().filter(|thread| thread.is_of_program);
-    let cpus: Cpus = of_program.flat_map(|thread| thread.cpus.iter()).collect();
+    let cpus: Cpus = of_program.flat_map(|thread| thread.cpus.iter()).chain(further.iter()).collect();
     let competes = |thread: &&ThreadJobs| {
         thread.is_of_program || (!is_fair(thread) && thread.cpus.iter().any(|cpu| cpus.contains(cpu)))
     };
@@ -49,6 +55,7 @@ pub fn build(jobs: &ProgramJobs) -> TaskModel {
         to_ns: jobs.extent_ns[1],
         chains,
         interference,
+        cpus,
         lost: jobs.holes,
         statements: statements(jobs),
         threads,

@@ -29,15 +29,43 @@ pub enum Value {
 /// A change of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The name of the thread, or of several.
+    /// The name of the thread, or of several; `NAME[NUMBER]` of one.
     pub thread: String,
     /// What becomes of it.
     pub value: Value,
 }
 
+impl fmt::Display for Change {
+    /// As [`Change::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.thread;
+        match self.value {
+            Value::Priority(priority) => write!(f, "{name}.priority={priority}"),
+            Value::Cpu(cpu) => write!(f, "{name}.cpu={cpu}"),
+            Value::Period(ns) => write!(f, "{name}.period={ns}ns"),
+            Value::Cost(ns) => write!(f, "{name}.cost={ns}ns"),
+            Value::Jitter(ns) => write!(f, "{name}.jitter={ns}ns"),
+            Value::Asleep(ns) => write!(f, "{name}.asleep={ns}ns"),
+        }
+    }
+}
+
 /// Why a text is no change, or a change cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoChange(String);
+
+impl NoChange {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    /// A CPU of which nothing is known.
+    pub(super) fn unrecorded(cpu: u32) -> Self {
+        Self(format!(
+            "CPU {cpu} was not recorded, and what competes there is not known (record it with --cpus)"
+        ))
+    }
+}
 
 impl fmt::Display for NoChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,14 +125,39 @@ impl Change {
     }
 }
 
+fn with_number(thread: &ThreadModel) -> String {
+    format!("{}[{}]", thread.comm, thread.pid)
+}
+
+/// What a change of this thread alone is made by: its name, and its number where others have the
+/// same.
+pub fn name_for(model: &TaskModel, thread: &ThreadModel) -> String {
+    let alone = model.threads.iter().filter(|one| one.comm == thread.comm).count() == 1;
+    if alone { thread.comm.clone() } else { with_number(thread) }
+}
+
+/// How late the kernel dispatches a thread on a CPU, ns: as it did so far; on another, no later than
+/// the threads there either.
+pub(super) fn dispatch_on(model: &TaskModel, thread: &ThreadModel, cpu: u32) -> u64 {
+    if thread.cpus.contains(cpu) {
+        return thread.dispatch_ns;
+    }
+    let there = model.threads.iter().filter(|one| one.is_task() && one.cpus.contains(cpu));
+    there.map(|one| one.dispatch_ns).max().unwrap_or(0).max(thread.dispatch_ns)
+}
+
 /// The model with these changes. Refuses threads that have no model, and CPUs that were not
 /// recorded: what competes there is not known.
 pub fn changed(model: &TaskModel, changes: &[Change]) -> Result<TaskModel, NoChange> {
     let mut result = model.clone();
     for change in changes {
-        let named = |thread: &&mut ThreadModel| thread.comm == change.thread && thread.is_task();
+        let is_named =
+            |thread: &ThreadModel| thread.comm == change.thread || with_number(thread) == change.thread;
         let mut count = 0;
-        for thread in result.threads.iter_mut().filter(named) {
+        for thread in result.threads.iter_mut().filter(|one| is_named(one) && one.is_task()) {
+            if let Value::Cpu(cpu) = change.value {
+                thread.dispatch_ns = dispatch_on(model, thread, cpu);
+            }
             change.apply(thread);
             count += 1;
         }
@@ -121,16 +174,10 @@ pub fn changed(model: &TaskModel, changes: &[Change]) -> Result<TaskModel, NoCha
                 if names.is_empty() { "none".to_owned() } else { names.join(", ") }
             )));
         }
-        let is_known = |cpu: u32| {
-            let interrupted = model.interference.iter().any(|one| one.cpu == cpu);
-            interrupted || model.threads.iter().any(|thread| thread.cpus.contains(cpu))
-        };
         if let Value::Cpu(cpu) = change.value
-            && !is_known(cpu)
+            && !model.knows(cpu)
         {
-            return Err(NoChange(format!(
-                "CPU {cpu} was not recorded, and what competes there is not known (record it with --cpus)"
-            )));
+            return Err(NoChange::unrecorded(cpu));
         }
     }
     result.threads.sort_by_key(|thread| (thread.prio.unwrap_or(i16::MAX), thread.pid));

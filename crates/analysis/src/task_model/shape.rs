@@ -29,10 +29,22 @@ pub struct TaskModel {
     pub chains: Vec<Link>,
     /// What else competes for the CPUs of the program.
     pub interference: Vec<Interference>,
+    /// The CPUs of which all that competes is in the model.
+    #[serde(default)]
+    pub cpus: Cpus,
     /// Places where events are missing. Above zero, no thread has a model.
     pub lost: u64,
     /// What is missing or not known, one sentence each.
     pub statements: Vec<String>,
+}
+
+impl TaskModel {
+    /// Whether it is known what competes for a CPU.
+    pub fn knows(&self, cpu: u32) -> bool {
+        let interrupted = self.interference.iter().any(|one| one.cpu == cpu);
+        let runs = self.threads.iter().any(|thread| thread.cpus.contains(cpu));
+        self.cpus.contains(cpu) || interrupted || runs
+    }
 }
 
 /// One thread.

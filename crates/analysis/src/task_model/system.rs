@@ -106,7 +106,7 @@ pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
     of.iter().any(|one| matches!(one, Of::Thread(_))).then_some(Tasks { question, of, cpus, ranks })
 }
 
-fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
+pub(super) fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
     let period_ns = thread.release.period_ns.clamp(1, MAX_NS);
     let suspends = thread.suspension.total_ns > 0;
     // The analysis of suspensions needs a deadline within the period; without suspensions and
@@ -153,7 +153,7 @@ fn with_curve(task: SystemTask, thread: &ThreadModel, assumed: &Assumed) -> Syst
 /// A leaky bucket as a task: small jobs of C, as many as the rate needs, with so much jitter that
 /// the burst comes at once. In any interval of length d, ⌈(d + J) / T⌉ · C is at least
 /// burst + rate · d if T = C / rate and J = burst / rate, and exceeds it by at most C.
-fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTask {
+pub(super) fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTask {
     let Bucket { rate, burst_ns, longest_ns, .. } = one.demand;
     let cost_ns = assumed.more(longest_ns).clamp(1, LARGEST_PIECE_NS);
     let rate = rate * (1.0 + assumed.margin_ppm as f64 / 1e6);

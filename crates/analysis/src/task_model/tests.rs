@@ -19,9 +19,9 @@ use proptest::prelude::*;
 use sched::{Ask, Limits, Test, question};
 use std::collections::BTreeMap;
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn assumed(margin_ppm: u64) -> Assumed {
+pub(super) fn assumed(margin_ppm: u64) -> Assumed {
     Assumed { margin_ppm, deadlines_ns: BTreeMap::new() }
 }
 
@@ -55,6 +55,7 @@ pub(crate) fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>
         threads,
         chains: Vec::new(),
         interference,
+        cpus: model::Cpus::default(),
         lost: 0,
         statements: Vec::new(),
     }

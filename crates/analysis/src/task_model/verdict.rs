@@ -7,7 +7,7 @@ use sched::{Ask, Limits, MAX_NS, Test, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The test behind every bound.
-const TEST: Test = Test::FpRta;
+pub(super) const TEST: Test = Test::FpRta;
 /// Growth beyond which nothing is looked for: a hundredfold.
 const MOST_PPM: u64 = 100_000_000;
 /// As fine as growth is looked for.

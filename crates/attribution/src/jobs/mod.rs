@@ -6,7 +6,8 @@
 //! by the [`kind`] of sleep between two jobs, and [`sums`] what they have in common, for each kind
 //! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it
 //! waited.
-//! [`shape`] is the answer, [`read`] the way to it.
+//! [`shape`] is the answer, [`read`] the way to it; [`stretch`] is what threads did when, in a part
+//! of the trace.
 //!
 //! After LiME (RTAS 2025), without its kernel probes.
 
@@ -18,6 +19,7 @@ pub mod read;
 mod rivals;
 mod separate;
 pub mod shape;
+pub mod stretch;
 mod sums;
 #[cfg(test)]
 mod tests;

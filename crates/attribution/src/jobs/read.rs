@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::program::Program;
 use super::separate::{Job, Separator};
 use super::shape::{Kept, KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
+use super::stretch::{Observer, Seen, Stretch};
 use super::sums::JobSums;
 use crate::Error;
 use crate::any_trace::{arch, clock};
@@ -18,6 +19,7 @@ use crate::names::Names;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use infer::bucket::Buckets;
+use model::Cpus;
 use model::run::Run;
 use model::watch::WatchRecord;
 use std::cmp::Reverse;
@@ -26,6 +28,8 @@ use std::path::Path;
 
 /// Kinds of sleep that are kept of a thread.
 const MOST_KINDS: usize = 12;
+/// As far behind a stretch, at least a quarter of it, ends of its jobs are looked for, ns.
+const LEAST_BEHIND_NS: i64 = 250_000_000;
 
 /// Where the events are.
 #[derive(Debug)]
@@ -37,9 +41,15 @@ pub struct Source {
     /// Whether its clock is CLOCK_MONOTONIC.
     is_monotonic: bool,
     record: Option<WatchRecord>,
+    recorded: Cpus,
 }
 
 impl Source {
+    /// The CPUs that were recorded in full; empty where that is not known.
+    pub fn recorded(&self) -> &Cpus {
+        &self.recorded
+    }
+
     /// Opens a run directory; an error where no program was watched.
     pub fn of_run(dir: &Path, run: &Run) -> Result<Self, Error> {
         let expected = "a run directory of trace watch or model";
@@ -56,6 +66,7 @@ impl Source {
             arch: record.arch.clone(),
             is_monotonic: true,
             record: Some(record),
+            recorded: run.measured_cpus.clone(),
         })
     }
 
@@ -68,6 +79,7 @@ impl Source {
             window_ns: [i64::MIN, i64::MAX],
             is_monotonic,
             record: None,
+            recorded: Cpus::default(),
             file,
         })
     }
@@ -92,8 +104,14 @@ impl Source {
         watch
     }
 
-    /// Reads the events. `sink` gets the thread of each activation, by place and number.
-    fn read(&self, mut sink: impl FnMut(usize, i32, &Activation)) -> Result<Reading, Error> {
+    /// Reads the events up to a time, ns. `observe` gets each event, `sink` the thread of each
+    /// activation, by place and number.
+    fn read(
+        &self,
+        until_ns: i64,
+        mut observe: impl FnMut(Seen<'_>),
+        mut sink: impl FnMut(usize, i32, &Activation),
+    ) -> Result<Reading, Error> {
         let mut names = Names::default();
         let mut decoder = Decoder::new(self.file.formats(), self.file.symbols()?, &mut names.labels);
         let (mut watch, mut program) = (self.watch(), Program::new(&self.arch, &mut names.labels));
@@ -107,7 +125,7 @@ impl Source {
                     if ts_ns < self.window_ns[0] {
                         continue;
                     }
-                    if ts_ns > self.window_ns[1] {
+                    if ts_ns > self.window_ns[1].min(until_ns) {
                         break;
                     }
                     if let Some([_, last_ns]) = &mut extent_ns {
@@ -118,6 +136,7 @@ impl Source {
                     }
                     let event = decoder.decode(&event, &mut names);
                     watch.event(&event, &names);
+                    observe(Seen::Event(&event, &names));
                     program.event(&event, &watch, |place, activation| {
                         if let Some(thread) = watch.threads.get(place) {
                             sink(place, thread.tid, activation);
@@ -127,6 +146,7 @@ impl Source {
                 Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                     if Hole::new(cpu, after_ts_ns, before_ts_ns).touches(self.window_ns) {
                         holes += 1;
+                        observe(Seen::Lost);
                         watch.lost(cpu);
                         program.lost(cpu);
                     }
@@ -142,12 +162,16 @@ impl Source {
     /// The jobs of all threads, for every kind of sleep that may separate them.
     pub fn jobs(&self) -> Result<ProgramJobs, Error> {
         let mut threads: Vec<Kinds> = Vec::new();
-        let reading = self.read(|place, _, activation| {
-            if threads.len() <= place {
-                threads.resize_with(place + 1, Kinds::default);
-            }
-            threads[place].add(activation);
-        })?;
+        let reading = self.read(
+            i64::MAX,
+            |_| {},
+            |place, _, activation| {
+                if threads.len() <= place {
+                    threads.resize_with(place + 1, Kinds::default);
+                }
+                threads[place].add(activation);
+            },
+        )?;
         threads.resize_with(reading.watch.threads.len(), Kinds::default);
         let mut jobs: Vec<ThreadJobs> = threads
             .into_iter()
@@ -167,14 +191,50 @@ impl Source {
         })
     }
 
-    /// The jobs of these threads one by one, in the order of their ends; then the names of all tasks.
+    /// The jobs of these threads one by one, each when the next job of its thread begins; then the
+    /// names of all tasks.
     pub fn each_job(
         &self,
         separators: &BTreeMap<i32, Kind>,
+        sink: impl FnMut(&ObservedJob),
+    ) -> Result<TaskNames, Error> {
+        self.each_job_until(i64::MAX, separators, |_| {}, sink)
+    }
+
+    /// What these threads did in a stretch of the trace, ns of its clock, and their jobs that lie
+    /// in it at least in part.
+    pub fn stretch(
+        &self,
+        separators: &BTreeMap<i32, Kind>,
+        [from_ns, to_ns]: [i64; 2],
+    ) -> Result<Stretch, Error> {
+        let mut observer = Observer::new(separators.keys().copied(), [from_ns, to_ns]);
+        let mut jobs = Vec::new();
+        // A job is known to have ended when the next begins.
+        let length_ns = to_ns.saturating_sub(from_ns).max(LEAST_BEHIND_NS);
+        let until_ns = to_ns.saturating_add(length_ns.saturating_mul(4));
+        self.each_job_until(
+            until_ns,
+            separators,
+            |seen| observer.take(seen),
+            |job| {
+                if job.release_ns <= to_ns && job.ended_ns >= from_ns {
+                    jobs.push(*job);
+                }
+            },
+        )?;
+        Ok(observer.finish(jobs))
+    }
+
+    fn each_job_until(
+        &self,
+        until_ns: i64,
+        separators: &BTreeMap<i32, Kind>,
+        observe: impl FnMut(Seen<'_>),
         mut sink: impl FnMut(&ObservedJob),
     ) -> Result<TaskNames, Error> {
         let mut open: BTreeMap<usize, Separator> = BTreeMap::new();
-        let reading = self.read(|place, tid, activation| {
+        let reading = self.read(until_ns, observe, |place, tid, activation| {
             let Some(kind) = separators.get(&tid) else { return };
             let separator = open.entry(place).or_insert_with(|| Separator::new(*kind));
             if let Some(job) = separator.add(activation) {
@@ -212,6 +272,11 @@ fn observed(tid: i32, job: &Job) -> ObservedJob {
         suspended_ns: job.suspended_ns,
         dispatch_ns: job.dispatch.ns,
         kept: job.dispatch.kept,
+        woken_ns: job.release.window.latest_ns,
+        released_by: match job.release.by {
+            By::Thread(tid) => Some(tid),
+            _ => None,
+        },
     }
 }
 

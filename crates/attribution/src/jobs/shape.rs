@@ -132,7 +132,7 @@ pub enum Releaser {
 }
 
 /// A job of a thread, as the separator that was chosen makes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedJob {
     /// The thread.
     pub tid: i32,
@@ -151,4 +151,8 @@ pub struct ObservedJob {
     pub dispatch_ns: u64,
     /// The number of the less urgent task that kept the CPU meanwhile, and how long, ns.
     pub kept: Option<(i32, u64)>,
+    /// When it was woken, ns; the release is earlier where a timer was late.
+    pub woken_ns: i64,
+    /// The thread that woke it.
+    pub released_by: Option<i32>,
 }

@@ -1,8 +1,10 @@
 //! `model.json`: the model, what it guarantees, and what came of holding that against jobs.
 
+use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::change::Change;
 use analysis::task_model::check::Checked;
 use analysis::task_model::compare::Compared;
+use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
 use analysis::task_model::verdict::Guarantee;
 use model::store;
@@ -21,8 +23,14 @@ pub(super) struct Document {
     /// The same with something changed, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) what_if: Option<WhatIf>,
+    /// The best CPUs and priorities that were found, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) optimised: Option<Optimised>,
     /// `None` where there was no bound.
     pub(super) checked: Option<Checked>,
+    /// From end to end: bounds and what was observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) chain_times: Vec<ChainTimes>,
     /// Whose bounds were checked, where these are not those above.
     pub(super) checked_model: Option<PathBuf>,
     /// How it differs from another model, where that was asked for.
@@ -67,9 +75,10 @@ impl Document {
         Ok(store::write_json(&dir.join(FILE), self)?)
     }
 
-    /// Whether a deadline may be missed, or a job took longer than its bound.
+    /// Whether a deadline may be missed, or a job or chain took longer than its bound.
     pub(super) fn is_bad(&self) -> bool {
         let late = self.guarantee.as_ref().is_some_and(|one| one.schedulable == Some(false));
-        late || self.checked.as_ref().is_some_and(|one| one.refuted > 0)
+        let refuted = self.checked.as_ref().is_some_and(|one| one.refuted > 0);
+        late || refuted || self.chain_times.iter().any(|one| one.refuted > 0)
     }
 }

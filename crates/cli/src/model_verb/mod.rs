@@ -1,7 +1,9 @@
 //! `stillcore model`: from a running program to its task model, and from that to bounds of its
 //! response times, held against what was observed.
 
+mod command;
 mod document;
+pub(crate) mod page;
 mod replay;
 mod replay_text;
 mod text;
@@ -9,10 +11,13 @@ mod text;
 use crate::shell::in_shell;
 use crate::trace_verb::watch::{WatchArgs, only_record, watch_quietly};
 use crate::values::LockMode;
-use analysis::task_model::build::build;
-use analysis::task_model::change::{Change, changed};
+use analysis::task_model::build::{build, build_on};
+use analysis::task_model::change::{Change, Value, changed};
 use analysis::task_model::check::check;
 use analysis::task_model::compare::compare;
+use analysis::task_model::observe::{Observed, observe};
+use analysis::task_model::optimise::optimise;
+use analysis::task_model::shape::TaskModel;
 use analysis::task_model::system::{self, Assumed};
 use analysis::task_model::verdict::guarantee;
 use anyhow::Context;
@@ -20,9 +25,9 @@ use attribution::jobs::read::Source;
 use clap::Args;
 use document::{Document, WhatIf};
 use ftrace::TraceFile;
-use model::Cpus;
 use model::quantity::duration;
 use model::run::stored::read_run;
+use model::{Cpus, store};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,13 +53,13 @@ pub(crate) struct ModelArgs {
     comm: Option<String>,
     /// Model an earlier run directory of trace watch or model, or the real-time threads of a
     /// trace.dat.
-    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["duration", "cpus", "out", "state"])]
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["duration", "out", "state"])]
     from: Option<PathBuf>,
     /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// CPUs to record in full, as a list such as 2,3 or 4-7 [default: those allowed to the
-    /// program].
+    /// CPUs to record in full, as a list such as 2,3 or 4-7; with --optimise also those that threads
+    /// may have [default: those allowed to the program].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
     /// Relative deadline of the threads with this name; repeatable [default: the period, of threads
@@ -68,6 +73,10 @@ pub(crate) struct ModelArgs {
     /// cost, jitter or asleep.
     #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Change::parse)]
     what_if: Vec<Change>,
+    /// Also propose CPUs and priorities with which costs can grow most until a deadline may be
+    /// missed.
+    #[arg(long)]
+    optimise: bool,
     /// Hold the bounds of an earlier model (its model.json) against the jobs of this program,
     /// instead of those of its own model; exit 2 if one is exceeded.
     #[arg(long, value_name = "MODEL")]
@@ -84,8 +93,11 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only record. The run can be modelled later, or on a faster machine, with --from.
-    #[arg(long, conflicts_with_all = ["from", "check", "compare", "deadline", "margin", "what_if", "tasks", "json"])]
+    #[arg(long, conflicts_with_all = ["from", "check", "compare", "optimise", "html", "deadline", "margin", "what_if", "tasks", "json"])]
     record_only: bool,
+    /// Write the page to this file as well; a new run directory has it as report.html.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of tables; the command's output then goes to standard error.
     #[arg(long)]
     json: bool,
@@ -130,12 +142,18 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         println!("recorded; next: stillcore model --from {}", in_shell(&dir.display().to_string()));
         return Ok(u8::from(interrupted.is_some()));
     }
+    anyhow::ensure!(
+        args.cpus.is_none() || args.from.is_none() || args.optimise,
+        "--cpus names the CPUs to record, expected none with --from, or --optimise"
+    );
     let earlier = args.check.as_deref().map(Document::read_bounds).transpose()?;
     let to_compare = args.compare.as_deref().map(Document::read).transpose()?;
-    let (path, interrupted) = match &args.from {
-        Some(path) => (path.clone(), None),
-        None => watch_quietly(&watch_args(args), signals)?,
+    let watched = match &args.from {
+        Some(_) => None,
+        None => Some(watch_quietly(&watch_args(args), signals)?),
     };
+    let recorded = watched.as_ref().map(|watched| watched.dir.clone());
+    let path = args.from.clone().or(recorded).context("no program was watched")?;
     let source = source(&path)?;
     let jobs = source.jobs()?;
     let assumed = Assumed {
@@ -145,12 +163,23 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let model = build(&jobs);
     refuse_unknown_names(args, &model)?;
     let guaranteed = guarantee(&model, &assumed);
-    let what_if = what_if(args, &model, &assumed)?;
+    let model_on = |further: &Cpus| build_on(&jobs, further);
+    let what_if = what_if(args, source.recorded(), model_on, &assumed)?;
+    let optimised = args.optimise.then(|| {
+        let known = source.recorded();
+        let cpus = args.cpus.clone().unwrap_or_else(|| known.iter().chain(model.cpus.iter()).collect());
+        optimise(&model_on(known), &assumed, &cpus).context("--optimise")
+    });
+    let optimised = optimised.transpose()?;
     let against = match &earlier {
         Some((model, guarantee)) => Some((model, guarantee)),
         None => guaranteed.as_ref().map(|guarantee| (&model, guarantee)),
     };
     let checked = against.map(|(model, guarantee)| check(&source, &jobs, model, guarantee)).transpose()?;
+    let observed = match &guaranteed {
+        Some(guarantee) => observe(&source, &jobs, &model, guarantee)?,
+        None => Observed::default(),
+    };
     let tasks = system::tasks(&model, &assumed);
     let line = tasks.as_ref().map(system::line);
     let checked_model = args.check.clone();
@@ -160,22 +189,32 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         model,
         guarantee: guaranteed,
         what_if,
+        optimised,
         checked,
+        chain_times: observed.chains.clone(),
         checked_model,
         compared,
         compared_model: args.compare.clone(),
     };
-    if args.from.is_none() {
+    if let Some(watched) = &watched {
         document.write(&path)?;
+        let run = Some(&watched.document);
+        page::write(&document, &observed, run, &path.join(store::REPORT))?;
+    }
+    if let Some(html) = &args.html {
+        let run = watched.as_ref().map(|watched| &watched.document);
+        page::write(&document, &observed, run, html)?;
     }
     let file = args.tasks.clone().or_else(|| args.from.is_none().then(|| path.join(TASKS)));
     let written = write_tasks(file.as_deref(), line.as_ref())?;
     if args.json {
         println!("{}", serde_json::to_string(&document)?);
     } else {
-        println!("{}", text::text(&document, written.as_deref()).trim_end());
+        let again = command::again(args, &path);
+        println!("{}", text::text(&document, written.as_deref(), &again).trim_end());
     }
-    Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(document.is_bad()) })
+    let interrupted = watched.is_some_and(|watched| watched.interrupted.is_some());
+    Ok(if interrupted { 1 } else { 2 * u8::from(document.is_bad()) })
 }
 
 /// Where the events are: in a run, or in any trace.
@@ -187,25 +226,25 @@ fn source(path: &Path) -> anyhow::Result<Source> {
     })
 }
 
-/// The guarantee with what is asked for changed.
+/// The guarantee with what is asked for changed, on CPUs that were recorded.
 fn what_if(
     args: &ModelArgs,
-    model: &analysis::task_model::shape::TaskModel,
+    recorded: &Cpus,
+    model_on: impl Fn(&Cpus) -> TaskModel,
     assumed: &Assumed,
 ) -> anyhow::Result<Option<WhatIf>> {
     if args.what_if.is_empty() {
         return Ok(None);
     }
-    let changed = changed(model, &args.what_if).context("--what-if")?;
+    let cpu = |change: &Change| if let Value::Cpu(cpu) = change.value { Some(cpu) } else { None };
+    let further = args.what_if.iter().filter_map(cpu).filter(|cpu| recorded.contains(*cpu)).collect();
+    let changed = changed(&model_on(&further), &args.what_if).context("--what-if")?;
     let (changes, guarantee) = (args.what_if.clone(), guarantee(&changed, assumed));
     Ok(Some(WhatIf { changes, guarantee }))
 }
 
 /// A deadline of nobody would go unnoticed.
-fn refuse_unknown_names(
-    args: &ModelArgs,
-    model: &analysis::task_model::shape::TaskModel,
-) -> anyhow::Result<()> {
+fn refuse_unknown_names(args: &ModelArgs, model: &TaskModel) -> anyhow::Result<()> {
     let unknown =
         args.deadline.iter().find(|(name, _)| !model.threads.iter().any(|thread| thread.comm == *name));
     if let Some((name, _)) = unknown {
@@ -220,7 +259,7 @@ fn refuse_unknown_names(
 
 fn write_tasks(file: Option<&Path>, line: Option<&serde_json::Value>) -> anyhow::Result<Option<PathBuf>> {
     let (Some(file), Some(line)) = (file, line) else { return Ok(None) };
-    model::store::write_whole(file, format!("{line}\n").as_bytes())?;
+    store::write_whole(file, format!("{line}\n").as_bytes())?;
     Ok(Some(file.to_owned()))
 }
 

@@ -1,20 +1,25 @@
 //! The model in words and tables, readable at 100 columns.
 
+use super::command::what_if;
 use super::document::{Document, WhatIf};
 use crate::measure::table::table;
+use analysis::task_model::chain::ChainTimes;
+use analysis::task_model::change::{Change, Value};
 use analysis::task_model::check::{Checked, Refutation};
 use analysis::task_model::choose::Confidence;
 use analysis::task_model::compare::Compared;
-use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
+use analysis::task_model::optimise::Optimised;
+use analysis::task_model::shape::{TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
-use report::task_model::{of_earlier, of_guarantee, sentence};
+use report::task_model::{kind, of_earlier, of_guarantee, searched, sentence};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Everything that is printed.
-pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
+/// `again`: the command that answers once more.
+pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> String {
     let model = &document.model;
     let (guarantee, checked) = (document.guarantee.as_ref(), document.checked.as_ref());
     let earlier = document.checked_model.as_ref().map(|path| path.display().to_string());
@@ -35,8 +40,11 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>) -> String {
     {
         text.push_str(&side_by_side(now, then));
     }
+    if let Some(optimised) = &document.optimised {
+        text.push_str(&proposal(optimised, again));
+    }
     text.push_str(&without(model));
-    text.push_str(&chains(model));
+    text.push_str(&chains(model, &document.chain_times));
     text.push_str(&interference(model));
     if let Some(checked) = checked {
         text.push_str(&check(checked, earlier.is_some(), model));
@@ -101,15 +109,6 @@ fn threads(model: &TaskModel) -> String {
 fn waits(thread: &ThreadModel) -> String {
     let what = thread.waits_in.clone().unwrap_or_default();
     if thread.confidence == Some(Confidence::Inferred) { format!("{what} (inferred)") } else { what }
-}
-
-fn kind(kind: ReleaseKind) -> &'static str {
-    match kind {
-        ReleaseKind::Periodic => "periodic",
-        ReleaseKind::Sporadic => "sporadic",
-        ReleaseKind::Curve => "bursts",
-        ReleaseKind::None => "-",
-    }
 }
 
 fn bounds(guarantee: &Guarantee) -> String {
@@ -222,6 +221,43 @@ fn comparison(compared: &Compared, earlier: &Path) -> String {
     text
 }
 
+/// The best CPUs and priorities, and how that is known.
+fn proposal(optimised: &Optimised, again: &str) -> String {
+    let Some(proposal) = &optimised.proposal else { return format!("{}\n\n", searched(optimised)) };
+    let rows = proposal
+        .then
+        .bounds
+        .iter()
+        .filter_map(|then| {
+            let now = optimised.now.bounds.iter().find(|now| now.pid == then.pid)?;
+            let of = |value: fn(&Change) -> Option<String>| {
+                let named = format!("{}[{}]", then.comm, then.pid);
+                let ours = |one: &&Change| one.thread == then.comm || one.thread == named;
+                proposal.changes.iter().filter(ours).find_map(value).unwrap_or_else(|| "-".to_owned())
+            };
+            let bound = |one: &Bound| one.bound_ns.map_or_else(|| "none".to_owned(), time);
+            Some(vec![
+                format!("{}[{}]", then.comm, then.pid),
+                now.cpu.to_string(),
+                of(|one| if let Value::Cpu(cpu) = one.value { Some(cpu.to_string()) } else { None }),
+                of(|one| if let Value::Priority(prio) = one.value { Some(prio.to_string()) } else { None }),
+                bound(now),
+                bound(then),
+                then.deadline_ns.map_or_else(|| "-".to_owned(), time),
+            ])
+        })
+        .collect();
+    let head = ["proposal", "CPU", "new CPU", "new priority", "bound", "new bound", "deadline"];
+    let mut text = format!("{}now:  {}\n", table(&head, rows), of_guarantee(&optimised.now));
+    let _ = writeln!(text, "then: {}", of_guarantee(&proposal.then));
+    let _ = writeln!(text, "{}", searched(optimised));
+    let _ = writeln!(text, "same answer: {}", what_if(again, &proposal.changes));
+    for assumed in &optimised.assumed {
+        let _ = writeln!(text, "assumed: {assumed}");
+    }
+    text + "\n"
+}
+
 fn in_time(one: &Bound) -> &'static str {
     match one.in_time() {
         Some(true) => "yes",
@@ -241,7 +277,8 @@ fn without(model: &TaskModel) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-fn chains(model: &TaskModel) -> String {
+/// Who releases whom, and how long each chain takes from end to end.
+fn chains(model: &TaskModel, times: &[ChainTimes]) -> String {
     let mut text = String::new();
     for link in &model.chains {
         let _ = writeln!(
@@ -254,6 +291,23 @@ fn chains(model: &TaskModel) -> String {
             count(link.n),
             count(link.of)
         );
+    }
+    let head = ["chain, from end to end", "bound", "observed max", "instances", "beyond"];
+    let rows: Vec<Vec<String>> = times
+        .iter()
+        .map(|one| {
+            let names: Vec<&str> = one.threads.iter().map(|(_, name)| name.as_str()).collect();
+            vec![
+                names.join(" > "),
+                one.bound_ns.map_or_else(|| "none".to_owned(), time),
+                if one.n == 0 { "-".to_owned() } else { time(one.longest_ns) },
+                count(one.n),
+                count(one.refuted),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        text.push_str(&table(&head, rows));
     }
     if text.is_empty() { text } else { text + "\n" }
 }

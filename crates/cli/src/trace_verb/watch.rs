@@ -25,6 +25,7 @@ use model::watch::{CommandRecord, FILE, KernelThreadName, LockWords, SCHEMA, Wat
 use model::{Cpus, store, syscalls};
 use record::recorder::Recorder;
 use record::tasks::Tasks;
+use report::Document;
 use serde_json::json;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -135,20 +136,27 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(found) })
 }
 
-/// Watches a program for another verb: the same run, analysed and stored, with nothing printed.
-/// Returns its directory and the signal that ended it before its time.
-pub(crate) fn watch_quietly(
-    args: &WatchArgs,
-    signals: &EndSignals,
-) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
+/// A program that was watched for another verb.
+pub(crate) struct Watched {
+    /// The run directory.
+    pub(crate) dir: PathBuf,
+    /// The run with its conclusions.
+    pub(crate) document: Document,
+    /// The signal that ended it before its time.
+    pub(crate) interrupted: Option<&'static str>,
+}
+
+/// Watches a program for another verb: the same run, analysed and stored but for its page, with
+/// nothing printed.
+pub(crate) fn watch_quietly(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<Watched> {
     let (dir, interrupted) = record(args, signals)?;
     let analysis = analysis::analyse(&dir)?;
     if analysis.complete {
         output::mark_complete(&dir)?;
     }
     let document = conclude::of_analysis(&dir, model::run::stored::read_run(&dir)?, analysis)?;
-    conclude::write(&document, &dir)?;
-    Ok((dir, interrupted))
+    conclude::write_analysis(&document, &dir)?;
+    Ok(Watched { dir, document, interrupted })
 }
 
 /// Watches a program to be analysed later, or elsewhere.

@@ -69,7 +69,41 @@ fn the_jobs_of_a_program_are_found_and_held_against_their_bounds() {
     // The bounds contain the longest that was seen of everything, and 20 % more.
     assert_eq!(model["checked"]["refuted"], 0, "{}", model["checked"]);
 
+    let chain = &model["chain_times"][0];
+    assert!(chain["longest_ns"].as_u64() <= chain["bound_ns"].as_u64() && chain["refuted"] == 0, "{chain}");
+    assert!(chain["n"].as_u64() >= Some(60), "{chain}");
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("The job of ") && page.contains("control, CPU 0, priority 60"));
+
     the_same_run_again(&place, &run, &model);
+    the_best_placement(&place, &run);
+}
+
+/// What is proposed is what the command of the proposal answers, and the page shows both.
+fn the_best_placement(place: &Place, run: &Path) {
+    let page = place.path("model.html");
+    let asked = ["model", "--json", "--deadline", "poll=8ms", "--optimise", "--html"];
+    let output = stillcore(&asked).arg(&page).arg("--from").arg(run).output().unwrap();
+    let model: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let best = &model["optimised"];
+    // On one CPU, rate-monotonic priorities may be as good as any others; on more, any thread moves.
+    let proposal = &best["proposal"];
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Responses and bounds"));
+    if proposal.is_null() {
+        return;
+    }
+    assert!(proposal["then"]["spare_ppm"].as_u64() > best["now"]["spare_ppm"].as_u64(), "{best}");
+    let text = stillcore(&["model", "--deadline", "poll=8ms", "--optimise", "--from"]).arg(run).output();
+    let text = text.unwrap();
+    let printed = String::from_utf8_lossy(&text.stdout).into_owned();
+    let again = printed.lines().find_map(|line| line.strip_prefix("same answer: stillcore ")).unwrap();
+    let output = stillcore(&again.split(' ').collect::<Vec<_>>()).arg("--json").output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["what_if"]["guarantee"], proposal["then"], "{again}");
+    // `report` finds the page again.
+    let report = stillcore(&["report"]).arg(run).arg("--html").arg(&page).output().unwrap();
+    assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("The job of "));
 }
 
 /// Without root: the same model, the tasks for `sched analyze`, other jobs against old bounds.
@@ -223,5 +257,6 @@ fn bad_requests_are_refused_in_one_sentence() {
         &["--deadline", "nobody", "one of its threads"],
     );
     assert_refused(&from(&trace, &["--deadline", "nobody"]), &["NAME=TIME"]);
+    assert_refused(&from(&trace, &["--cpus", "0"]), &["--cpus", "--optimise"]);
     assert_refused(&from(&trace, &["--check", trace.to_str().unwrap()]), &["6.1.dat"]);
 }

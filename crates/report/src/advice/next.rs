@@ -67,6 +67,10 @@ pub fn after_measurement(facts: &Facts) -> NextStep {
         let again = format!("stillcore trace watch --from {}", facts.dir);
         return next(again, "to see thread by thread when the program was to run, and what was in its way");
     }
+    if heading::verb(facts.run) == heading::MODEL {
+        let again = format!("stillcore model --from {}", facts.dir);
+        return next(again, "to see the bounds of all threads, and what they rest on");
+    }
     if heading::verb(facts.run) == heading::TOP {
         let explain = format!("stillcore trace explain {}", facts.dir);
         return next(explain, "to see who ran, how long, and who had asked for it");

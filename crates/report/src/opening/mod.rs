@@ -72,7 +72,7 @@ pub struct PhaseValue {
 }
 
 impl Card {
-    fn of_one(what: impl Into<String>, value: impl Into<String>, note: impl Into<String>) -> Self {
+    pub(crate) fn of_one(what: impl Into<String>, value: impl Into<String>, note: impl Into<String>) -> Self {
         Self { what: what.into(), value: Value::Known(value.into()), note: note.into(), phases: Vec::new() }
     }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fixture::pages;
+use crate::fixture::{pages, programs};
 use page::{Page, picture};
 use webdriver::{Browser, have_browser};
 
@@ -206,6 +206,40 @@ fn pages_that_are_not_of_one_run_are_as_short_and_as_clear() {
                     page.opening_end
                 );
                 assert_eq!(page.charts.len(), 1, "one plot is laid out: {name} {width}");
+                let open = Page::read(&browser, &unfolded(file));
+                store(&browser, &format!("page-{name}-{width}-unfolded.png"));
+                assert_eq!(open.complaints(), [] as [&str; 0], "{name} {width}, unfolded");
+                assert!(width > 400 || open.wide_tables.is_empty(), "{name}: {:?}", open.wide_tables);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_model_opens_with_its_jobs_and_reads_well_on_a_desk_and_in_a_hand() {
+    if !have_browser() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("model", false), ("refuted", true)].map(|(name, refuted)| {
+        let file = folder.path().join(format!("{name}.html"));
+        fs::write(&file, programs::program_page(refuted).unwrap()).unwrap();
+        (name, file)
+    });
+    for scripts in [true, false] {
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        for (name, file) in &files {
+            // Two screens of a desk, four of a hand; each scheme with scripts and without.
+            for (width, dark, most) in [(1400, !scripts, 1800.0), (400, scripts, 3200.0)] {
+                browser.emulate(width, HEIGHT, dark);
+                let page = Page::read(&browser, file);
+                store(&browser, &format!("page-{name}-{width}-{}.png", if dark { "dark" } else { "light" }));
+                assert_eq!(page.complaints(), [] as [&str; 0], "{name} {width}");
+                let end = page.opening_end;
+                assert!(end > 200.0 && end <= most, "{name} {width}: {end}");
+                // Around the job, responses, a chain, what if: as wide as the window lets them.
+                assert_eq!(page.charts.len(), 4, "{name} {width}");
+                assert!(page.charts.iter().all(|(wide, _)| *wide <= f64::from(width)), "{:?}", page.charts);
                 let open = Page::read(&browser, &unfolded(file));
                 store(&browser, &format!("page-{name}-{width}-unfolded.png"));
                 assert_eq!(open.complaints(), [] as [&str; 0], "{name} {width}, unfolded");
