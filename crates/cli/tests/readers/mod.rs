@@ -14,6 +14,7 @@ pub(crate) mod machines;
 pub(crate) mod runs;
 pub(crate) mod sets;
 pub(crate) mod stored;
+pub(crate) mod tables;
 pub(crate) mod tails;
 pub(crate) mod traces;
 pub(crate) mod words;
@@ -54,6 +55,7 @@ pub(crate) fn all() -> Vec<Reader> {
         experiments::checkpoints(),
         sets::reader(),
         sets::certificates(),
+        tables::reader(),
         graphs::reader(),
         archives::reader(),
         machines::reader(),
