@@ -6,13 +6,14 @@ use sched::asked::Unit;
 use sched::simple::{Column, Key, SimpleSet, TaskColumns};
 use std::fs;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "pyarrow.parquet",
     "narrow.parquet",
     "polars.parquet",
     "duckdb.parquet",
     "pyarrow.arrow",
     "narrow.arrow",
+    "polars.arrow",
     "zstd.arrow",
 ];
 

@@ -1,9 +1,8 @@
 //! Arrow's file format (Feather, version 2), some rows of a batch at a time.
 //!
 //! Source: "Arrow Columnar Format", sections "Serialization and Interprocess Communication" and
-//! "IPC File Format"; `Message.fbs` and `Schema.fbs`, whose numbers those here are. The file is a
-//! stream of messages between two marks; the list of batches at its end is not needed. Integers of
-//! any width, with or without absent values; buffers as they are or packed with Zstandard.
+//! "IPC File Format"; `File.fbs`, `Message.fbs` and `Schema.fbs`, whose numbers those here are. The
+//! file ends with its columns and the places of its batches. Integers of any width, with or without absent values; buffers as they are or packed with Zstandard.
 
 use super::flat_buffer::{Table, Vector};
 use super::{EXPECTED, Piece};
@@ -15,20 +14,22 @@ use std::path::{Path, PathBuf};
 
 /// First bytes of a file.
 pub(super) const MAGIC: &[u8] = b"ARROW1";
-/// Where the messages begin.
-const MESSAGES: u64 = 8;
-/// Mark of a message.
+/// The length of the last part, and [`MAGIC`].
+const TAIL: u64 = 10;
+/// Mark of a message; files of earlier versions have none.
 const CONTINUATION: u32 = u32::MAX;
 /// Longest description of a batch.
 const LONGEST_METADATA: u64 = 1 << 26;
+/// Bytes of a place in the list of batches.
+const PLACE: usize = 24;
 /// Most bytes of a packed buffer once unpacked: memory is bounded by it.
 const LARGEST_PACKED: usize = 1 << 30;
+const OUTSIDE: &str = "has a batch that lies outside the file";
 const UNREADABLE: &str = "has a buffer that cannot be unpacked";
 /// Rows read at once.
 const AT_ONCE: usize = 1 << 17;
 
-/// Kinds of messages.
-const SCHEMA: u8 = 1;
+/// The kind of messages that have rows.
 const RECORD_BATCH: u8 = 3;
 /// The type of integers.
 const INT: u8 = 2;
@@ -40,8 +41,8 @@ pub(super) struct Reader {
     file: File,
     path: PathBuf,
     length: u64,
-    /// Where the next message begins.
-    next: u64,
+    /// Where batches lie: description and buffers; the next one last.
+    places: Vec<[Buffer; 2]>,
     columns: Vec<Column>,
     batch: Option<Batch>,
 }
@@ -76,13 +77,6 @@ struct Buffer {
     length: u64,
 }
 
-/// A message: its kind, its description, where its buffers are.
-struct Message {
-    kind: u8,
-    metadata: Vec<u8>,
-    body: Buffer,
-}
-
 /// What is wrong with the file: the end of a sentence.
 type Damaged<T> = io::Result<Result<T, String>>;
 
@@ -95,10 +89,11 @@ impl Reader {
     pub(super) fn open(file: File, path: &Path) -> Result<Self, Error> {
         let length = file.metadata().map_err(|source| Error::io("read", path, source))?.len();
         let path = path.to_owned();
-        let mut reader = Self { file, path, length, next: MESSAGES, columns: Vec::new(), batch: None };
-        let columns = reader.schema();
-        reader.columns = reader.checked(columns)?;
-        Ok(reader)
+        let (places, columns) = (Vec::new(), Vec::new());
+        let mut reader = Self { file, path, length, places, columns, batch: None };
+        let read = reader.footer();
+        let (columns, places) = reader.checked(read)?;
+        Ok(Self { places, columns, ..reader })
     }
 
     pub(super) fn names(&self) -> Vec<&str> {
@@ -115,28 +110,52 @@ impl Reader {
             .map_err(|what| Error::invalid(self.path.display(), what, EXPECTED))
     }
 
-    fn schema(&mut self) -> Damaged<Vec<Column>> {
-        let Some(message) = self.message()?.transpose() else { return damaged("has no columns") };
-        let message = match message {
-            Ok(message) if message.kind == SCHEMA => message,
-            Ok(_) => return damaged("does not begin with its columns"),
+    /// The columns and the places of the batches, the first last.
+    fn footer(&mut self) -> Damaged<(Vec<Column>, Vec<[Buffer; 2]>)> {
+        let Some(start) = self.length.checked_sub(TAIL) else { return damaged("ends too early") };
+        let mut tail = [0; TAIL as usize];
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut tail)?;
+        let (size, magic) = tail.split_at(4);
+        if magic != MAGIC {
+            return damaged("does not end as Arrow's files do");
+        }
+        let size = u64::from(size.try_into().map_or(0, u32::from_le_bytes));
+        let Some(start) = start.checked_sub(size).filter(|_| size <= LONGEST_METADATA) else {
+            return damaged(format!("has a last part of {size} bytes, more than it is long"));
+        };
+        let footer = self.bytes(start, size as usize)?;
+        let Some(footer) = Table::root(&footer) else { return damaged("has no columns") };
+        let columns = match schema_of(footer) {
+            Ok(columns) => columns,
             Err(what) => return Ok(Err(what)),
         };
-        Ok(schema_of(&message.metadata))
+        let Some(list) = footer.vector(3, PLACE) else { return Ok(Ok((columns, Vec::new()))) };
+        let place = |at| {
+            let [start, metadata, body] = list.place(at)?.map(|one| u64::try_from(one).ok());
+            let (start, metadata, body) = (start?, metadata?, body?);
+            let middle = start.checked_add(metadata).filter(|_| metadata <= LONGEST_METADATA)?;
+            let fits = middle.checked_add(body)? <= self.length;
+            fits.then_some([Buffer { start, length: metadata }, Buffer { start: middle, length: body }])
+        };
+        let places: Option<Vec<_>> = (0..list.length).rev().map(place).collect();
+        Ok(places.map(|places| (columns, places)).ok_or_else(|| OUTSIDE.to_owned()))
+    }
+
+    fn bytes(&mut self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn read(&mut self, pieces: &mut [Piece]) -> Damaged<bool> {
         while self.batch.is_none() {
-            let message = match self.message()? {
-                Ok(Some(message)) => message,
-                Ok(None) => return Ok(Ok(false)),
+            let Some([metadata, body]) = self.places.pop() else { return Ok(Ok(false)) };
+            let metadata = self.bytes(metadata.start, metadata.length as usize)?;
+            match batch_of(&metadata, body, &self.columns) {
+                Ok(batch) => self.batch = Some(batch).filter(|batch| batch.rows > 0),
                 Err(what) => return Ok(Err(what)),
-            };
-            if message.kind == RECORD_BATCH {
-                match batch_of(&message, &self.columns) {
-                    Ok(batch) => self.batch = Some(batch).filter(|batch| batch.rows > 0),
-                    Err(what) => return Ok(Err(what)),
-                }
             }
         }
         let Some(mut batch) = self.batch.take() else { return Ok(Ok(false)) };
@@ -174,42 +193,10 @@ impl Reader {
         self.batch = Some(batch).filter(|batch| batch.read < batch.rows);
         Ok(Ok(true))
     }
-
-    /// The next message; none at the end.
-    fn message(&mut self) -> Damaged<Option<Message>> {
-        let mut head = [0; 8];
-        if self.length.saturating_sub(self.next) < head.len() as u64 {
-            return damaged("ends too early");
-        }
-        self.file.seek(SeekFrom::Start(self.next))?;
-        self.file.read_exact(&mut head)?;
-        let [mark, size] =
-            [0, 4].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
-        if mark != CONTINUATION {
-            return damaged(format!("has no message at byte {}", self.next));
-        }
-        if size == 0 {
-            return Ok(Ok(None));
-        }
-        let start = self.next + head.len() as u64;
-        let body = start + u64::from(size);
-        if body > self.length || u64::from(size) > LONGEST_METADATA {
-            return damaged("has a message longer than itself");
-        }
-        let mut metadata = vec![0; size as usize];
-        self.file.read_exact(&mut metadata)?;
-        let Some(message) = Table::root(&metadata) else { return damaged("has a message of no kind") };
-        let (kind, length) = (message.byte(1), u64::try_from(message.long(3)).unwrap_or(u64::MAX));
-        let end = body.checked_add(length).filter(|&end| end <= self.length);
-        let Some(end) = end else { return damaged("has a message longer than itself") };
-        self.next = end;
-        Ok(Ok(Some(Message { kind, metadata, body: Buffer { start: body, length } })))
-    }
 }
 
-fn schema_of(metadata: &[u8]) -> Result<Vec<Column>, String> {
-    let schema = Table::root(metadata).and_then(|message| message.table(2));
-    let schema = schema.ok_or("has no columns")?;
+fn schema_of(footer: Table<'_>) -> Result<Vec<Column>, String> {
+    let schema = footer.table(1).ok_or("has no columns")?;
     if schema.short(0) != 0 {
         return Err("has its numbers the other way round (big endian)".to_owned());
     }
@@ -237,13 +224,17 @@ fn schema_of(metadata: &[u8]) -> Result<Vec<Column>, String> {
         .ok_or_else(|| "has a column without a name".to_owned())
 }
 
-fn batch_of(message: &Message, columns: &[Column]) -> Result<Batch, String> {
+/// What a message says of its rows, whose buffers lie in `body`.
+fn batch_of(metadata: &[u8], body: Buffer, columns: &[Column]) -> Result<Batch, String> {
     if let Some(column) = columns.iter().find(|column| column.integers.is_none()) {
         let name = column.name.escape_debug();
         return Err(format!("has something else than integers in column {name}"));
     }
-    let head = Table::root(&message.metadata).and_then(|message| message.table(2));
-    let head = head.ok_or("has a batch without rows")?;
+    // The mark, where there is one, and the length, which the list of places has as well.
+    let marked = metadata.starts_with(&CONTINUATION.to_le_bytes());
+    let message = metadata.get(if marked { 8 } else { 4 }..).and_then(Table::root);
+    let message = message.filter(|message| message.byte(1) == RECORD_BATCH);
+    let head = message.and_then(|message| message.table(2)).ok_or("has a batch without rows")?;
     let rows = usize::try_from(head.long(0)).map_err(|_| "has a batch of no length")?;
     let packed = match head.table(3) {
         None => false,
@@ -267,12 +258,12 @@ fn batch_of(message: &Message, columns: &[Column]) -> Result<Batch, String> {
         let own = |at: usize| {
             let [start, length] = buffers.pair(at)?.map(|one| u64::try_from(one).ok());
             let (start, length) = (start?, length?);
-            let fits = start.checked_add(length)? <= message.body.length;
-            fits.then_some(Buffer { start: message.body.start + start, length })
+            let fits = start.checked_add(length)? <= body.length;
+            fits.then_some(Buffer { start: body.start + start, length })
         };
         let [there, values] = [2 * at, 2 * at + 1].map(own);
         let (Some(there), Some(values)) = (there, values) else {
-            return Err("has a batch that lies outside the file".to_owned());
+            return Err(OUTSIDE.to_owned());
         };
         let width = column.integers.map_or(0, |integers| integers.bytes) as u64;
         let needs = (rows as u64).checked_mul(width);

@@ -99,6 +99,15 @@ impl<'b> Vector<'b> {
         Table::at(self.bytes, follow(self.bytes, at)?)
     }
 
+    /// An element that is an integer of 64 bits, one of 32 and another one of 64.
+    pub(super) fn place(&self, at: usize) -> Option<[i64; 3]> {
+        let at = (at < self.length).then_some(self.start + 24 * at)?;
+        let middle = i32::from_le_bytes(bytes_at(self.bytes, at + 8)?);
+        let [one, other] =
+            [bytes_at(self.bytes, at)?, bytes_at(self.bytes, at + 16)?].map(i64::from_le_bytes);
+        Some([one, middle.into(), other])
+    }
+
     /// An element that is two integers of 64 bits.
     pub(super) fn pair(&self, at: usize) -> Option<[i64; 2]> {
         let at = (at < self.length).then_some(self.start + 16 * at)?;

@@ -126,6 +126,7 @@ mod tests {
             "duckdb.parquet",
             "pyarrow.arrow",
             "narrow.arrow",
+            "polars.arrow",
             "zstd.arrow",
         ] {
             assert_eq!(rows(&fixture(name)).unwrap(), expected, "{name}");
