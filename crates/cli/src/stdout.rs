@@ -51,9 +51,18 @@ pub(crate) struct Escaping<W> {
     begun: Vec<u8>,
 }
 
+/// Bytes that are looked at before any of them decides: a loop without a way out is vector
+/// instructions.
+const AT_ONCE: usize = 256;
+
+/// Whether all bytes are printable ASCII, tabs and ends of lines.
+fn are_harmless(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |all, byte| all & matches!(byte, b'\n' | b'\t' | b' '..=b'~'))
+}
+
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.begun.is_empty() && bytes.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
+        if self.begun.is_empty() && bytes.chunks(AT_ONCE).all(are_harmless) {
             self.inner.write_all(bytes)?;
             return Ok(bytes.len());
         }

@@ -22,6 +22,7 @@ pub mod functions;
 pub mod groups;
 pub mod growth;
 pub mod idle;
+pub mod integers;
 pub mod kernel_locks;
 pub mod kernel_options;
 pub mod lab_cards;

@@ -7,7 +7,7 @@
 //! Long because: one format is written and read here, and its tests look at both.
 
 use crate::Error;
-use crate::columns::{Column, CutOff, Kind, Table, Value, damage, sums};
+use crate::columns::{Column, CutOff, Kind, Meaning, Table, Value, damage, sums};
 use crate::sample::{OwnColumn, Sample, SampleMeta};
 use crate::samples_tail::{self, Handover, Tail};
 use crate::store;
@@ -265,7 +265,12 @@ fn cut_off(tail: Tail, path: &Path) -> Result<CutOff, Error> {
     let Tail { opening, rows: Handover { rows, more, .. } } = tail;
     let json = serde_json::to_string(&opening.meta)
         .map_err(|error| Error::invalid(path.display(), error, "metadata that JSON can hold"))?;
-    let column = |name: &str, kind| Column { name: name.to_owned(), kind, optional: false };
+    let column = |name: &str, kind| Column {
+        name: name.to_owned(),
+        kind,
+        optional: false,
+        meaning: Meaning::default(),
+    };
     let mut columns = vec![
         column("t_ns", Kind::Int64),
         column("value_ns", Kind::Int64),

@@ -49,8 +49,9 @@ mod _native {
     use super::run::{Conclusions, conclude, read_events, read_run, read_samples};
     #[pymodule_export]
     use super::sched::{
-        TaskSets, analyse_batch, analyze, budget_cost, budget_jitter, check_certificate, generate, names,
-        probabilistic, read_declaration, read_time, sets_from_arrays, sets_from_jsonl, study_conclude,
+        TaskSets, analyse_batch, analyze, analyze_columns, budget_cost, budget_jitter, check_certificate,
+        generate, names, probabilistic, read_declaration, read_time, sets_from_arrays, sets_from_jsonl,
+        study_conclude,
     };
     #[pymodule_export]
     use super::table::Table;

@@ -35,7 +35,8 @@ pub(crate) fn each<T: Send>(
     Ok(all)
 }
 
-fn pool(threads: Option<usize>) -> Answer<Option<rayon::ThreadPool>> {
+/// Threads for one call; none for this one alone.
+pub(crate) fn pool(threads: Option<usize>) -> Answer<Option<rayon::ThreadPool>> {
     match threads {
         Some(1) => Ok(None),
         Some(0) => Err(Wrong::new("threads", 0, "1 or more, or None for as many as there are CPUs")),

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -292,3 +294,81 @@ def test_bad_input_is_named(ask: object, where: str) -> None:
 
 def test_late_costs_are_no_bad_input() -> None:
     assert not sched.analyze({"tasks": [{"period": 10, "cost": 11}]}).schedulable.any()
+
+
+def _drawn(sets: int) -> sched.TaskSets:
+    return sched.generate({"tasks": 12, "utilization": 0.85}, seed=3, hi=sets, jitter="50us")
+
+
+def test_columns_give_the_verdicts_of_sets() -> None:
+    sets = _drawn(300)
+    names = ("period", "cost", "deadline", "jitter")
+    matrices = {name: getattr(sets, name) for name in names}
+    rows = {name: matrix.reshape(-1) for name, matrix in matrices.items()}
+    rows["set"] = np.repeat(np.arange(len(sets)) * 3, 12)
+    for test in ("fp-rta", "edf-qpa", "edf-rta"):
+        expected = sched.analyze(sets, test, jitter="1ms")
+        for columns in (matrices, rows):
+            found = sched.analyze_columns(columns, test, jitter="1ms", threads=2)
+            assert found.schedulable.tolist() == expected.schedulable.tolist()
+            assert found.rounds.tolist() == expected.rounds.tolist()
+            assert found.response_times.shape == columns["period"].shape
+            assert found.response_times.reshape(-1).tolist() == expected.response_times.reshape(-1).tolist()
+            assert not found.undecided.any()
+    assert 0 < sched.analyze(sets, "fp-rta", jitter="1ms").schedulable.sum() < len(sets)
+
+
+def test_columns_of_tables() -> None:
+    import pandas
+    import polars
+    import pyarrow
+
+    columns = {"set": [1, 1, 2], "period": [10, 20, 8], "cost": [3, 5, 3], "priority": [2, 1, 0]}
+    expected = sched.analyze_columns(columns)
+    assert expected.response_times.tolist() == [8, 5, 3]
+    for table in (pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)):
+        assert sched.analyze_columns(table).response_times.tolist() == [8, 5, 3]
+    assert sched.analyze_columns({name: np.array(values, np.uint16) for name, values in columns.items()}).schedulable.all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ({"set": [1, 2, 1], "period": [9, 9, 9], "cost": [1, 1, 1]}, "set[2]"),
+        ({"set": [1, 1, 2], "period": [9, 9, 9], "cost": [1, 0, 1]}, "set 1, tasks[1].cost"),
+        ({"period": [[9, 9], [9, -4]], "cost": [[1, 1], [1, 1]]}, "row 2, tasks[1].period"),
+        ({"period": [9, 9], "cost": [1, 1]}, "columns"),
+        ({"set": [1], "cost": [1]}, "columns"),
+        ({"set": [1], "period": [9], "cost": [1], "deadine": [8]}, "columns"),
+        ({"set": [1, 1], "period": [9, 9], "cost": [1]}, "cost"),
+        ({"set": [1], "period": [9.5], "cost": [1]}, "period[0]"),
+        ({"set": [1], "period": [2**63], "cost": [1]}, "period[0]"),
+        ({"set": [1, 1], "cores": [1, 2], "period": [9, 9], "cost": [1, 1]}, "set 1, tasks[1].cores"),
+        (7, "columns"),
+    ],
+)
+def test_columns_that_are_no_sets(columns: object, where: str) -> None:
+    with pytest.raises(stillcore.Error) as error:
+        sched.analyze_columns(columns)
+    assert error.value.where == where
+
+
+def test_columns_are_not_copied() -> None:
+    # Memory at its highest, by the kernel's account, in a process of its own, in columns.
+    text = """
+import numpy as np
+from stillcore import sched
+rows = 40 * 100_000
+columns = {"period": np.full((100_000, 40), 10**9), "cost": np.full((100_000, 40), 10**6),
+           "deadline": np.full((100_000, 40), 10**9), "jitter": np.zeros((100_000, 40), np.int64) + 1}
+peak = lambda: next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+sched.analyze_columns({name: column[:256] for name, column in columns.items()}, threads=1)
+before = peak()
+assert sched.analyze_columns(columns, threads=1).schedulable.all()
+print((peak() - before) / (rows * 8))
+"""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("no account of memory here")
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    # The answer is two columns, and some sets at a time are on their way; copies of the columns would be four more.
+    assert float(done.stdout) < 3.5, done.stdout

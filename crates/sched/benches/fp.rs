@@ -11,8 +11,9 @@ use result::row::{median_interval, ratio_of_rounds};
 use result::{Limit, Of, Row, Sink};
 use sched::asked::Unit;
 use sched::generate::{Generator, Spec};
+use sched::simple::{SimpleSet, SimpleTests};
 use sched::{
-    Limits, Path, Task, TaskSet, Test, analyze, are_generated_schedulable, are_schedulable, edf_qpa,
+    Ask, Limits, Path, Task, TaskSet, Test, analyze, are_generated_schedulable, are_schedulable, edf_qpa,
     is_schedulable, question, question_line, response_times,
 };
 use std::hint::black_box;
@@ -167,6 +168,14 @@ fn lines(rows: &mut Sink, rounds: usize) {
         question_line(&system, Unit::Ns).expect("times are whole ns")
     };
     let lines: Vec<String> = (0..SETS).map(line).collect();
+    let simple = |test| {
+        let (mut set, mut tests, ask) = (SimpleSet::default(), SimpleTests::default(), Ask::of(test));
+        let mut schedulable = |line: &&String| {
+            assert!(set.read(line.as_bytes()), "a simple set");
+            tests.answer(&ask, &mut set).is_some_and(|verdict| verdict.schedulable)
+        };
+        lines.iter().filter(|line| schedulable(line)).count()
+    };
     let schedulable = |line: &&String, test| {
         let question = question::read(line).expect("a good line");
         analyze(&question.system, test, Limits::default()).is_ok_and(|verdict| verdict.schedulable)
@@ -185,6 +194,15 @@ fn lines(rows: &mut Sink, rounds: usize) {
                 "read, edf-qpa",
                 Box::new(|| lines.iter().filter(|line| schedulable(line, Test::EdfQpa)).count()),
             ),
+            (
+                "read the short way",
+                Box::new(|| {
+                    let mut set = SimpleSet::default();
+                    lines.iter().filter(|line| set.read(line.as_bytes())).count()
+                }),
+            ),
+            ("read, fp-rta with response times, the short way", Box::new(|| simple(Test::FpRta))),
+            ("read, edf-qpa, the short way", Box::new(|| simple(Test::EdfQpa))),
         ],
         rounds,
     );

@@ -19,12 +19,30 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ns, Self::Us, Self::Ms];
+
+    /// The unit of one name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
     /// Its length, ns.
     pub const fn ns(self) -> u64 {
         match self {
             Self::Ns => 1,
             Self::Us => 1_000,
             Self::Ms => 1_000_000,
+        }
+    }
+
+    /// A time in this unit, rounded up.
+    pub const fn of(self, ns: u64) -> u64 {
+        // One arm a unit: division by a constant is a multiplication.
+        match self {
+            Self::Ns => ns,
+            Self::Us => ns.div_ceil(Self::Us.ns()),
+            Self::Ms => ns.div_ceil(Self::Ms.ns()),
         }
     }
 
@@ -86,11 +104,6 @@ impl Question {
     /// A time in the unit of the question. Times of a question are whole units, and so are sums of
     /// them.
     pub fn in_unit(&self, ns: u64) -> u64 {
-        // One arm a unit: division by a constant is a multiplication.
-        match self.unit {
-            Unit::Ns => ns,
-            Unit::Us => ns.div_ceil(Unit::Us.ns()),
-            Unit::Ms => ns.div_ceil(Unit::Ms.ns()),
-        }
+        self.unit.of(ns)
     }
 }

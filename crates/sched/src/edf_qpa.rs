@@ -11,7 +11,7 @@
 use crate::fp_rta::jobs_until_repetition;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
-use crate::window::{Demand, Limits, Window, Work};
+use crate::window::{Limits, Window, Work, least};
 
 /// Relative slack for sums of utilizations in floating point, as in `window`.
 const MARGIN: f64 = 1e-9;
@@ -27,15 +27,36 @@ pub fn edf_qpa(set: &TaskSet, limits: Limits) -> Verdict {
 pub(crate) fn edf_qpa_within(set: &TaskSet, limits: Limits, work: &mut Work) -> Verdict {
     let tasks = set.tasks();
     let mut verdict = Verdict::unanswered(tasks);
-    let rounds_left = work.rounds_left(tasks.len());
-    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64).min(rounds_left);
-    let answer = decide(tasks, cap, &mut verdict.rounds);
-    work.spend(verdict.rounds, tasks.len());
-    match answer {
+    let decided = decide_within(tasks, limits, work, &mut Vec::new());
+    verdict.rounds = decided.rounds;
+    match decided.answer {
         Some(answer) => verdict.schedulable = answer,
         None => verdict.undecided = (0..tasks.len()).collect(),
     }
     verdict
+}
+
+/// What came out, and its price.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decided {
+    /// None where the cap on rounds came first.
+    pub(crate) answer: Option<bool>,
+    pub(crate) rounds: u64,
+}
+
+/// Decides a set; `shifted` is memory that may be used again.
+pub(crate) fn decide_within(
+    tasks: &[Task],
+    limits: Limits,
+    work: &mut Work,
+    shifted: &mut Vec<Shifted>,
+) -> Decided {
+    let rounds_left = work.rounds_left(tasks.len());
+    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64).min(rounds_left);
+    let mut rounds = 0;
+    let answer = decide(tasks, cap, &mut rounds, shifted);
+    work.spend(rounds, tasks.len());
+    Decided { answer, rounds }
 }
 
 /// A task with its jitter taken from its deadline.
@@ -47,8 +68,8 @@ pub(crate) struct Shifted {
 }
 
 /// Yes, no, or none where the cap on rounds came first.
-fn decide(tasks: &[Task], cap: u64, rounds: &mut u64) -> Option<bool> {
-    let mut shifted = Vec::with_capacity(tasks.len());
+fn decide(tasks: &[Task], cap: u64, rounds: &mut u64, shifted: &mut Vec<Shifted>) -> Option<bool> {
+    shifted.clear();
     for task in tasks {
         let deadline =
             task.deadline_ns.checked_sub(task.jitter_ns).filter(|&deadline| task.cost_ns <= deadline);
@@ -61,23 +82,23 @@ fn decide(tasks: &[Task], cap: u64, rounds: &mut u64) -> Option<bool> {
     if utilization > 1.0 + MARGIN {
         return Some(false);
     }
-    let longest = longest_interval(tasks, &shifted, blocking, utilization, rounds, cap)?;
-    let Some(mut t) = last_deadline_before(&shifted, longest.saturating_add(1)) else { return Some(true) };
+    let longest = longest_interval(tasks, shifted, blocking, utilization, rounds, cap)?;
+    let Some(mut t) = last_deadline_before(shifted, longest.saturating_add(1)) else { return Some(true) };
     loop {
         if *rounds >= cap {
             return None;
         }
         *rounds += 1;
-        let demand = demand(&shifted, t).saturating_add(blocking);
+        let demand = demand(shifted, t).saturating_add(blocking);
         if demand > t {
             return Some(false);
         }
         if demand <= shortest {
             // What is left are intervals as short as the shortest deadline, in which only that
             // deadline's jobs count.
-            return Some(self::demand(&shifted, shortest).saturating_add(blocking) <= shortest);
+            return Some(self::demand(shifted, shortest).saturating_add(blocking) <= shortest);
         }
-        t = if demand < t { demand } else { last_deadline_before(&shifted, t)? };
+        t = if demand < t { demand } else { last_deadline_before(shifted, t)? };
     }
 }
 
@@ -101,9 +122,7 @@ pub(crate) fn longest_interval(
         let beyond = shifted.iter().map(|task| task.deadline.saturating_sub(task.period)).max().unwrap_or(0);
         ((sum / idle * (1.0 + MARGIN) + 1.0) as u64).max(beyond)
     });
-    let plain: Vec<Task> = tasks.iter().map(|task| Task { jitter_ns: 0, ..*task }).collect();
-    let busy = Demand { base: blocking, higher: &plain, extra_jitter: 0 };
-    let start = plain.iter().map(|task| task.cost_ns).sum::<u64>().saturating_add(blocking);
+    let start = tasks.iter().map(|task| task.cost_ns).sum::<u64>().saturating_add(blocking);
     let limit = by_utilization.unwrap_or(u64::MAX / 2);
     if blocking > 0
         && by_utilization.is_none()
@@ -112,10 +131,21 @@ pub(crate) fn longest_interval(
         // A full core never works off what blocked it, so there is no busy period.
         return Some(longest);
     }
-    match busy.least(start.min(limit), limit, rounds, cap) {
+    match busy_period(tasks, blocking, start.min(limit), limit, rounds, cap) {
         Window::Exact(length) => Some(length.min(limit)),
         Window::Beyond | Window::Undecided => by_utilization.or_else(|| repetition(tasks)),
     }
+}
+
+/// The synchronous busy period: the least L > 0 that is not shorter than the demand of all jobs
+/// released in it, jitter left out. As [`crate::window::Demand::least`].
+fn busy_period(tasks: &[Task], blocking: u64, start: u64, limit: u64, rounds: &mut u64, cap: u64) -> Window {
+    let at = |length: u64| {
+        tasks.iter().fold(blocking, |sum: u64, task| {
+            sum.saturating_add(length.div_ceil(task.period_ns).saturating_mul(task.cost_ns))
+        })
+    };
+    least(at, start, limit, rounds, cap)
 }
 
 /// With a utilization of exactly 1, demand repeats: a hyperperiod H adds H, from the longest

@@ -12,7 +12,7 @@
 
 use crate::fp_columns::{Columns, Question};
 use crate::task::{Task, TaskSet};
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, meet_deadlines};
 use crate::window::{Demand, Limits, Load, Window, Work};
 
 /// Response times of every task. Each is analysed on its own, also below one that failed.
@@ -22,39 +22,59 @@ pub fn response_times(set: &TaskSet, limits: Limits) -> Verdict {
 
 /// The same as part of a larger question. Tasks for which no work is left are undecided.
 pub(crate) fn response_times_within(set: &TaskSet, work: &mut Work) -> Verdict {
-    let tasks = set.tasks();
-    let mut load = Load::default();
-    let mut verdict = Verdict::unanswered(tasks);
-    let columns = Columns::of(tasks);
-    // Of the task before, if it is known: the last window, and what blocks it.
-    let mut above: Option<(u64, u64)> = None;
-    for (index, task) in tasks.iter().enumerate() {
-        let Some(limits) = work.rounds_of(index + 1) else {
-            verdict.undecided.push(index);
-            continue;
-        };
-        let level = Level { tasks, index, extra_jitter: 0, load: &load, limits, want_slack: false };
-        let response = columns
-            .as_ref()
-            .and_then(|columns| level.in_columns(columns, above))
-            .unwrap_or_else(|| level.response());
-        above = match response.outcome {
-            Outcome::Within { response_ns, .. } if task.deadline_ns <= task.period_ns => {
-                Some((response_ns - task.jitter_ns, task.blocking_ns))
+    let mut found = Found::default();
+    found.analyse(set.tasks(), work);
+    let Found { schedulable, response_times, rounds, undecided, .. } = found;
+    Verdict { schedulable, response_times, rounds, undecided, ..Verdict::unanswered(set.tasks()) }
+}
+
+/// What came out for each task of a set, in memory that the next set may use.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Every response time is known and within its deadline.
+    pub(crate) schedulable: bool,
+    pub(crate) response_times: Vec<Option<u64>>,
+    pub(crate) rounds: u64,
+    pub(crate) undecided: Vec<usize>,
+    columns: Columns,
+}
+
+impl Found {
+    /// Response times of tasks in priority order, whose fields are in range.
+    pub(crate) fn analyse(&mut self, tasks: &[Task], work: &mut Work) {
+        let mut load = Load::default();
+        let in_columns = self.columns.take(tasks);
+        self.response_times.clear();
+        self.response_times.resize(tasks.len(), None);
+        self.undecided.clear();
+        self.rounds = 0;
+        // Of the task before, if it is known: the last window, and what blocks it.
+        let mut above: Option<(u64, u64)> = None;
+        for (index, task) in tasks.iter().enumerate() {
+            let Some(limits) = work.rounds_of(index + 1) else {
+                self.undecided.push(index);
+                continue;
+            };
+            let level = Level { tasks, index, extra_jitter: 0, load: &load, limits, want_slack: false };
+            let response = if in_columns { level.in_columns(&self.columns, above) } else { None };
+            let response = response.unwrap_or_else(|| level.response());
+            above = match response.outcome {
+                Outcome::Within { response_ns, .. } if task.deadline_ns <= task.period_ns => {
+                    Some((response_ns - task.jitter_ns, task.blocking_ns))
+                }
+                _ => None,
+            };
+            work.spend(response.rounds, index + 1);
+            self.rounds += response.rounds;
+            match response.outcome {
+                Outcome::Within { response_ns, .. } => self.response_times[index] = Some(response_ns),
+                Outcome::Beyond => {}
+                Outcome::Undecided => self.undecided.push(index),
             }
-            _ => None,
-        };
-        work.spend(response.rounds, index + 1);
-        verdict.rounds += response.rounds;
-        match response.outcome {
-            Outcome::Within { response_ns, .. } => verdict.response_times[index] = Some(response_ns),
-            Outcome::Beyond => {}
-            Outcome::Undecided => verdict.undecided.push(index),
+            load.add(task, 0);
         }
-        load.add(task, 0);
+        self.schedulable = meet_deadlines(&self.response_times, tasks);
     }
-    verdict.schedulable = verdict.meets_deadlines();
-    verdict
 }
 
 /// One task among those above it: the question that every fixed-priority test here answers.

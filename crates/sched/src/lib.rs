@@ -33,6 +33,7 @@
 //! | `question_bounds` | its curves, judged |
 //! | `question_rules` | what its numbers mean, and which contradict each other |
 //! | `question_line` | the way back |
+//! | `simple/` | independent tasks on one core in bulk: read from lines or columns, tested in the same memory |
 //! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
 //! | `ask` | the same with cores assigned, locks, overheads: what is asked of every set |
@@ -107,6 +108,7 @@ mod question_line;
 mod question_plain;
 mod question_raw;
 mod question_rules;
+pub mod simple;
 mod supply;
 mod system;
 mod task;

@@ -46,8 +46,6 @@ fn unfit(key: &str, misfit: Misfit) -> QuestionError {
     wrong(format!("{key}{}", misfit.at), misfit.found, misfit.expected)
 }
 
-const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
-
 /// A line.
 struct Whole;
 impl Kind for Whole {
@@ -112,7 +110,7 @@ fn judge_all(line: &[u8]) -> Result<(Question, Vec<Chain>), QuestionError> {
     let known = match object.value("unit") {
         Scalar::Absent => Some(Unit::Ns),
         Scalar::Integer(_) => None,
-        Scalar::Other(value) => UNITS.into_iter().find(|unit| value.as_str() == Some(unit.name())),
+        Scalar::Other(value) => value.as_str().and_then(Unit::by_name),
     };
     let unit = known.ok_or_else(|| wrong("unit", object.shown("unit"), "\"ns\", \"us\" or \"ms\""))?;
     let cores = object.integer("cores", 1, u64::from(MAX_CORES))?.unwrap_or(1) as u32;

@@ -58,9 +58,14 @@ impl Verdict {
 
     /// Whether every response time is known and within its deadline.
     pub(crate) fn meets_deadlines(&self) -> bool {
-        let in_time = |(response, task): (&Option<u64>, &Task)| {
-            response.is_some_and(|response_ns| response_ns <= task.deadline_ns)
-        };
-        self.response_times.iter().zip(&self.tasks).all(in_time)
+        meet_deadlines(&self.response_times, &self.tasks)
     }
+}
+
+/// Whether every response time is known and within the deadline of its task.
+pub(crate) fn meet_deadlines(response_times: &[Option<u64>], tasks: &[Task]) -> bool {
+    let in_time = |(response, task): (&Option<u64>, &Task)| {
+        response.is_some_and(|response_ns| response_ns <= task.deadline_ns)
+    };
+    response_times.iter().zip(tasks).all(in_time)
 }

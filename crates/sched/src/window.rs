@@ -52,7 +52,11 @@ impl Work {
 
     /// Limits of a question whose rounds visit this many tasks each; none where no work is left.
     pub(crate) fn rounds_of(&self, tasks: usize) -> Option<Limits> {
-        let rounds = self.limits.rounds_per_task.min(self.rounds_left(tasks));
+        let wanted = self.limits.rounds_per_task;
+        // Mostly there is enough, which a multiplication shows sooner than a division.
+        let is_enough =
+            wanted.checked_mul((tasks as u64).max(1)).is_some_and(|looks| looks <= self.looks_left);
+        let rounds = if is_enough { wanted } else { wanted.min(self.rounds_left(tasks)) };
         (rounds > 0).then_some(Limits { rounds_per_task: rounds })
     }
 
@@ -90,6 +94,26 @@ pub(crate) enum Window {
     Undecided,
 }
 
+/// The least w with f(w) <= w if it is at most `limit`, of a monotone f. `start` must not exceed it.
+#[inline]
+pub(crate) fn least(f: impl Fn(u64) -> u64, start: u64, limit: u64, rounds: &mut u64, cap: u64) -> Window {
+    let mut window = start;
+    loop {
+        if window > limit {
+            return Window::Beyond;
+        }
+        if *rounds >= cap {
+            return Window::Undecided;
+        }
+        *rounds += 1;
+        let next = f(window);
+        if next <= window {
+            return Window::Exact(window);
+        }
+        window = next;
+    }
+}
+
 impl Demand<'_> {
     /// f(w). Saturates, which reads as "beyond every limit".
     pub(crate) fn at(&self, window: u64) -> u64 {
@@ -101,21 +125,7 @@ impl Demand<'_> {
 
     /// The least solution if it is at most `limit`. `start` must not exceed it.
     pub(crate) fn least(&self, start: u64, limit: u64, rounds: &mut u64, cap: u64) -> Window {
-        let mut window = start;
-        loop {
-            if window > limit {
-                return Window::Beyond;
-            }
-            if *rounds >= cap {
-                return Window::Undecided;
-            }
-            *rounds += 1;
-            let next = self.at(window);
-            if next <= window {
-                return Window::Exact(window);
-            }
-            window = next;
-        }
+        least(|window| self.at(window), start, limit, rounds, cap)
     }
 
     /// By how much the jitter of all tasks may still grow while `window` stays the least solution.

@@ -1,19 +1,24 @@
-//! `stillcore sched analyze`: one question per line, one answer per line.
+//! `stillcore sched analyze`: sets from lines of JSON or from a table, one answer each.
 
-use super::answer::Answered;
-use super::lines::{Batch, Line, Lines, Place};
+use super::answer::{Answered, Cells, LAST_SEARCHED};
+use super::lines::{Batch, Lines};
 use super::probabilistic;
+use super::sets::{LinesOf, Sets};
+use super::simple_answer::SimpleAnswer;
+use super::tables::Table;
 use crate::sched_verb::analyze_args::{AnalyzeArgs, EdfJitter};
 use crate::stdout;
 use anyhow::Context;
 use model::Error;
 use rayon::prelude::*;
-use sched::asked::Question;
+use sched::asked::{Question, Unit};
 use sched::certificate::Certificate;
 use sched::global::sched_deadline::{Admission, RealTimeShare};
 use sched::locks::{Locks, Protocol, Semantics};
+use sched::simple::{SimpleSet, SimpleTests};
 use sched::{Ask, Heuristic, Limits, Order, Refusal, Test, Verdict, question};
-use std::io::Write;
+use std::io::{BufWriter, StdoutLock, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Lines read before they are answered.
@@ -23,64 +28,118 @@ const AT_A_TIME: usize = 4;
 /// Bytes printed at once.
 const PRINTED: usize = 1 << 18;
 
-/// Answers every line. Exit code 2 where a set is not schedulable.
+/// Answers every set. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.probabilistic.probabilistic {
         return probabilistic::run(args);
     }
+    let ask = ask(args)?;
     let asked = Asked {
-        ask: ask(args)?,
+        ask,
+        is_simple: ask.is_simple() && !args.certificate,
         certified: args.certificate,
         as_json: args.json,
         keep_going: args.keep_going,
     };
-    let mut threads = Threads { wanted: args.threads, pool: None };
-    let mut out = stdout::long(PRINTED);
-    let (mut wrong, mut late, mut any) = (false, false, false);
-    let mut lines = Lines::open(&args.file)?;
-    let (mut batch, mut answers) = (Batch::default(), Vec::new());
+    let mut answering = Answering {
+        asked,
+        threads: Threads { wanted: args.threads, pool: None },
+        out: stdout::long(PRINTED),
+        answers: Vec::new(),
+        wrong: false,
+        late: false,
+    };
+    let unit =
+        args.unit.as_deref().map(|name| Unit::by_name(name).context("clap lets known units through only"));
+    let unit = unit.transpose()?;
+    let table =
+        if args.file == Path::new("-") { None } else { Table::open(&args.file, unit.unwrap_or_default())? };
+    if let Some(table) = table {
+        answer_table(&mut answering, table, &args.file)?;
+    } else if let Some(unit) = unit {
+        let what = format!("{} with lines of JSON", unit.name());
+        return Err(Error::invalid("--unit", what, "\"unit\" in each line").into());
+    } else {
+        answer_lines(&mut answering, &args.file)?;
+    }
+    Ok(if answering.wrong { 1 } else { u8::from(answering.late) * 2 })
+}
+
+/// Answers every set of a table.
+fn answer_table(answering: &mut Answering, table: Table, file: &Path) -> anyhow::Result<()> {
+    let mut any = false;
+    table.for_each(SIDE_BY_SIDE, |sets| {
+        any = true;
+        answering.answer(sets)
+    })?;
+    if any { Ok(()) } else { Err(Error::invalid(file.display(), "empty input", "a row a task").into()) }
+}
+
+/// Answers every line of a file.
+fn answer_lines(answering: &mut Answering, file: &Path) -> anyhow::Result<()> {
+    let mut any = false;
+    let mut lines = Lines::open(file)?;
+    let mut batch = Batch::default();
     loop {
         let unread = batch.fill(&mut lines, SIDE_BY_SIDE);
-        any |= !batch.places().is_empty();
-        for answers in threads.answer(&asked, &args.file, &batch, &mut answers)? {
-            late |= answers.late;
-            let mut from = 0;
-            for error in answers.wrong.drain(..) {
-                out.write_all(&answers.text[from..error.after])?;
-                out.flush()?;
-                if !args.keep_going {
-                    return Err(error.error.into());
-                }
-                from = error.after;
-                wrong = true;
-                crate::failure::show(&error.error.into(), args.json);
-            }
-            out.write_all(&answers.text[from..])?;
-        }
-        out.flush()?;
+        any |= batch.len() > 0;
+        answering.answer(&LinesOf { file, batch: &batch })?;
         if let Some(error) = unread {
             return Err(error);
         }
-        if batch.places().is_empty() {
-            break;
+        if batch.len() == 0 {
+            return if any { Ok(()) } else { Err(super::lines::nothing(file)) };
         }
     }
-    if !any {
-        return Err(super::lines::nothing(&args.file));
-    }
-    Ok(if wrong { 1 } else { u8::from(late) * 2 })
 }
 
-/// What is printed of some lines in turn; its buffer is used again.
+/// What goes on from batch to batch.
+struct Answering {
+    asked: Asked,
+    threads: Threads,
+    out: BufWriter<stdout::Escaping<StdoutLock<'static>>>,
+    answers: Vec<Answers>,
+    /// Whether a set has no answer.
+    wrong: bool,
+    /// Whether a set is late.
+    late: bool,
+}
+
+impl Answering {
+    /// Answers some sets and prints what came out, in order.
+    fn answer(&mut self, sets: &impl Sets) -> anyhow::Result<()> {
+        for answers in self.threads.answer(&self.asked, sets, &mut self.answers)? {
+            self.late |= answers.late;
+            let mut from = 0;
+            for error in answers.wrong.drain(..) {
+                self.out.write_all(&answers.text[from..error.after])?;
+                self.out.flush()?;
+                if !self.asked.keep_going {
+                    return Err(error.error.into());
+                }
+                from = error.after;
+                self.wrong = true;
+                crate::failure::show(&error.error.into(), self.asked.as_json);
+            }
+            self.out.write_all(&answers.text[from..])?;
+        }
+        Ok(self.out.flush()?)
+    }
+}
+
+/// What is printed of some sets in turn; its memory is used again.
 #[derive(Default)]
 struct Answers {
     text: Vec<u8>,
     wrong: Vec<WrongLine>,
     /// Whether a set is late.
     late: bool,
+    set: SimpleSet,
+    tests: SimpleTests,
+    cells: Cells,
 }
 
-/// A line that has no answer.
+/// A set that has no answer.
 struct WrongLine {
     /// How much of the text comes before it.
     after: usize,
@@ -94,24 +153,25 @@ struct Threads {
 }
 
 impl Threads {
-    /// Answers all lines of a batch. The answers are in order.
+    /// Answers all sets. The answers are in order.
     fn answer<'a>(
         &mut self,
         asked: &Asked,
-        path: &Path,
-        batch: &Batch,
+        sets: &impl Sets,
         answers: &'a mut Vec<Answers>,
     ) -> anyhow::Result<&'a mut [Answers]> {
-        let places = batch.places();
-        let parts = places.len().div_ceil(AT_A_TIME);
+        let count = sets.count();
+        let parts = count.div_ceil(AT_A_TIME);
         if answers.len() < parts {
             answers.resize_with(parts, Answers::default);
         }
         let answers = &mut answers[..parts];
-        let each =
-            |(places, answers): (&[Place], &mut Answers)| asked.answer_all(path, batch, places, answers);
-        if places.len() < 2 || self.wanted == Some(1) {
-            places.chunks(AT_A_TIME).zip(&mut *answers).for_each(each);
+        let each = |(part, answers): (usize, &mut Answers)| {
+            let from = part * AT_A_TIME;
+            asked.answer_all(sets, from..(from + AT_A_TIME).min(count), answers);
+        };
+        if count < 2 || self.wanted == Some(1) {
+            answers.iter_mut().enumerate().for_each(each);
             return Ok(answers);
         }
         let pool = match &mut self.pool {
@@ -122,7 +182,7 @@ impl Threads {
                 none.insert(pool.context("no threads can be started")?)
             }
         };
-        pool.install(|| places.par_chunks(AT_A_TIME).zip(answers.par_iter_mut()).for_each(each));
+        pool.install(|| answers.par_iter_mut().enumerate().for_each(each));
         Ok(answers)
     }
 }
@@ -201,9 +261,8 @@ impl Wrong {
         Self { field: "the set".to_owned(), found, expected }
     }
 
-    fn at(self, path: &Path, number: usize) -> Error {
-        let place = format!("{}, line {number}, {}", path.display(), self.field);
-        Error::invalid(place, self.found, self.expected)
+    fn at(self, place: &str) -> Error {
+        Error::invalid(format!("{place}, {}", self.field), self.found, self.expected)
     }
 }
 
@@ -211,6 +270,8 @@ impl Wrong {
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     ask: Ask,
+    /// Whether simple sets are answered the short way.
+    is_simple: bool,
     /// With numbers that prove the answer.
     certified: bool,
     /// As JSON.
@@ -220,13 +281,14 @@ struct Asked {
 }
 
 impl Asked {
-    /// Answers some lines in turn.
-    fn answer_all(&self, path: &Path, batch: &Batch, places: &[Place], answers: &mut Answers) {
+    /// Answers some sets in turn.
+    fn answer_all(&self, sets: &impl Sets, range: Range<usize>, answers: &mut Answers) {
         answers.text.clear();
         answers.wrong.clear();
         answers.late = false;
-        for place in places {
-            match self.answer_line(path, &batch.line(place), &mut answers.text) {
+        for at in range {
+            let late = self.answer_simple(sets, at, answers);
+            match late.map_or_else(|| self.answer_any(sets, at, &mut answers.text), Ok) {
                 Ok(late) => answers.late |= late,
                 Err(error) => {
                     answers.wrong.push(WrongLine { after: answers.text.len(), error });
@@ -238,12 +300,35 @@ impl Asked {
         }
     }
 
-    /// Appends what is printed of a line, and returns whether its set is late.
-    fn answer_line(&self, path: &Path, line: &Line<'_>, out: &mut Vec<u8>) -> Result<bool, Error> {
+    /// Appends what is printed of a simple set, and returns whether it is late. None where the set
+    /// is not simple, or not decided, or late among the first, where another order is looked for.
+    fn answer_simple(&self, sets: &impl Sets, at: usize, answers: &mut Answers) -> Option<bool> {
+        let Answers { text, set, tests, cells, .. } = answers;
+        if !self.is_simple || !sets.take(at, set) {
+            return None;
+        }
+        let verdict = tests.answer(&self.ask, set)?;
+        let late = !verdict.schedulable;
+        if late && sets.number(at) <= LAST_SEARCHED {
+            return None;
+        }
+        let test = self.ask.test.name();
+        let answer = SimpleAnswer { number: sets.number(at), test, set, verdict };
+        if self.as_json {
+            answer.write_json(text);
+        } else {
+            answer.write_text(cells, text);
+        }
+        Some(late)
+    }
+
+    /// Appends what is printed of any set, and returns whether it is late.
+    fn answer_any(&self, sets: &impl Sets, at: usize, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let line = sets.line(at)?;
         let (question, verdict, certificate) =
-            self.answer(line.text(path)?).map_err(|wrong| wrong.at(path, line.number))?;
+            self.answer(&line).map_err(|wrong| wrong.at(&sets.place(at)))?;
         let answered = Answered {
-            number: line.number,
+            number: sets.number(at),
             ask: &self.ask,
             question: &question,
             verdict: &verdict,

@@ -5,6 +5,7 @@ use crate::sched_verb::overheads::OverheadsArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use machine::Root;
+use sched::asked::Unit;
 use sched::global::sched_deadline::FairServer;
 use sched::locks::{Protocol, Semantics};
 use sched::{Heuristic, Order, Test};
@@ -14,8 +15,9 @@ use std::time::Duration;
 /// Arguments of `sched analyze`.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Task sets, one JSON object per line; - = standard input.
-    #[arg(value_name = "FILE.jsonl")]
+    /// Task sets: JSON lines, one object a set, or a Parquet or Arrow table, one row a task;
+    /// - = standard input (JSON lines).
+    #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Schedulability test.
     #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = PossibleValuesParser::new(Test::ALL.map(Test::name)))]
@@ -66,6 +68,9 @@ pub(crate) struct AnalyzeArgs {
     /// --json.
     #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
     pub(crate) certificate: bool,
+    /// Unit of the times in a table, JSON lines name theirs [default: ns].
+    #[arg(long, value_name = "UNIT", conflicts_with = "probabilistic", value_parser = PossibleValuesParser::new(Unit::ALL.map(Unit::name)))]
+    pub(crate) unit: Option<String>,
     /// Number of threads [default: one per CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -34,6 +34,11 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Its bytes; none where it is too long.
+    pub(super) fn bytes(&self) -> Option<&'a [u8]> {
+        self.bytes
+    }
+
     /// Its text, or what is wrong with it.
     pub(super) fn text(&self, path: &Path) -> Result<&'a [u8], Error> {
         self.bytes.ok_or_else(|| {
@@ -51,7 +56,7 @@ pub(super) struct Batch {
 }
 
 /// Where a line is in a batch.
-pub(super) struct Place {
+struct Place {
     number: usize,
     /// None for a line longer than [`LONGEST`].
     bytes: Option<Range<usize>>,
@@ -76,14 +81,16 @@ impl Batch {
         None
     }
 
-    /// Where its lines are, in order.
-    pub(super) fn places(&self) -> &[Place] {
-        &self.places
+    /// Number of its lines.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
     }
 
-    pub(super) fn line(&self, place: &Place) -> Line<'_> {
+    /// One of its lines.
+    pub(super) fn line(&self, at: usize) -> Option<Line<'_>> {
+        let place = self.places.get(at)?;
         let bytes = place.bytes.as_ref().and_then(|bytes| self.bytes.get(bytes.clone()));
-        Line { number: place.number, bytes }
+        Some(Line { number: place.number, bytes })
     }
 }
 
@@ -188,9 +195,8 @@ pub(super) fn for_each(
         if let Some(error) = unread {
             return Err(error);
         }
-        let Some(place) = batch.places().first() else { break };
+        let Some(line) = batch.line(0) else { break };
         any = true;
-        let line = batch.line(place);
         each(line.number, line.text(path))?;
     }
     if any { Ok(()) } else { Err(nothing(path)) }

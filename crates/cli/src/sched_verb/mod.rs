@@ -16,12 +16,15 @@ pub(crate) mod jitter;
 mod lines;
 mod overheads;
 mod probabilistic;
+mod sets;
+mod simple_answer;
 pub(crate) mod study;
+mod tables;
 
 verbs! {
     /// What to ask.
     SchedVerb {
-        /// Test task sets, one JSON object per line: response times, blocking, verdicts.
+        /// Test task sets from JSON lines or a table: response times, blocking, verdicts.
         Analyze(analyze_args::AnalyzeArgs) => reads(analyze::run),
         /// Generate random task sets for `sched analyze`, one JSON object per line.
         Generate(generate::GenerateArgs) => reads(generate::run),

@@ -18,6 +18,7 @@ mod audit;
 mod bad_input;
 mod bad_sets;
 mod boot_line;
+mod bulk_sets;
 mod compare;
 mod compare_turns;
 mod cpuset;

@@ -15,6 +15,7 @@ pub(crate) mod machines;
 pub(crate) mod runs;
 pub(crate) mod sets;
 pub(crate) mod stored;
+pub(crate) mod tables;
 pub(crate) mod tails;
 pub(crate) mod traces;
 pub(crate) mod words;
@@ -56,6 +57,7 @@ pub(crate) fn all() -> Vec<Reader> {
         sets::reader(),
         sets::certificates(),
         sets::executors(),
+        tables::reader(),
         graphs::reader(),
         archives::reader(),
         machines::reader(),

@@ -59,4 +59,18 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
     /// Whether values may be missing.
     pub(crate) optional: bool,
+    /// What its integers are.
+    pub(crate) meaning: Meaning,
+}
+
+/// What the integers of a column are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Numbers, perhaps negative.
+    #[default]
+    Signed,
+    /// Numbers from 0 on, in the same bits.
+    Unsigned,
+    /// Anything else: decimals, times of day, dates.
+    Other,
 }

@@ -5,8 +5,9 @@
 //! those of the fields there.
 
 use super::thrift::Cursor;
+use super::thrift::kind::TRUE;
 use super::{Damage, damage};
-use crate::columns::chunk::{Chunk, Column, Kind, LARGEST_GROUP};
+use crate::columns::chunk::{Chunk, Column, Kind, LARGEST_GROUP, Meaning};
 
 /// Some consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,21 +92,52 @@ struct Element {
 
 fn element(at: &mut Cursor<'_>) -> Result<Element, Damage> {
     let (mut name, mut kind, mut repetition, mut children) = (String::new(), Kind::Other(-1), 0, 0);
+    let (mut converted, mut logical) = (None, None);
     at.fields(|at, number, _| {
         match number {
             1 => kind = kind_of(at.integer()?),
             3 => repetition = at.integer()?,
             4 => at.text()?.clone_into(&mut name),
             5 => children = at.integer()?,
+            6 => converted = Some(by_converted_type(at.integer()?)),
+            10 => logical = Some(by_logical_type(at)?),
             _ => return Ok(false),
         }
         Ok(true)
     })?;
+    let meaning = logical.or(converted).unwrap_or_default();
     Ok(Element {
-        column: Column { name, kind, optional: repetition == 1 },
+        column: Column { name, kind, optional: repetition == 1, meaning },
         children,
         repeated: !matches!(repetition, 0 | 1),
     })
+}
+
+/// `ConvertedType`: how earlier writers say what a column holds.
+const fn by_converted_type(number: i64) -> Meaning {
+    match number {
+        11..=14 => Meaning::Unsigned,
+        15..=18 => Meaning::Signed,
+        _ => Meaning::Other,
+    }
+}
+
+/// `LogicalType`: the same today, a structure of which one field is there; 10 is that of integers.
+fn by_logical_type(at: &mut Cursor<'_>) -> Result<Meaning, Damage> {
+    let mut meaning = Meaning::Other;
+    at.fields(|at, number, _| {
+        if number != 10 {
+            return Ok(false);
+        }
+        at.fields(|_, number, kind| {
+            if number == 2 {
+                meaning = if kind == TRUE { Meaning::Signed } else { Meaning::Unsigned };
+            }
+            Ok(false)
+        })?;
+        Ok(true)
+    })?;
+    Ok(meaning)
 }
 
 const fn kind_of(number: i64) -> Kind {

@@ -8,14 +8,14 @@
 mod chunk;
 mod footer;
 pub(crate) mod index;
-mod pages;
+pub(crate) mod pages;
 pub(crate) mod sums;
 mod thrift;
 mod values;
 
 use crate::Error;
 pub(crate) use crate::columns::chunk::Column;
-pub(crate) use crate::columns::chunk::{Chunk, Kind};
+pub(crate) use crate::columns::chunk::{Chunk, Kind, Meaning};
 pub(crate) use footer::{Footer, Group};
 use std::borrow::Cow;
 use std::fs::File;

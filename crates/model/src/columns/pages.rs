@@ -1,16 +1,18 @@
 //! The pages of one column in one row group: a dictionary perhaps, then values.
 //!
 //! Source: "Data Pages" and `PageHeader` of Apache Parquet. Pages of the first version, compressed
-//! with snappy or not: what this program writes.
+//! with snappy, as this program writes them, with Zstandard or not.
 
 use super::thrift::Cursor;
 use super::values::{Value, by_number, levels, plain};
 use super::{Damage, damage};
 use crate::columns::chunk::{Chunk, LARGEST_GROUP, SNAPPY};
 use std::borrow::Cow;
+use std::io::Read;
 
 /// Codec numbers of Parquet.
 const UNCOMPRESSED: i64 = 0;
+const ZSTD: i64 = 6;
 
 /// Types of pages.
 const DATA: i64 = 0;
@@ -21,6 +23,8 @@ const PLAIN_DICTIONARY: i64 = 2;
 const RLE_DICTIONARY: i64 = 8;
 /// Snappy's densest element copies 64 bytes by three.
 const SNAPPY_AT_BEST: usize = 64;
+/// Most memory for what a page of Zstandard refers back to: more than a page has.
+const MOST_WINDOW: u64 = 1 << 27;
 
 /// What a page says of itself.
 #[derive(Default)]
@@ -120,6 +124,19 @@ fn size(at: &mut Cursor<'_>) -> Result<usize, Damage> {
     usize::try_from(at.integer()?).map_err(|_| damage("has a page of no size"))
 }
 
+/// What Zstandard packed, at most one byte more than `length`; what is wrong with it in words.
+pub(crate) fn unpack_zstd(bytes: &[u8], length: usize) -> Result<Vec<u8>, String> {
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(bytes, MOST_WINDOW)
+        .map_err(|error| format!("has a page that cannot be unpacked: {error}"))?;
+    let mut page = Vec::new();
+    decoder
+        .by_ref()
+        .take(length as u64 + 1)
+        .read_to_end(&mut page)
+        .map_err(|error| format!("has a page that cannot be unpacked: {error}"))?;
+    Ok(page)
+}
+
 fn unpack(bytes: &[u8], codec: i64, length: usize) -> Result<Cow<'_, [u8]>, Damage> {
     match codec {
         UNCOMPRESSED => Ok(bytes.into()),
@@ -132,6 +149,12 @@ fn unpack(bytes: &[u8], codec: i64, length: usize) -> Result<Cow<'_, [u8]>, Dama
             page.map(Cow::from)
                 .map_err(|error| damage(format!("has a page that cannot be unpacked: {error}")))
         }
-        other => Err(damage(format!("is packed with codec {other}, not with snappy"))),
+        ZSTD => {
+            let page = unpack_zstd(bytes, length).map_err(damage)?;
+            (page.len() == length)
+                .then_some(page.into())
+                .ok_or_else(|| damage("has a page of another length than it says"))
+        }
+        other => Err(damage(format!("is packed with codec {other}, not with snappy or Zstandard"))),
     }
 }

@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "analyse_batch",
     "analyze",
+    "analyze_columns",
     "audit_machine",
     "budget_cost",
     "budget_jitter",
@@ -133,6 +134,14 @@ def generate(
 def names() -> dict[str, list[str]]: ...
 def read_time(text: str) -> int: ...
 def analyze(sets: TaskSets, asked: Mapping[str, Any]) -> dict[str, Any]: ...
+def analyze_columns(
+    columns: Mapping[str, _Int64],
+    width: int | None,
+    test: str,
+    unit: str,
+    extra_jitter_ns: int,
+    threads: int | None,
+) -> dict[str, Any]: ...
 def check_certificate(certificate: str, question: TaskSets | None, at: int) -> str | None: ...
 def budget_jitter(
     sets: TaskSets, test: str, partition: str | None, threads: int | None

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
+from ._columns import ColumnVerdicts, whole_numbers
+from ._columns import analyze_columns as _analyze_columns
 from ._error import Error
 from ._native import TaskSets as _Native
 from ._probabilistic import Likelihoods
@@ -32,6 +34,7 @@ __all__ = [
     "PARTITIONS",
     "TESTS",
     "Budget",
+    "ColumnVerdicts",
     "CostBudget",
     "Likelihoods",
     "Study",
@@ -39,6 +42,7 @@ __all__ = [
     "Verdicts",
     "analyse_batch",
     "analyze",
+    "analyze_columns",
     "budget",
     "check_certificate",
     "cost_budget",
@@ -206,17 +210,7 @@ def _whole(name: str, values: ArrayLike) -> _Int64:
     array = np.atleast_2d(np.asarray(values))
     if array.ndim != 2:
         raise Error(f"{array.ndim} dimensions", name, "sets and tasks")
-    if array.size == 0:
-        return np.zeros(array.shape, np.int64)
-    if array.dtype.kind not in "iuf":
-        raise Error(f"values of type {array.dtype}", name, "whole numbers")
-    with np.errstate(invalid="ignore"):
-        whole = array.astype(np.int64)
-    wrong = np.argwhere(whole != array)
-    if len(wrong):
-        at = tuple(int(place) for place in wrong[0])
-        raise Error(f"{array[at]}", f"{name}[{at[0]}, {at[1]}]", "a whole number of at most 2^63 - 1")
-    return np.ascontiguousarray(whole)
+    return np.ascontiguousarray(whole_numbers(name, array))
 
 
 def _sets(sets: Any) -> _Native:
@@ -359,6 +353,39 @@ def analyze(
     if proofs is not None:
         proofs = [None if proof is None else loads(proof) for proof in proofs]
     return Verdicts(**answer, certificates=proofs)
+
+
+def analyze_columns(
+    columns: Any,
+    test: str = "fp-rta",
+    *,
+    unit: Literal["ns", "us", "ms"] = "ns",
+    jitter: int | str = 0,
+    threads: int | None = None,
+) -> ColumnVerdicts:
+    """Tests task sets that stand in columns of whole numbers, as ``stillcore sched analyze`` tests those of a Parquet or Arrow table.
+
+    Columns of int64 whose values lie one behind the other are read where they lie: nothing of them is copied. Other types of whole
+    numbers, columns in several chunks and columns of a matrix in Fortran's order are copied once.
+
+    Args:
+        columns: arrays by name, or a table whose columns NumPy takes (Arrow, Polars, pandas). Either matrices with a row a set and a
+            column a task, or columns with a row a task and one named ``set``, in whose ascending order the rows are. Keys are those of
+            a task in JSON: ``period`` and ``cost``, and if there ``deadline``, ``jitter``, ``blocking``, ``core``, ``priority``,
+            ``suspension``, ``non_preemptive``; ``cores`` is of the set, the same in all its rows.
+        test: one of :data:`TESTS`. ``fp-rta`` and ``edf-qpa`` of sets on one core are the fast ones.
+        unit: the unit of all times and of the answers.
+        jitter: release jitter on top of every task's own, ns or a text such as ``"72us"``.
+        threads: how many; as many as there are CPUs where left out.
+
+    Raises:
+        Error: a set that is none, or one that the test says nothing of: ``where`` names it.
+
+    >>> answer = analyze_columns({"set": [1, 1, 2], "period": [10, 20, 8], "cost": [3, 5, 9]})
+    >>> answer.schedulable, answer.response_times
+    (array([ True, False]), array([ 3,  8, -1]))
+    """
+    return _analyze_columns(columns, test, unit, _time_ns("jitter", jitter), threads)
 
 
 def check_certificate(certificate: Mapping[str, Any] | str, question: Any = None, at: int = 0) -> str | None:

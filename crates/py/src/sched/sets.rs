@@ -139,9 +139,7 @@ pub(crate) fn sets_from_arrays(
     cores: u32,
     unit: &str,
 ) -> PyResult<TaskSets> {
-    let known = [Unit::Ns, Unit::Us, Unit::Ms];
-    let unit = known.into_iter().find(|known| known.name() == unit);
-    let unit = unit.ok_or_else(|| Wrong::new("unit", "another", "ns, us or ms"))?;
+    let unit = Unit::by_name(unit).ok_or_else(|| Wrong::new("unit", "another", "ns, us or ms"))?;
     if !(1..=MAX_CORES).contains(&cores) {
         return Err(Wrong::new("cores", cores, format!("1 to {MAX_CORES}")).into());
     }

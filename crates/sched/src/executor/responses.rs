@@ -214,8 +214,7 @@ impl<'a> Responses<'a> {
             least = match (least, found) {
                 (Ok(one), Ok(other)) => Ok(one.min(other)),
                 (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-                (Err(Unanswered::Late), Err(why)) => Err(why),
-                (Err(why), Err(_)) => Err(why),
+                (Err(one), Err(other)) => Err(if matches!(one, Unanswered::Late) { other } else { one }),
             };
         }
         self.work.spend(rounds.used - before, looks);
