@@ -153,7 +153,7 @@ mod tests {
         let path = dir.path().join("table");
         for name in ["narrow.arrow", "zstd.arrow"] {
             let whole = std::fs::read(fixture(name)).unwrap();
-            for at in 8..whole.len() {
+            for at in (8..whole.len()).step_by(7) {
                 for change in [0xff, 0x80, 1] {
                     let mut bytes = whole.clone();
                     bytes[at] ^= change;
@@ -161,7 +161,7 @@ mod tests {
                     let _ = IntegerTable::open(&path).map(|_| rows(&path));
                 }
             }
-            for length in 8..whole.len() {
+            for length in (8..whole.len()).step_by(7) {
                 std::fs::write(&path, &whole[..length]).unwrap();
                 let _ = IntegerTable::open(&path).map(|_| rows(&path));
             }
