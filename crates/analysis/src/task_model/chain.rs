@@ -210,6 +210,8 @@ mod tests {
             response_ns: ended_ns.abs_diff(release_ns),
             executed_ns: 0,
             suspended_ns: 0,
+            dispatch_ns: 0,
+            kept: None,
             woken_ns: release_ns,
             released_by: None,
         }

@@ -101,7 +101,7 @@ proptest! {
             one
         }).collect();
         if suspends {
-            threads[0].suspension = Suspension { total_ns: MS, most: 1 };
+            threads[0].suspension = Suspension { total_ns: MS, most: 1, ..Suspension::default() };
         }
         let model = program(threads, Vec::new());
         let best = found(&model, &[1]);
