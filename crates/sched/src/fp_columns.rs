@@ -161,8 +161,8 @@ impl Least<'_> {
             }
         }
         // In pairs: each addition waits for the one before. The order is no matter, see above.
-        let pair = |at: usize| sums[at] + sums[at + 1];
-        self.base + ((pair(0) + pair(2)) + (pair(4) + pair(6)))
+        let four = |at: usize| (sums[at] + sums[at + 1]) + (sums[at + 2] + sums[at + 3]);
+        self.base + (four(0) + four(4))
     }
 }
 

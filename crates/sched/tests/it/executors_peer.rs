@@ -26,7 +26,7 @@ const POINTS: u64 = 1 << 40;
 /// A curve of the peer as several ways; and the polling points of its callback.
 struct Curve {
     ways: Vec<(Rc<dyn ArrivalBound>, u64)>,
-    curve: Vec<Box<dyn ArrivalBound>>,
+    later: Vec<Box<dyn ArrivalBound>>,
     points: usize,
 }
 
@@ -35,7 +35,7 @@ impl Curve {
         let later = |(source, jitter): &(Rc<dyn ArrivalBound>, u64)| {
             source.clone_with_jitter(Duration::from(*jitter))
         };
-        Self { ways: ways.to_vec(), curve: ways.iter().map(later).collect(), points: 0 }
+        Self { ways: ways.to_vec(), later: ways.iter().map(later).collect(), points: 0 }
     }
 
     /// The ways after a response.
@@ -46,15 +46,15 @@ impl Curve {
 
 impl ArrivalBound for Curve {
     fn number_arrivals(&self, delta: Duration) -> usize {
-        if delta == Duration::from(POINTS) { self.points } else { self.curve.number_arrivals(delta) }
+        if delta == Duration::from(POINTS) { self.points } else { self.later.number_arrivals(delta) }
     }
 
     fn steps_iter<'a>(&'a self) -> Box<dyn Iterator<Item = Duration> + 'a> {
-        self.curve.steps_iter()
+        self.later.steps_iter()
     }
 
     fn clone_with_jitter(&self, jitter: Duration) -> Box<dyn ArrivalBound> {
-        self.curve.clone_with_jitter(jitter)
+        self.later.clone_with_jitter(jitter)
     }
 }
 
@@ -209,7 +209,7 @@ impl<'a> Peer<'a> {
         }
     }
 
-    fn chain(&self, chain: &[usize]) -> Option<u64> {
+    fn chain(&self, chain: &[usize]) -> u64 {
         let mut total = 0;
         let mut from = 0;
         for at in 0..chain.len() {
@@ -224,7 +224,7 @@ impl<'a> Peer<'a> {
             total += whole.map_or(sum, |whole| whole.min(sum)) + next.map_or(0, |next| next.delay_ns);
             from = at + 1;
         }
-        Some(total)
+        total
     }
 }
 
@@ -247,7 +247,7 @@ fn bounds_have_the_values_of_the_peer() {
         let theirs: Vec<Option<u64>> = peer.responses.iter().copied().map(Some).collect();
         assert_eq!(found.responses_ns, theirs, "set {set}, {analysis:?}: {system:?}");
         let theirs: Vec<Option<u64>> =
-            system.chains.iter().map(|chain| peer.chain(&chain.callbacks)).collect();
+            system.chains.iter().map(|chain| Some(peer.chain(&chain.callbacks))).collect();
         assert_eq!(found.chains_ns, theirs, "set {set}, {analysis:?}: {system:?}");
         systems += 1;
         callbacks += found.responses_ns.len();
