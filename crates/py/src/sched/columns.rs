@@ -39,7 +39,6 @@ impl Part {
 /// The verdict on every set of some columns. A set is `width` rows, or the rows of one value of the
 /// column `set`.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
 pub(crate) fn analyze_columns<'py>(
     py: Python<'py>,
     columns: BTreeMap<String, PyReadonlyArray1<'py, i64>>,
