@@ -191,6 +191,8 @@ mod tests {
             response_ns: ended_ns.abs_diff(woken_ns),
             executed_ns: 0,
             suspended_ns: 0,
+            dispatch_ns: 0,
+            kept: None,
             woken_ns,
             released_by: None,
         }

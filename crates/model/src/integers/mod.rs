@@ -106,7 +106,8 @@ mod tests {
             for (column, piece) in columns.iter_mut().zip(&pieces) {
                 for (at, value) in piece.values.iter().enumerate() {
                     let there = piece.present.as_ref().is_none_or(|present| present[at]);
-                    *column += &if there { format!(" {value}") } else { " -".to_owned() };
+                    column.push(' ');
+                    column.push_str(&if there { value.to_string() } else { "-".to_owned() });
                 }
             }
         }
