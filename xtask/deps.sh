@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
-# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts|loader|packages
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|examples|hosts|loader|packages
 set -eu
 
 want=${1:-test}
@@ -27,6 +27,9 @@ packages)
     ;;
 middleware)
     programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"
+    ;;
+examples)
+    programs="$programs cyclictest:rt-tests jackd:jackd2"
     ;;
 esac
 

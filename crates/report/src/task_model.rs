@@ -40,7 +40,7 @@ fn culprit(model: &TaskModel, guarantee: &Guarantee) -> String {
     match kept.max_by_key(|(_, kept)| kept.ns) {
         Some((cpu, kept)) => {
             let ns = format::ns(i64::try_from(kept.ns).unwrap_or(i64::MAX));
-            format!(" {} kept CPU {cpu} for {ns} and could not be preempted.", kept.by)
+            format!(" {} kept CPU {cpu} for {ns} without a switch.", kept.by)
         }
         None => String::new(),
     }
@@ -118,7 +118,7 @@ pub fn searched(optimised: &Optimised) -> String {
         (true, true) => format!("all {placements} on CPUs {cpus}, each with its best priorities"),
         (true, false) => {
             format!(
-                "all {placements} on CPUs {cpus}, priorities as good as found: threads suspend themselves"
+                "all {placements} on CPUs {cpus}, priorities as good as found: threads suspend themselves or come in bursts"
             )
         }
         (false, _) => format!("{placements} on CPUs {cpus} that were tried, not all"),
@@ -129,8 +129,13 @@ pub fn searched(optimised: &Optimised) -> String {
         (None, None) => "nothing to gain: no thread has a deadline",
         (None, Some(false)) => {
             let factor = optimised.best_ppm as f64 / 1e4;
+            let none = if optimised.is_exhaustive && optimised.is_optimal {
+                "none meets all deadlines"
+            } else {
+                "none was found that meets all deadlines"
+            };
             return format!(
-                "proposal: none meets all deadlines; the best needs costs of {factor:.1} % of these, with the margin ({among})"
+                "proposal: {none}; the best needs costs of {factor:.1} % of these, with the margin ({among})"
             );
         }
     };
@@ -209,7 +214,7 @@ mod tests {
         let late = Guarantee { bounds, schedulable: Some(false), spare_ppm: None, ..guarantee() };
         assert_eq!(
             sentence(&model, Some(&late), None),
-            "Not schedulable: a may miss its deadline. khugepaged kept CPU 1 for 8.000 ms and could not be preempted."
+            "Not schedulable: a may miss its deadline. khugepaged kept CPU 1 for 8.000 ms without a switch."
         );
         model.threads[0].kept = Some(Kept { by: "khugepaged".to_owned(), ns: 4_000_000 });
         assert_eq!(sentence(&model, Some(&late), None), "Not schedulable: a may miss its deadline.");

@@ -85,9 +85,9 @@ pub fn chains(model: &TaskModel, guarantee: &Guarantee) -> Vec<Chain> {
 fn bound_ns(path: &[i32], model: &TaskModel, guarantee: &Guarantee) -> Option<u64> {
     let mut total_ns = 0u64;
     for (at, pid) in path.iter().enumerate() {
-        let response_ns = guarantee.bounds.iter().find(|bound| bound.pid == *pid)?.bound_ns?;
+        let bound = guarantee.bounds.iter().find(|bound| bound.pid == *pid)?;
+        let (response_ns, jitter_ns) = (bound.bound_ns?, bound.jitter_ns);
         let release = &model.threads.iter().find(|one| one.pid == *pid)?.release;
-        let jitter_ns = guarantee.assumed.more(release.jitter_ns);
         let is_alone = response_ns <= release.period_ns;
         let counted_ns = if at > 0 && is_alone { response_ns.saturating_sub(jitter_ns) } else { response_ns };
         total_ns = total_ns.checked_add(counted_ns)?;
@@ -200,6 +200,9 @@ impl Followed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::{Link, ReleaseKind};
+    use super::super::tests::{assumed, program, thread};
+    use super::super::verdict::guarantee;
     use super::*;
 
     fn job(tid: i32, release_ns: i64, ended_ns: i64) -> ObservedJob {
@@ -242,5 +245,26 @@ mod tests {
         assert_eq!((times.n, times.unlinked), (2, 1));
         assert_eq!((times.longest_ns, times.refuted), (80, 1));
         assert_eq!(times.longest.iter().map(|job| job.tid).collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn only_the_jitter_that_a_bound_contains_is_left_out() {
+        const MS: u64 = 1_000_000;
+        let mut threads = vec![thread(1, 20, 10 * MS, 3 * MS), thread(2, 30, 20 * MS, 5 * MS)];
+        threads[1].release.jitter_ns = 2 * MS;
+        let mut model = program(threads, Vec::new());
+        let name = |pid: i32| (pid, format!("t{pid}"));
+        let [(from, from_comm), (to, to_comm)] = [name(1), name(2)];
+        model.chains = vec![Link { from, from_comm, to, to_comm, n: 100, of: 100 }];
+        let bound = |model: &TaskModel| {
+            let guarantee = guarantee(model, &assumed(0)).unwrap();
+            (guarantee.bounds[1].bound_ns, chains(model, &guarantee)[0].bound_ns)
+        };
+        // 3, and 3 + 5 from the second's release, which is at most 2 later than the bound counts from.
+        assert_eq!(bound(&model), (Some(10 * MS), Some(11 * MS)));
+        // By a curve, the bound counts from the wake-up itself.
+        model.threads[1].release.kind = ReleaseKind::Curve;
+        model.threads[1].release.curve = vec![(20 * MS as i64 + 1, 2)];
+        assert_eq!(bound(&model), (Some(8 * MS), Some(11 * MS)));
     }
 }

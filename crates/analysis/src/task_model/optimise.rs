@@ -19,7 +19,7 @@
 
 use super::change::{Change, NoChange, Value, changed, dispatch_on, name_for};
 use super::shape::{TaskModel, ThreadModel};
-use super::system::{Assumed, of_interference, of_thread};
+use super::system::{Assumed, has_curve, of_interference, of_thread};
 use super::verdict::{Guarantee, TEST, guarantee};
 use model::Cpus;
 use sched::asked::{Question, Unit};
@@ -52,7 +52,8 @@ pub struct Optimised {
     pub placements: u64,
     /// Whether these are all.
     pub is_exhaustive: bool,
-    /// Whether no priorities could be better on any CPU: no thread suspends itself.
+    /// Whether no priorities could be better on any CPU: no thread suspends itself, and none counts
+    /// by the curve of its releases, which the search takes by its line.
     pub is_optimal: bool,
     /// The best factor of all costs that was found, parts per million.
     pub best_ppm: u64,
@@ -96,7 +97,7 @@ pub fn optimise(model: &TaskModel, assumed: &Assumed, cpus: &Cpus) -> Result<Opt
         cpus: problem.cpus.clone(),
         placements: found.placements,
         is_exhaustive: found.is_exhaustive,
-        is_optimal: !problem.suspends(),
+        is_optimal: !problem.suspends() && !problem.has_curves(),
         best_ppm: found.factor * 1_000,
         now,
         proposal,
@@ -192,6 +193,10 @@ impl<'a> Problem<'a> {
             fixed,
             borders: borders.into_iter().collect(),
         })
+    }
+
+    fn has_curves(&self) -> bool {
+        self.items.iter().any(|item| has_curve(item.thread))
     }
 
     fn suspends(&self) -> bool {

@@ -124,11 +124,16 @@ pub(super) fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
     SystemTask { suspension_ns: assumed.more(thread.suspension.total_ns), ..task.into() }
 }
 
+/// Whether a thread has no period, and a curve that limits its releases.
+pub(super) fn has_curve(thread: &ThreadModel) -> bool {
+    thread.release.kind != ReleaseKind::Periodic && !thread.release.curve.is_empty()
+}
+
 /// The same by the curve of its releases, where only that limits them: period and jitter describe
 /// many in a long time, and a bound from them counts that jitter as lateness of each job.
 fn with_curve(task: SystemTask, thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
-    let Release { kind, curve, late_ns, .. } = &thread.release;
-    if *kind == ReleaseKind::Periodic || curve.is_empty() {
+    let Release { curve, late_ns, .. } = &thread.release;
+    if !has_curve(thread) {
         return task;
     }
     // As much shorter as everything else is longer.

@@ -46,6 +46,9 @@ pub struct Bound {
     pub is_assumed: bool,
     /// From its nominal release to the end of a job at most, ns; `None` where there is no bound.
     pub bound_ns: Option<u64>,
+    /// The release jitter that is part of it, ns.
+    #[serde(default)]
+    pub jitter_ns: u64,
     /// The longest response that was observed, ns.
     pub observed_ns: u64,
 }
@@ -86,6 +89,7 @@ pub fn guarantee(model: &TaskModel, assumed: &Assumed) -> Option<Guarantee> {
                 deadline_ns: deadline.map(|(ns, _)| ns),
                 is_assumed: deadline.is_some_and(|(_, is_assumed)| is_assumed),
                 bound_ns: verdict.response_times[at],
+                jitter_ns: tasks.question.system.tasks[at].task.jitter_ns,
                 observed_ns: thread.response_ns,
             }
         })

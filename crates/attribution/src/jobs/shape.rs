@@ -60,7 +60,7 @@ pub struct ThreadJobs {
     pub unkept: u64,
 }
 
-/// A less urgent task that kept a CPU while a thread waited for it: it could not be preempted.
+/// A less urgent task that kept a CPU while a thread waited for it: no switch was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Its name; its number where no event names it.

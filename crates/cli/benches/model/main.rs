@@ -1,12 +1,13 @@
 //! Programs whose jobs are known (`tests/plants/jobs.c`), against what `stillcore model` finds of
 //! them: periods, classes of release, suspensions, who releases whom. With `windows`: whether the
 //! bounds from one window of a recording hold in the next. With `replays`: whether a replay of the
-//! model has the same model.
-//! `cargo bench -p stillcore --bench model [-- [windows [--guest KERNEL]|replays] --programs N]`;
-//! needs root and a C compiler.
+//! model has the same model. With `examples`: programs that exist.
+//! `cargo bench -p stillcore --bench model [-- [windows [--guest KERNEL]|replays|examples]
+//! --programs N]`; needs root and a C compiler.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod examples;
 mod judge;
 mod programs;
 mod replays;
@@ -39,6 +40,9 @@ fn main() {
             let (plant, place, guest) = (plant.as_path(), place.path(), guest.as_deref());
             return windows::Plan { stillcore: &program, plant, place, programs: count, guest }.run(rows);
         }
+        if is_asked("examples") {
+            return examples::run(&program, place.path(), rows);
+        }
         if is_asked("replays") {
             return replays::run(&program, &plant, place.path(), count, rows);
         }
@@ -55,13 +59,20 @@ fn main() {
 /// Records a program, models it, and leaves the run.
 fn record(stillcore: &str, plant: &Path, drawn: &Program, out: &Path) -> Result<Value, Failed> {
     let words = [plant.display().to_string(), drawn.jobs.to_string()];
-    recorded(stillcore, words.into_iter().chain(drawn.threads.iter().map(programs::Thread::argument)), out)
+    let words = words.into_iter().chain(drawn.threads.iter().map(programs::Thread::argument));
+    recorded(stillcore, None, words, out)
 }
 
-/// Records a command and models it.
-fn recorded(stillcore: &str, command: impl IntoIterator<Item = String>, out: &Path) -> Result<Value, Failed> {
+/// Records a command for some time, or until it ends, and models it.
+fn recorded(
+    stillcore: &str,
+    duration: Option<&str>,
+    command: impl IntoIterator<Item = String>,
+    out: &Path,
+) -> Result<Value, Failed> {
     let mut model = Command::new(stillcore);
-    let output = model.args(["model", "--json", "--out"]).arg(out).arg("--").args(command).output()?;
+    model.args(["model", "--json"]).args(duration.iter().flat_map(|time| ["--duration", *time]));
+    let output = model.arg("--out").arg(out).arg("--").args(command).output()?;
     let last = || String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
     serde_json::from_slice(&output.stdout).map_err(|_| Failed(last()))
 }

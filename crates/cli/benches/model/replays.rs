@@ -37,7 +37,7 @@ pub(super) fn run(
         let before = of(record(stillcore, plant, &drawn, &out)?)?;
         let words = ["model", "replay", "--duration", DURATION, "--json"].map(str::to_owned);
         let command = [stillcore.to_owned()].into_iter().chain(words).chain([out.display().to_string()]);
-        let after = of(recorded(stillcore, command, &again)?)?;
+        let after = of(recorded(stillcore, None, command, &again)?)?;
         let Compared { threads: n, alike: same, quantities, .. } = compare(&before, &after);
         (threads, alike) = (threads + n, alike + same);
         for one in quantities {

@@ -37,6 +37,26 @@ fn thread<'a>(model: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+fn a_run_that_is_only_recorded_is_modelled_later() {
+    let place = Place::alone();
+    let Some(program) = jobs(&place) else { return };
+    let run = place.path("only-recorded");
+    let mut record = stillcore(&["model", "--record-only", "--out"]);
+    let output = record.arg(&run).arg("--").arg(&program).arg("60").args(THREADS).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), format!("recorded; next: stillcore model --from {}\n", run.display()));
+    assert!(!run.join("model.json").exists() && !run.join("report.html").exists());
+    assert_eq!(
+        run.read_dir().unwrap().filter(|file| file.as_ref().unwrap().file_name() == "PARTIAL").count(),
+        0
+    );
+    let output = stillcore(&["model", "--json", "--from"]).arg(&run).output().unwrap();
+    let model: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(thread(&model, "control")["release"]["period_ns"], 10_000_000);
+    assert_refused(stillcore(&["model", "--record-only", "--from"]).arg(&run), "--record-only");
+}
+
+#[test]
 fn the_jobs_of_a_program_are_found_and_held_against_their_bounds() {
     let place = Place::alone();
     let Some(program) = jobs(&place) else { return };

@@ -645,7 +645,11 @@ mod tests {
             assert!(flat.contains(phrase) || flat.contains(&phrase.replace('/', "&#x2f;")), "{phrase}");
         }
         assert!(!page.contains("<script>x") && !page.contains('\u{202e}') && !page.contains("<b>poll"));
-        assert!(!page.contains("NaN") && !page.contains(">inf"));
+        let shown = page.split("<script").next().unwrap();
+        for wrong in ["NaN", ">inf<", "\"inf"] {
+            let around = shown.find(wrong).map(|at| shown.get(at.saturating_sub(60)..at + 60));
+            assert_eq!(around, None, "{wrong}");
+        }
     }
 
     #[test]
