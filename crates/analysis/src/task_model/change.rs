@@ -42,12 +42,19 @@ impl fmt::Display for Change {
         match self.value {
             Value::Priority(priority) => write!(f, "{name}.priority={priority}"),
             Value::Cpu(cpu) => write!(f, "{name}.cpu={cpu}"),
-            Value::Period(ns) => write!(f, "{name}.period={ns}ns"),
-            Value::Cost(ns) => write!(f, "{name}.cost={ns}ns"),
-            Value::Jitter(ns) => write!(f, "{name}.jitter={ns}ns"),
-            Value::Asleep(ns) => write!(f, "{name}.asleep={ns}ns"),
+            Value::Period(ns) => write!(f, "{name}.period={}", whole(ns)),
+            Value::Cost(ns) => write!(f, "{name}.cost={}", whole(ns)),
+            Value::Jitter(ns) => write!(f, "{name}.jitter={}", whole(ns)),
+            Value::Asleep(ns) => write!(f, "{name}.asleep={}", whole(ns)),
         }
     }
+}
+
+/// A time as a whole number of the largest unit that it is one of.
+fn whole(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(length, _)| ns > 0 && ns % length == 0);
+    unit.map_or_else(|| format!("{ns}ns"), |(length, name)| format!("{}{name}", ns / length))
 }
 
 /// Why a text is no change, or a change cannot be made.

@@ -139,6 +139,10 @@ fn a_change_is_made_of_one_thread_and_answered() {
     assert_eq!(what_if("t1.jitter=3ms").unwrap(), [(1, Some(6 * MS)), (2, Some(11 * MS))]);
     assert!(what_if("t1.cpu=7").unwrap_err().to_string().contains("CPU 7 was not recorded"));
     assert!(what_if("t9.cost=1ms").unwrap_err().to_string().contains("t1, t2"));
+    // What is printed is what is read.
+    for text in ["t1.period=2s", "t1.cost=3ms", "t1.jitter=1500us", "t1.asleep=7ns", "t1.cost=0ns"] {
+        assert_eq!(Change::parse(text).unwrap().to_string(), text);
+    }
     for wrong in ["t1", "t1.cost", "t1.weight=3", "t1.priority=100", "t1.cost=5"] {
         assert!(Change::parse(wrong).is_err(), "{wrong}");
     }

@@ -640,7 +640,7 @@ mod tests {
         assert_eq!(page.matches("<svg").count(), 2 + 2 + 2 + 2);
         let flat = page.replace('\u{a0}', " ");
         for phrase in
-            ["control → filter", "--what-if filter.cost=3000000ns", "caches are not modelled", "run&lt;1&gt;"]
+            ["control → filter", "--what-if filter.cost=3ms", "caches are not modelled", "run&lt;1&gt;"]
         {
             assert!(flat.contains(phrase) || flat.contains(&phrase.replace('/', "&#x2f;")), "{phrase}");
         }
