@@ -43,9 +43,12 @@ fn every_message_of_a_json_topology_is_accounted_for() {
         |name: &str| timers.iter().find(|timer| timer["name"].as_str().unwrap().ends_with(name)).unwrap();
     let asked = of("/reset");
     assert_eq!(count(asked, "served") + count(asked, "missed"), 64);
-    let responses =
-        answer["edges"].as_array().unwrap().iter().find(|edge| edge["kind"] == "response").unwrap();
-    assert_eq!(count(&responses["account"], "sent"), count(asked, "served"));
+    let edges = answer["edges"].as_array().unwrap();
+    let account = |kind: &str| &edges.iter().find(|edge| edge["kind"] == kind).unwrap()["account"];
+    let (requests, responses) = (account("request"), account("response"));
+    assert_eq!(count(requests, "sent"), count(asked, "served"));
+    // On a crowded machine a request may be replaced or left, and is not answered then.
+    assert_eq!(count(responses, "sent"), count(requests, "received") + count(requests, "unstored"));
     // The result files of ros2-performance, which are read again by `graph judge`.
     let log = run.join("every-key+listener_log");
     let all = fs::read_to_string(log.join("latency_all.txt")).unwrap();
