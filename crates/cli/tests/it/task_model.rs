@@ -53,7 +53,8 @@ fn a_run_that_is_only_recorded_is_modelled_later() {
     let output = stillcore(&["model", "--json", "--from"]).arg(&run).output().unwrap();
     let model: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(thread(&model, "control")["release"]["period_ns"], 10_000_000);
-    assert_refused(stillcore(&["model", "--record-only", "--from"]).arg(&run), "--record-only");
+    let output = stillcore(&["model", "--record-only", "--from"]).arg(&run).output().unwrap();
+    assert_refused(&output, &["--record-only"]);
 }
 
 #[test]
