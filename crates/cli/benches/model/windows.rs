@@ -29,7 +29,7 @@ const MARGIN_PPM: u64 = 200_000;
 const JOBS: u64 = 50;
 /// Here: at most half a minute a program.
 const WINDOWS_HERE: u64 = 24;
-const WINDOWS_IN_GUEST: u64 = 100;
+const WINDOWS_IN_GUEST: u64 = 60;
 /// A guest's clock counts 64 ns an instruction: it is that much slower.
 const SLOWER: u64 = 4;
 
@@ -152,7 +152,8 @@ fn program(index: u64, windows: u64, in_guest: bool) -> (Program, u64) {
 fn in_guest(plan: &Plan, kernel: &str, drawn: &Program, out: &Path) -> Result<PathBuf, Failed> {
     let mut command = Command::new(plan.stillcore);
     command.args(["lab", "run", "--kernel", kernel, "--accel", "icount", "--smp", "1", "--timeout", "1h"]);
-    command.args(["--append", "isolcpus= nohz_full=", "--out"]).arg(out);
+    // Its files are in memory, the trace too.
+    command.args(["--append", "isolcpus= nohz_full=", "--memory", "3000", "--out"]).arg(out);
     command.arg("--add").arg(format!("{}:/root/jobs", plan.plant.display()));
     command.args(["--", "model", "--record-only", "--out", "/root/run", "--", "/root/jobs"]);
     command.arg(drawn.jobs.to_string());
@@ -161,7 +162,8 @@ fn in_guest(plan: &Plan, kernel: &str, drawn: &Program, out: &Path) -> Result<Pa
         return Ok(out.join("root/run"));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Failed(said.lines().last().unwrap_or("no reason given").to_owned()))
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error")).collect();
+    Err(Failed(format!("program in a guest: {}", errors.last().unwrap_or(&"no reason given"))))
 }
 
 impl Sums {
