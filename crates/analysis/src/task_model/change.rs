@@ -53,7 +53,7 @@ impl fmt::Display for Change {
 /// A time as a whole number of the largest unit that it is one of.
 fn whole(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let unit = units.into_iter().find(|(length, _)| ns > 0 && ns % length == 0);
+    let unit = units.into_iter().find(|(length, _)| ns > 0 && ns.is_multiple_of(*length));
     unit.map_or_else(|| format!("{ns}ns"), |(length, name)| format!("{}{name}", ns / length))
 }
 

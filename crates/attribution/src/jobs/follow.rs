@@ -110,7 +110,7 @@ pub(super) struct Follower {
     pub(super) dispatch: Dispatch,
     /// Of all that was followed, ns.
     pub(super) executed_ns: u64,
-    /// CPUs that it ran on.
+    /// CPUs that it ran on; of a new thread, since its first sleep.
     pub(super) cpus: Vec<u32>,
 }
 
@@ -213,6 +213,10 @@ impl Follower {
             self.skip();
         }
         let ended = self.current.take();
+        // A new thread may pin itself before it sleeps for the first time.
+        if ended.is_some_and(|ended| ended.kind.is_none()) {
+            self.cpus.clear();
+        }
         let kind = self.call.as_mut().map(|call| {
             call.slept = true;
             call.kind

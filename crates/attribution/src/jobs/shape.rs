@@ -41,7 +41,7 @@ pub struct ThreadJobs {
     pub reservation: Option<Reservation>,
     /// Whether it belongs to the program that was asked for, or only competes with it.
     pub is_of_program: bool,
-    /// The CPUs that it ran on.
+    /// The CPUs that it ran on; of a new thread, since its first sleep.
     pub cpus: Cpus,
     /// On a CPU, interrupts not counted, ns.
     pub executed_ns: u64,

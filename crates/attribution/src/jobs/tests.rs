@@ -1,6 +1,7 @@
 //! Threads followed through events made by hand: each case has one right answer.
 
-use super::follow::{Activation, Released};
+use super::follow::{Activation, Follower, Released, Woken};
+use super::interrupts::Interrupts;
 use super::kind::Kind;
 use super::program::Program;
 use super::separate::{Job, Separator};
@@ -250,4 +251,19 @@ fn who_runs_before_it_is_no_part_of_its_dispatch() {
     let mut events = vec![comes(10), sleeps(30), switch(40, IDLE, Leaves::Runnable, URGENT)];
     events.extend([waking(100), switch(180, URGENT, Leaves::Sleeps, IDLE), comes(190), sleeps(200)]);
     assert_eq!(follow(&events).1, 10);
+}
+
+#[test]
+fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
+    let (mut follower, interrupts) = (Follower::default(), Interrupts::default());
+    let woken = |at_ns| Woken { at_ns, intended_ns: None, by: By::Unknown };
+    follower.started(woken(0));
+    follower.switch_in(1, 0, &interrupts, |_| None);
+    follower.switch_out(2, Leaves::Sleeps, &interrupts);
+    for (at_ns, cpu) in [(10, 1), (20, 1), (30, 3)] {
+        follower.waking(woken(at_ns));
+        follower.switch_in(at_ns + 1, cpu, &interrupts, |_| None);
+        follower.switch_out(at_ns + 2, Leaves::Sleeps, &interrupts);
+    }
+    assert_eq!(follower.cpus, [1, 3]);
 }

@@ -20,7 +20,11 @@ pub(super) fn run(stillcore: &str, place: &Path, rows: &mut Sink) -> Result<(), 
     for (name, command) in EXAMPLES {
         let out = place.join(name.replace(' ', "-"));
         let words = command.split(' ').map(|word| if word == "stillcore" { stillcore } else { word });
-        let words = words.map(str::to_owned).collect::<Vec<_>>();
+        let mut words = words.map(str::to_owned).collect::<Vec<_>>();
+        if command.starts_with("stillcore") {
+            // Else its own run would stay where the bench was started.
+            words.extend(["--out".to_owned(), place.join(format!("{name}-own")).display().to_string()]);
+        }
         let model = recorded(stillcore, Some(DURATION), words, &out)?;
         push(name, &model, rows)?;
         std::fs::remove_dir_all(&out)?;

@@ -594,25 +594,25 @@ fn interference(page: &TaskModelPage<'_>) -> Option<Value> {
 }
 
 fn methods(page: &TaskModelPage<'_>) -> Option<Value> {
-    let deadlines = page.guarantee.map(|one| value(&one.assumed.deadlines_ns));
+    let deadlines = page.guarantee.map(|one| one.assumed.deadlines_ns.clone()).unwrap_or_default();
     let first = page.guarantee.and_then(|one| one.first.as_ref());
     (page.guarantee.is_some() || !page.model.statements.is_empty()).then(|| {
         context! {
             statements => value(&page.model.statements),
             margin => page.guarantee.map(|one| one.assumed.margin_ppm / 10_000),
-            deadlines => deadlines,
+            deadlines => value(&deadlines),
             jitter_ns => page.guarantee.and_then(|one| one.jitter_ns),
             first => first.map(|one| context! {
                 grows => one.grows.as_str(), late => one.late.as_str(), by => percent(one.by_ppm),
             }),
-            unmatched => page.checked.map(|one| value(&one.unmatched)),
+            unmatched => value(&page.checked.map(|one| one.unmatched.clone()).unwrap_or_default()),
         }
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::programs::program_page;
+    use crate::fixture::programs::{program_page, program_page_without_bounds};
     use crate::html::assert_balanced;
 
     #[test]
@@ -650,6 +650,13 @@ mod tests {
             let around = shown.find(wrong).map(|at| shown.get(at.saturating_sub(60)..at + 60));
             assert_eq!(around, None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_program_without_bounds_has_a_page() {
+        let page = program_page_without_bounds().unwrap();
+        assert_balanced(&page);
+        assert!(page.contains("no thread of the program can be modelled"));
     }
 
     #[test]
