@@ -117,8 +117,8 @@ fn careless() -> ExitCode {
 const TRIES: u32 = 4;
 
 /// A stressor restores what it writes; this machine may lack what it needs. One that is crowded may
-/// not even let a killed process run to its end (compaction of a memory full of pages ends with none
-/// of its calls half done): the record says so, and it is tried again.
+/// not even let a killed process run to its end (compaction of a memory full of pages ends with
+/// none of its calls half done): the record says so, and it is tried again.
 fn disturbs(spec: &StressorSpec) -> Outcome {
     for _ in 0..TRIES {
         if tried(spec)? {

@@ -1,6 +1,7 @@
 //! What the task model of a program guarantees, in a sentence.
 
 use crate::format;
+use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::check::Checked;
 use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
@@ -29,6 +30,19 @@ pub fn sentence(model: &TaskModel, guarantee: Option<&Guarantee>, checked: Optio
     }
 }
 
+/// The chain that the model is refuted by, if one took longer than its bound: the one that did so
+/// most often.
+pub fn of_refuted_chain(chains: &[ChainTimes]) -> Option<String> {
+    let worst = chains.iter().filter(|chain| chain.refuted > 0).max_by_key(|chain| chain.refuted)?;
+    let names: Vec<&str> = worst.threads.iter().map(|(_, name)| name.as_str()).collect();
+    Some(format!(
+        "Nothing is guaranteed: {} of {} instances of the chain {} took longer than its bound.",
+        format::count(worst.refuted),
+        format::count(worst.n),
+        names.join(" > ")
+    ))
+}
+
 /// Who makes a thread late by keeping its CPU, where that alone is half of the deadline.
 fn culprit(model: &TaskModel, guarantee: &Guarantee) -> String {
     let late = guarantee.bounds.iter().filter(|bound| bound.in_time() == Some(false));
@@ -46,8 +60,9 @@ fn culprit(model: &TaskModel, guarantee: &Guarantee) -> String {
     }
 }
 
-/// What came of holding the bounds of an earlier model, by name, against these jobs. Other jobs than
-/// those that it was made of: how many exceed it has an upper limit (3 / n for none of n, 95 %).
+/// What came of holding the bounds of an earlier model, by name, against these jobs. Other jobs
+/// than those that it was made of: how many exceed it has an upper limit (3 / n for none of n, 95
+/// %).
 pub fn of_earlier(name: &str, checked: &Checked) -> String {
     let jobs = checked.jobs();
     match (jobs, checked.refuted) {
@@ -198,6 +213,24 @@ mod tests {
         assert_eq!(
             of_earlier("a", &checked),
             "Nothing was checked: no job of this program has a bound in a."
+        );
+    }
+
+    #[test]
+    fn a_chain_beyond_its_bound_refutes_the_model() {
+        let chain = |refuted| ChainTimes {
+            threads: vec![(1, "a".to_owned()), (2, "b".to_owned())],
+            bound_ns: Some(5),
+            n: 40,
+            refuted,
+            unlinked: 0,
+            longest_ns: 9,
+            longest: Vec::new(),
+        };
+        assert_eq!(of_refuted_chain(&[chain(0)]), None);
+        assert_eq!(
+            of_refuted_chain(&[chain(0), chain(3)]).unwrap(),
+            "Nothing is guaranteed: 3 of 40 instances of the chain a > b took longer than its bound."
         );
     }
 

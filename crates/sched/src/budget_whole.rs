@@ -1,14 +1,15 @@
 //! Budgets of systems that are answered as a whole: whose cores wait for each other's locks, or
 //! whose tasks run on any core.
 //!
-//! A test that accepts a cost or a jitter promises deadlines for every smaller one, because both are
-//! upper limits of what jobs may do. So each value that was checked is a budget, whatever the test.
-//! Whether it is the largest depends on the test: one is sustainable if it accepts no more where a
-//! parameter gets worse (Baruah and Burns, "Sustainable scheduling analysis", RTSS 2006); not every
-//! test of global EDF is (Baker and Baruah, "Sustainable multiprocessor scheduling of sporadic task
-//! systems", ECRTS 2009). For those that are, by the form of their equations, halving finds the
-//! largest value. For the others it finds one that holds, and values spread above it are tried from
-//! the largest down; [`WholeBudget::exact`] is false. Oracle: every value of small systems.
+//! A test that accepts a cost or a jitter promises deadlines for every smaller one, because both
+//! are upper limits of what jobs may do. So each value that was checked is a budget, whatever the
+//! test. Whether it is the largest depends on the test: one is sustainable if it accepts no more
+//! where a parameter gets worse (Baruah and Burns, "Sustainable scheduling analysis", RTSS 2006);
+//! not every test of global EDF is (Baker and Baruah, "Sustainable multiprocessor scheduling of
+//! sporadic task systems", ECRTS 2009). For those that are, by the form of their equations, halving
+//! finds the largest value. For the others it finds one that holds, and values spread above it are
+//! tried from the largest down; [`WholeBudget::exact`] is false. Oracle: every value of small
+//! systems.
 //!
 //! Sections grow with the cost of their task.
 

@@ -94,7 +94,8 @@ pub(crate) enum Window {
     Undecided,
 }
 
-/// The least w with f(w) <= w if it is at most `limit`, of a monotone f. `start` must not exceed it.
+/// The least w with f(w) <= w if it is at most `limit`, of a monotone f. `start` must not exceed
+/// it.
 #[inline]
 pub(crate) fn least(f: impl Fn(u64) -> u64, start: u64, limit: u64, rounds: &mut u64, cap: u64) -> Window {
     let mut window = start;

@@ -1,9 +1,9 @@
 //! The workload files of rt-app as loads: JSON with an object of tasks, each a sequence of events
 //! (`doc/tutorial.txt` of scheduler-tools/rt-app, version 1.0 and later).
 //!
-//! `ordered` reads JSON in which the order of keys counts, `place` says where in it a value is, `read`
-//! makes a load of it, `task` one of its tasks, `names` keeps what they name, `write` makes a file of
-//! a load.
+//! `ordered` reads JSON in which the order of keys counts, `place` says where in it a value is,
+//! `read` makes a load of it, `task` one of its tasks, `names` keeps what they name, `write` makes
+//! a file of a load.
 
 mod names;
 mod ordered;

@@ -1,5 +1,5 @@
-//! A load → a file of rt-app. Its times are whole microseconds, its jobs are all alike, and it draws
-//! nothing: what is lost is said.
+//! A load → a file of rt-app. Its times are whole microseconds, its jobs are all alike, and it
+//! draws nothing: what is lost is said.
 
 use super::US;
 use model::load::{Jobs, Load, LoadThread, Phase, Releases, Share, Step};

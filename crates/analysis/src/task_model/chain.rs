@@ -260,7 +260,8 @@ mod tests {
             let guarantee = guarantee(model, &assumed(0)).unwrap();
             (guarantee.bounds[1].bound_ns, chains(model, &guarantee)[0].bound_ns)
         };
-        // 3, and 3 + 5 from the second's release, which is at most 2 later than the bound counts from.
+        // 3, and 3 + 5 from the second's release, which is at most 2 later than the bound counts
+        // from.
         assert_eq!(bound(&model), (Some(10 * MS), Some(11 * MS)));
         // By a curve, the bound counts from the wake-up itself.
         model.threads[1].release.kind = ReleaseKind::Curve;

@@ -143,8 +143,8 @@ pub fn name_for(model: &TaskModel, thread: &ThreadModel) -> String {
     if alone { thread.comm.clone() } else { with_number(thread) }
 }
 
-/// How late the kernel dispatches a thread on a CPU, ns: as it did so far; on another, no later than
-/// the threads there either.
+/// How late the kernel dispatches a thread on a CPU, ns: as it did so far; on another, no later
+/// than the threads there either.
 pub(super) fn dispatch_on(model: &TaskModel, thread: &ThreadModel, cpu: u32) -> u64 {
     if thread.cpus.contains(cpu) {
         return thread.dispatch_ns;

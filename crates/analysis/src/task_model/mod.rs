@@ -4,10 +4,11 @@
 //! [`choose`] finds what separates the jobs of a thread, [`build`] makes the model ([`shape`]) of
 //! what was observed, [`system`] the tasks of `stillcore sched` of the model, [`verdict`] bounds
 //! their response times and says how far the program is from its first late job, [`check`] holds
-//! the bounds against every job of a trace, [`change`] asks what if, [`optimise`] looks for the best
-//! placement, [`observe`] finds the job nearest to its deadline and what happened around it, and how
-//! long each [`chain`] took. [`replay`] makes a load that does what the model says, [`compare`]
-//! holds the model of one program against that of another, and [`load_tasks`] makes tasks of any load.
+//! the bounds against every job of a trace, [`change`] asks what if, [`optimise`] looks for the
+//! best placement, [`observe`] finds the job nearest to its deadline and what happened around it,
+//! and how long each [`chain`] took. [`replay`] makes a load that does what the model says,
+//! [`compare`] holds the model of one program against that of another, and [`load_tasks`] makes
+//! tasks of any load.
 
 pub mod build;
 pub mod chain;

@@ -1,15 +1,15 @@
 //! Where threads should run and with which priorities, so that all costs can grow most until a
 //! deadline may be missed.
 //!
-//! On one CPU, priorities are assigned from the lowest up (Audsley, "On priority assignment in fixed
-//! priority scheduling", Information Processing Letters 79, 2001): whichever thread is in time below
-//! all others may be the lowest. That finds an order wherever there is one, if the bound of a thread
-//! depends on which threads are above it and not on their order (Davis and Burns, "Improved priority
-//! assignment for global fixed priority pre-emptive scheduling in multiprocessor real-time systems",
-//! Real-Time Systems 47, 2011). The bounds here do, as long as no thread suspends itself; one that
-//! does interferes by its own response time. There it counts with its deadline instead, and the
-//! order found is a beginning, improved by exchanging neighbours. The largest growth that has an
-//! order is found by bisection.
+//! On one CPU, priorities are assigned from the lowest up (Audsley, "On priority assignment in
+//! fixed priority scheduling", Information Processing Letters 79, 2001): whichever thread is in
+//! time below all others may be the lowest. That finds an order wherever there is one, if the bound
+//! of a thread depends on which threads are above it and not on their order (Davis and Burns,
+//! "Improved priority assignment for global fixed priority pre-emptive scheduling in multiprocessor
+//! real-time systems", Real-Time Systems 47, 2011). The bounds here do, as long as no thread
+//! suspends itself; one that does interferes by its own response time. There it counts with its
+//! deadline instead, and the order found is a beginning, improved by exchanging neighbours. The
+//! largest growth that has an order is found by bisection.
 //!
 //! Placements are all tried where they are few, else built thread by thread and improved by moves
 //! and exchanges. What is proposed is answered by the test of the verdict.
@@ -618,7 +618,8 @@ fn improved(problem: &Problem, cpu: u32, set: u64, best: Best) -> Best {
     best
 }
 
-/// Priorities in this order, level by level: those that the threads have, as far as they are enough.
+/// Priorities in this order, level by level: those that the threads have, as far as they are
+/// enough.
 fn priorities(problem: &Problem, order: &[usize]) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut levels: Vec<i64> = order.iter().map(|at| problem.items[*at].level).collect();

@@ -142,8 +142,8 @@ impl Follower {
         });
     }
 
-    /// The CPU is handed to it. `waited`: for whom it waited there since a time; `None` where that is
-    /// not known.
+    /// The CPU is handed to it. `waited`: for whom it waited there since a time; `None` where that
+    /// is not known.
     pub(super) fn switch_in(
         &mut self,
         ts_ns: i64,

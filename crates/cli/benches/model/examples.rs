@@ -43,18 +43,26 @@ fn push(name: &str, model: &Value, rows: &mut Sink) -> Result<(), Failed> {
     let row = Row::new(format!("{name}: threads with a model"), modelled.clone().count() as f64, "");
     rows.push(row.n(urgent.len() as u64))?;
     for thread in modelled {
-        let kind = thread["release"]["kind"].as_str().unwrap_or_default();
-        let comm = thread["comm"].as_str().unwrap_or_default();
-        let real_time = 99 - thread["prio"].as_i64().unwrap_or_default();
-        let every_ms = thread["release"]["period_ns"].as_f64().unwrap_or_default() / 1e6;
-        let what = format!("{name}: {comm}, priority {real_time}, {kind}: every");
-        rows.push(Row::new(what, every_ms, "ms").n(thread["release"]["n"].as_u64().unwrap_or_default()))?;
+        let release = &thread["release"];
+        let (Some(kind), Some(comm), Some(prio), Some(period_ns), Some(n)) = (
+            release["kind"].as_str(),
+            thread["comm"].as_str(),
+            thread["prio"].as_i64(),
+            release["period_ns"].as_f64(),
+            release["n"].as_u64(),
+        ) else {
+            return Err(Failed(format!("{name}: a thread without its model: {thread}")));
+        };
+        let what = format!("{name}: {comm}, priority {}, {kind}: every", 99 - prio);
+        rows.push(Row::new(what, period_ns / 1e6, "ms").n(n))?;
     }
     let links = list(&model["chains"]).len();
     rows.push(Row::new(format!("{name}: links from thread to thread"), links as f64, ""))?;
     let checked = &model["checked"];
     let jobs: u64 = list(&checked["threads"]).iter().filter_map(|one| one["jobs"].as_u64()).sum();
-    let refuted = checked["refuted"].as_u64().unwrap_or_default();
-    rows.push(Row::new(format!("{name}: jobs beyond their bound"), refuted as f64, "").n(jobs))?;
+    // Where no thread has a bound, nothing was compared.
+    if let Some(refuted) = checked["refuted"].as_u64().filter(|_| jobs > 0) {
+        rows.push(Row::new(format!("{name}: jobs beyond their bound"), refuted as f64, "").n(jobs))?;
+    }
     Ok(())
 }

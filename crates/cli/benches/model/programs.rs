@@ -5,8 +5,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Kinds of threads that begin a chain or are alone.
 const KINDS: [&str; 6] = ["absolute", "timerfd", "signal", "sporadic", "relative", "deadline"];
-/// With a jitter of a quarter, 120 jobs do not show which of two periods a ten-thousandth apart they
-/// follow: the rounder one is reported.
+/// With a jitter of a quarter, 120 jobs do not show which of two periods a ten-thousandth apart
+/// they follow: the rounder one is reported.
 const NOT_ROUND_US: u64 = 16_667;
 const PERIODS_US: [u64; 8] = [4_000, 5_000, 8_000, 10_000, 12_500, NOT_ROUND_US, 20_000, 25_000];
 

@@ -2,9 +2,9 @@
 //! the model of each, with the margin that was fixed before, is held against the jobs of the next.
 //!
 //! Here, and with `--guest` in guests of one CPU whose clock counts instructions: nothing that the
-//! host does shows in them, as the CPU time that a shared machine takes away does here. Kernels that
-//! are not preemptible have stretches of a tenth of a second there, such as `khugepaged` copying a
-//! page, that a short window does not know; the budget is for the others.
+//! host does shows in them, as the CPU time that a shared machine takes away does here. Kernels
+//! that are not preemptible have stretches of a tenth of a second there, such as `khugepaged`
+//! copying a page, that a short window does not know; the budget is for the others.
 
 use super::common::Failed;
 use super::programs::Program;

@@ -58,8 +58,8 @@ pub(crate) struct ModelArgs {
     /// How long to record; then end a started command [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// CPUs to record in full, as a list such as 2,3 or 4-7; with --optimise also those that threads
-    /// may have [default: those allowed to the program].
+    /// CPUs to record in full, as a list such as 2,3 or 4-7; with --optimise also those that
+    /// threads may have [default: those allowed to the program].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
     /// Relative deadline of the threads with this name; repeatable [default: the period, of threads
@@ -114,7 +114,8 @@ pub(crate) struct ModelArgs {
 verbs! {
     /// Verbs under `model`.
     ModelVerb {
-        /// Play a model, or a file of rt-app, as threads that execute, sleep and release one another.
+        /// Play a model, or a file of rt-app, as threads that execute, sleep and release one
+        /// another.
         Replay(replay::ReplayArgs) => commands(replay::run),
     }
 }

@@ -28,7 +28,8 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Arguments of `model replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A model.json, a run directory of model or trace watch, a trace.dat, or a JSON file of rt-app.
+    /// A model.json, a run directory of model or trace watch, a trace.dat, or a JSON file of
+    /// rt-app.
     #[arg(value_name = "MODEL|RUN|FILE")]
     from: PathBuf,
     /// How long to play, at most 1h [default: as the file of rt-app says, else 10s].
@@ -43,8 +44,8 @@ pub(crate) struct ReplayArgs {
     /// Write the load as a JSON file of rt-app instead of playing it; replaced if it exists.
     #[arg(long, value_name = "FILE")]
     rt_app: Option<PathBuf>,
-    /// Write its real-time threads as tasks for `sched analyze --test fp-rta` instead of playing it;
-    /// replaced if it exists.
+    /// Write its real-time threads as tasks for `sched analyze --test fp-rta` instead of playing
+    /// it; replaced if it exists.
     #[arg(long, value_name = "FILE")]
     tasks: Option<PathBuf>,
     /// Print one JSON object instead of a table.

@@ -12,7 +12,7 @@ use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
-use report::task_model::{kind, of_earlier, of_guarantee, searched, sentence};
+use report::task_model::{kind, of_earlier, of_guarantee, of_refuted_chain, searched, sentence};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -29,6 +29,9 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> St
         }
         _ => format!("{}\n", sentence(model, guarantee, checked)),
     };
+    if let Some(chain) = of_refuted_chain(&document.chain_times) {
+        text = format!("{chain}\n{text}");
+    }
     let _ =
         writeln!(text, "of {} in {}\n", span(model.to_ns.abs_diff(model.from_ns)), document.source.display());
     text.push_str(&threads(model));

@@ -1,5 +1,6 @@
 //! The answer to a simple set, byte for byte as [`super::answer`] writes it beyond the first lines,
-//! where no other order is looked for: a test holds the two against each other. Nothing is allocated, and no number takes more than some instructions.
+//! where no other order is looked for: a test holds the two against each other. Nothing is
+//! allocated, and no number takes more than some instructions.
 
 use super::answer::{Cells, SCHEMA, decimal, write_cells};
 use sched::asked::Unit;

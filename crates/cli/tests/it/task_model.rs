@@ -107,7 +107,8 @@ fn the_best_placement(place: &Place, run: &Path) {
     let output = stillcore(&asked).arg(&page).arg("--from").arg(run).output().unwrap();
     let model: Value = serde_json::from_slice(&output.stdout).unwrap();
     let best = &model["optimised"];
-    // On one CPU, rate-monotonic priorities may be as good as any others; on more, any thread moves.
+    // On one CPU, rate-monotonic priorities may be as good as any others; on more, any thread
+    // moves.
     let proposal = &best["proposal"];
     assert!(std::fs::read_to_string(&page).unwrap().contains("Responses and bounds"));
     if proposal.is_null() {

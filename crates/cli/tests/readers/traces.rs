@@ -42,7 +42,8 @@ fn read(bytes: &[u8]) -> Outcome {
     }
 }
 
-/// The jobs of its threads, and what is concluded from them, up to every job held against its bound.
+/// The jobs of its threads, and what is concluded from them, up to every job held against its
+/// bound.
 fn models(bytes: &[u8]) {
     let file = TraceFile::from_bytes("damaged", bytes.to_vec()).unwrap();
     let Ok(source) = Source::of_trace(file) else { return };

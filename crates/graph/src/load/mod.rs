@@ -70,8 +70,8 @@ pub struct PlayedThread {
 }
 
 /// Plays a load. `wait` sleeps for at most so long and returns whether to end at once; threads that
-/// then still sleep end with the process, or when they wake. Fails where a thread cannot be put onto
-/// its CPUs or under its policy; then none has begun.
+/// then still sleep end with the process, or when they wake. Fails where a thread cannot be put
+/// onto its CPUs or under its policy; then none has begun.
 pub fn play(load: &Load, options: Options, mut wait: impl FnMut(Duration) -> bool) -> Result<Played, Error> {
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let shared = Arc::new(Shared::new(load).map_err(|error| Error::os("make", "a pipe", error))?);

@@ -204,7 +204,7 @@ impl Player<'_> {
     fn work(&mut self, ns: i64) {
         let until_ns = self.worked_ns.saturating_add(ns);
         burn::until_cpu_time(until_ns, || self.shared.is_over());
-        // What it took too long, an interrupt in its last moment for instance, is nobody's.
+        // Work beyond that, because of an interrupt in its last moment, is not taken off the next.
         self.worked_ns = clock::thread_cpu_ns();
     }
 
@@ -244,8 +244,8 @@ impl Player<'_> {
 }
 
 /// Sleeps for a time, which take longer than asked. About half of that is over before the thread is
-/// woken, and the rest is its way back to the CPU, which is no sleep. So they are asked to be shorter
-/// by half of the least that the last ones took too long.
+/// woken, and the rest is its way back to the CPU, which is no sleep. So they are asked to be
+/// shorter by half of the least that the last ones took too long.
 struct Naps {
     too_long_ns: VecDeque<u64>,
     /// The kernel may charge a thread from its wake-up on, a trace sees it execute from the switch:

@@ -2,7 +2,8 @@
 //!
 //! Source: "Arrow Columnar Format", sections "Serialization and Interprocess Communication" and
 //! "IPC File Format"; `File.fbs`, `Message.fbs` and `Schema.fbs`, whose numbers those here are. The
-//! file ends with its columns and the places of its batches. Integers of any width, with or without absent values; buffers as they are or packed with Zstandard.
+//! file ends with its columns and the places of its batches. Integers of any width, with or without
+//! absent values; buffers as they are or packed with Zstandard.
 
 use super::flat_buffer::{Table, Vector};
 use super::{EXPECTED, Piece};

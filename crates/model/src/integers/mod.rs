@@ -1,5 +1,5 @@
-//! Tables of integers that others have written, in Parquet or in Arrow's file format, piece by piece
-//! and without trusting a byte of them.
+//! Tables of integers that others have written, in Parquet or in Arrow's file format, piece by
+//! piece and without trusting a byte of them.
 //!
 //! Only flat columns: what a row has in each is an integer or nothing. Parquet is read by
 //! [`crate::columns`]; Arrow by [`arrow`].

@@ -103,8 +103,8 @@ impl Cycle {
 }
 
 impl Load {
-    /// The part of a CPU that each thread takes on average, 1 where nothing is known that would keep
-    /// it from executing all the time.
+    /// The part of a CPU that each thread takes on average, 1 where nothing is known that would
+    /// keep it from executing all the time.
     pub fn utilizations(&self) -> Vec<f64> {
         let cycles: Vec<Option<Cycle>> = self.threads.iter().map(|thread| thread.cycle().ok()).collect();
         // Jobs per ns; those that others release after these.

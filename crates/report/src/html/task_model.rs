@@ -20,7 +20,7 @@ use super::front::Front;
 use super::plot::rooms;
 use super::{environment, render, value};
 use crate::svg::{Gantt, GanttBar, GanttLane, GanttLink, GanttMark, Room, UsedRow, gantt, micro, used};
-use crate::task_model::{kind, of_earlier, of_guarantee, percent, sentence};
+use crate::task_model::{kind, of_earlier, of_guarantee, of_refuted_chain, percent, sentence};
 use crate::{Card, Error, Opening, format};
 
 /// Lanes of a chart; the jobs that are drawn of one.
@@ -114,7 +114,8 @@ pub fn task_model_page(page: &TaskModelPage<'_>) -> Result<String, Error> {
 
 /// The opening.
 pub(super) fn front(environment: &Environment, page: &TaskModelPage<'_>) -> Result<Value, Error> {
-    let refuted = page.checked.is_some_and(|checked| checked.refuted > 0);
+    let refuted_chain = of_refuted_chain(&page.observed.chains);
+    let refuted = page.checked.is_some_and(|checked| checked.refuted > 0) || refuted_chain.is_some();
     let (word, tone) = match (refuted, page.guarantee.and_then(|one| one.schedulable)) {
         (true, _) => ("Refuted", "bad"),
         (false, Some(true)) => ("Schedulable", "good"),
@@ -125,6 +126,10 @@ pub(super) fn front(environment: &Environment, page: &TaskModelPage<'_>) -> Resu
     let (said, lines) = match (page.earlier, page.checked) {
         (Some(name), Some(checked)) => (of_earlier(name, checked), vec![verdict]),
         _ => (verdict, Vec::new()),
+    };
+    let (said, lines) = match refuted_chain {
+        Some(chain) => (chain, std::iter::once(said).chain(lines).collect()),
+        None => (said, lines),
     };
     let front = Front {
         word: word.to_owned(),

@@ -1,5 +1,5 @@
-//! Bounds that count all that arrives in a busy window before an instance starts, whatever ready sets
-//! do (ECRTS 2019, lemmas 3, 4, 5 and 8).
+//! Bounds that count all that arrives in a busy window before an instance starts, whatever ready
+//! sets do (ECRTS 2019, lemmas 3, 4, 5 and 8).
 
 use super::core::Core;
 use crate::flow::Unanswered;
@@ -14,8 +14,8 @@ struct Looked<'a> {
     blocking_ns: u64,
 }
 
-/// From the activation of the first of these callbacks to the end of the last, ns; each but the first is
-/// activated by the one before it alone, and in its executor.
+/// From the activation of the first of these callbacks to the end of the last, ns; each but the
+/// first is activated by the one before it alone, and in its executor.
 pub(super) fn response(core: &mut Core<'_>, chain: &[usize]) -> Result<u64, Unanswered> {
     let (&[first, ..], Some(&end)) = (chain, chain.last()) else { return Err(Unanswered::Late) };
     let timer = chain.len() == 1 && core.is_immediate(end);

@@ -38,8 +38,8 @@ impl Core<'_> {
         self.order == ReadyOrder::TimersFirst && self.loads[load].kind == CallbackKind::Timer
     }
 
-    /// The most instances of `load` between the activation and the start of one of `end`, of `arrived`
-    /// that are there (none: any number), where so many polling points come between.
+    /// The most instances of `load` between the activation and the start of one of `end`, of
+    /// `arrived` that are there (none: any number), where so many polling points come between.
     ///
     /// The ready set that is executed at the activation has one, and so has each of the sets that
     /// follow, of which `end` is executed in the last.
@@ -63,10 +63,10 @@ impl Core<'_> {
         Some(arrived.map_or(polled, |arrived| arrived.min(polled)))
     }
 
-    /// The most polling points while instances of these callbacks wait, one after another (RTSS 2021,
-    /// definition 3): of each as many as it has instances in its longest response, since each
-    /// polling point finds one. The curves are those of any interval, because such a response may begin
-    /// anywhere in a busy window.
+    /// The most polling points while instances of these callbacks wait, one after another (RTSS
+    /// 2021, definition 3): of each as many as it has instances in its longest response, since each
+    /// polling point finds one. The curves are those of any interval, because such a response may
+    /// begin anywhere in a busy window.
     pub(super) fn polling_points(&mut self, chain: &[usize]) -> Result<u64, Unanswered> {
         chain.iter().try_fold(0u64, |sum, &at| {
             let load = &self.loads[at];

@@ -1,6 +1,6 @@
-//! Chains from end to end: the sum over their pieces in one executor each, and of the delays between
-//! them. A piece takes as long as its callbacks do one after another, or as an analysis of the whole says,
-//! whichever is less.
+//! Chains from end to end: the sum over their pieces in one executor each, and of the delays
+//! between them. A piece takes as long as its callbacks do one after another, or as an analysis of
+//! the whole says, whichever is less.
 
 use super::CallbackChain;
 use super::responses::Responses;

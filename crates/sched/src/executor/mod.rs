@@ -205,8 +205,8 @@ pub struct ExecutorVerdict {
 }
 
 /// Bounds the responses of all callbacks, and the chains. Callbacks name executors of the system,
-/// `after` has no circle, and chains follow it, as [`read_executors`] ensures; a chain that does not
-/// has no bound.
+/// `after` has no circle, and chains follow it, as [`read_executors`] ensures; a chain that does
+/// not has no bound.
 pub fn bound_executors(
     system: &ExecutorSystem,
     analysis: ExecutorAnalysis,

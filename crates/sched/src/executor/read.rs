@@ -1,9 +1,10 @@
 //! Executors as a line of JSON.
 //!
 //! `{"unit":"us","order":"registered","executors":[{"budget":3000,"period":10000},null],"callbacks":[…],
-//! "chains":[{"callbacks":[0,1],"limit":50000}]}`. A callback has a `kind`, a `cost` or `costs`, and what
-//! activates it: `period` with `jitter`, or `arrivals`, from outside; `after`, the callbacks that do.
-//! The order of the list is that of registration. Numbers are integers in the unit.
+//! "chains":[{"callbacks":[0,1],"limit":50000}]}`. A callback has a `kind`, a `cost` or `costs`,
+//! and what activates it: `period` with `jitter`, or `arrivals`, from outside; `after`, the
+//! callbacks that do. The order of the list is that of registration. Numbers are integers in the
+//! unit.
 
 use super::{Callback, CallbackChain, CallbackKind, ExecutorSystem, External, ReadyOrder};
 use crate::asked::Unit;

@@ -2,8 +2,8 @@
 //! callbacks end that activate them, and on how many polling points come in a response.
 //!
 //! They grow from nothing to their least fixpoint, at which all of them hold: the first instance
-//! to take longer than its bound would contradict the analysis of the time before it. A response without
-//! a bound counts as any length, also where it activates others.
+//! to take longer than its bound would contradict the analysis of the time before it. A response
+//! without a bound counts as any length, also where it activates others.
 
 use super::arrivals::{Arrivals, Sources};
 use super::core::{Core, Load};
@@ -101,9 +101,9 @@ impl<'a> Responses<'a> {
 
     /// Activations of every callback, from those of its sources and the responses so far.
     ///
-    /// Within a busy window of its executor a callback is activated by instances that were activated
-    /// there, if what activates it is executed there, too, and waits for nothing else on the way (RTSS
-    /// 2021, definition 4).
+    /// Within a busy window of its executor a callback is activated by instances that were
+    /// activated there, if what activates it is executed there, too, and waits for nothing else on
+    /// the way (RTSS 2021, definition 4).
     fn propagate(&mut self) {
         for &callback in &self.order {
             let one = &self.system.callbacks[callback];
@@ -164,8 +164,8 @@ impl<'a> Responses<'a> {
         found.ok()
     }
 
-    /// The bound of a whole chain of callbacks, all in one executor; `alone` says whether each but the
-    /// first is activated by the one before it only.
+    /// The bound of a whole chain of callbacks, all in one executor; `alone` says whether each but
+    /// the first is activated by the one before it only.
     pub(super) fn whole(&mut self, chain: &[usize], alone: bool) -> Option<u64> {
         let executor = self.places[*chain.first()?].0;
         let chain: Vec<usize> = chain.iter().map(|&callback| self.places[callback].1).collect();

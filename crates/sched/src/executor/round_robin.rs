@@ -4,8 +4,8 @@
 use super::core::Core;
 use crate::flow::Unanswered;
 
-/// From the activation of the first of these callbacks to the end of the last, each activated by the
-/// one before it, ns.
+/// From the activation of the first of these callbacks to the end of the last, each activated by
+/// the one before it, ns.
 pub(super) fn response(core: &mut Core<'_>, chain: &[usize]) -> Result<u64, Unanswered> {
     let Some(&end) = chain.last() else { return Err(Unanswered::Late) };
     let polling_points = core.polling_points(chain)?;

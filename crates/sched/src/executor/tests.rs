@@ -23,8 +23,8 @@ fn the_order_of_a_ready_set_counts() {
     use ExecutorAnalysis::{AllArrivals, Best, BusyWindow};
     // All three come in one busy window.
     assert_eq!(responses(&three("any"), BusyWindow), [Some(63); 3]);
-    // A timer waits for what is being executed, and no longer; with the other semantics it may wait for a
-    // ready set.
+    // A timer waits for what is being executed, and no longer; with the other semantics it may wait
+    // for a ready set.
     assert_eq!(responses(&three("timers-first"), AllArrivals), [Some(63), Some(53), Some(63)]);
     assert_eq!(responses(&three("timers-first"), Best)[1], Some(53));
     assert_eq!(responses(&three("registered"), Best)[1], Some(63));

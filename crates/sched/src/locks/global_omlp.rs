@@ -3,10 +3,10 @@
 //!
 //! Brandenburg and Anderson, "Optimality results for multiprocessor real-time locking", RTSS 2010:
 //! while it would execute without locks, a request of a job is delayed by at most 2m - 1 others, m
-//! being the number of cores, two of one task (Brandenburg's thesis, 2011); where no more than m + 1
-//! tasks use the resource, by one of each other task (lemma 15). A resource has a queue of m places
-//! in order of arrival, and one by priority before it. Oracle: SchedCAT's `global_omlp_bounds`, to
-//! the unit; and the adversary of the tests, which executes the rules.
+//! being the number of cores, two of one task (Brandenburg's thesis, 2011); where no more than m +
+//! 1 tasks use the resource, by one of each other task (lemma 15). A resource has a queue of m
+//! places in order of arrival, and one by priority before it. Oracle: SchedCAT's
+//! `global_omlp_bounds`, to the unit; and the adversary of the tests, which executes the rules.
 //!
 //! Suspension counts as execution: at every moment each of the m most urgent pending jobs executes,
 //! or is delayed so that its bound covers it. Up to a first late job the schedule is one of

@@ -3,8 +3,8 @@
 //! keeps every core at one request at a time.
 //!
 //! Brandenburg and Anderson, "The OMLP family of optimal multiprocessor real-time locking
-//! protocols", Design Automation for Embedded Systems 17, 2013; the reader-writer variant is that of
-//! "Real-time resource-sharing under clustered scheduling: mutex, reader-writer, and k-exclusion
+//! protocols", Design Automation for Embedded Systems 17, 2013; the reader-writer variant is that
+//! of "Real-time resource-sharing under clustered scheduling: mutex, reader-writer, and k-exclusion
 //! locks", EMSOFT 2011. Oracle: SchedCAT's `clustered_omlp_bounds` and `clustered_rw_omlp_bounds`
 //! for clusters of one core, to the unit; and the adversary of the tests, which executes the rules.
 //!

@@ -1,6 +1,6 @@
 //! Reads a simple set from a line of JSON in one pass, without allocating: known keys once each,
-//! integers in range, `unit` and `cores` before `tasks`, one core. Anything else is `None` here, and
-//! is read again by [`crate::question::read`]. Both must agree on every line that this accepts.
+//! integers in range, `unit` and `cores` before `tasks`, one core. Anything else is `None` here,
+//! and is read again by [`crate::question::read`]. Both must agree on every line that this accepts.
 //!
 //! Grammar: RFC 8259; of strings and numbers only those without escapes, signs, fractions and
 //! exponents.

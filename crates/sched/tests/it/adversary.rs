@@ -115,8 +115,8 @@ fn withheld_supplies_and_bursts_are_found() {
     }
 }
 
-/// Bounds of executors are reached, and what holds for timers that go before all else does not where
-/// they wait for a ready set.
+/// Bounds of executors are reached, and what holds for timers that go before all else does not
+/// where they wait for a ready set.
 #[test]
 fn executors_reach_their_bounds_and_timers_that_wait_are_found() {
     let line = r#"{"order":"timers-first","executors":[{"budget":3,"period":5},null],"callbacks":[

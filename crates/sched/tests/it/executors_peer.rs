@@ -1,6 +1,7 @@
-//! Executors of ROS 2 against the analyses of `response-time-analysis`, by the authors of both papers:
-//! the same bounds on drawn systems, callback by callback and chain by chain. The fixpoint between
-//! callbacks, which the peer leaves to its users, is written here once more, on the peer's curves.
+//! Executors of ROS 2 against the analyses of `response-time-analysis`, by the authors of both
+//! papers: the same bounds on drawn systems, callback by callback and chain by chain. The fixpoint
+//! between callbacks, which the peer leaves to its users, is written here once more, on the peer's
+//! curves.
 
 use crate::common::adversary::executor_sets::{Drawn, draw};
 use crate::common::numbers::Numbers;
@@ -119,7 +120,8 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// As the peer knows kinds; everything but timers is sampled at polling points, and these are up to Dashing.
+    /// As the peer knows kinds; everything but timers is sampled at polling points, and these are
+    /// up to Dashing.
     fn kind(&self, at: usize) -> CallbackType {
         let one = &self.system.callbacks[at];
         match self.system.order {

@@ -52,7 +52,8 @@ fn donation_by_hand() {
             {"period":100,"cost":10,"core":1,"requests":[{"resource":0,"length":5,"access":"read"}]},
             {"period":100,"cost":10,"core":2,"requests":[{"resource":0,"length":7,"access":"read"}]}]}"#,
     );
-    // Readers read together: the writer waits for the longer, a reader for one phase and the writer.
+    // Readers read together: the writer waits for the longer, a reader for one phase and the
+    // writer.
     assert_eq!(answer(&readers, Protocol::Omlp).spin, [12, 9, 7]);
     assert_eq!(answer(&readers, Protocol::OmlpRw).spin, [7, 9, 7]);
 }

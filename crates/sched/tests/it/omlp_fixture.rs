@@ -60,10 +60,10 @@ fn one_pass_is_that_of_schedcat() {
     assert!(waits.iter().all(|waits| *waits > 500), "{waits:?}");
 }
 
-/// SchedCAT bounds priority inheritance under global scheduling (Easwaran and Andersson, RTSS 2009),
-/// which is on one core what is here on one core. It counts each section of tasks below that may
-/// inherit; Sha, Rajkumar and Lehoczky count one of each task, or of each resource. So the share of
-/// tasks below is no more here, and the same where there is one section.
+/// SchedCAT bounds priority inheritance under global scheduling (Easwaran and Andersson, RTSS
+/// 2009), which is on one core what is here on one core. It counts each section of tasks below that
+/// may inherit; Sha, Rajkumar and Lehoczky count one of each task, or of each resource. So the
+/// share of tasks below is no more here, and the same where there is one section.
 #[test]
 fn inheritance_on_one_core_is_no_more_than_that_of_schedcat() {
     let (mut equal, mut less) = (0, 0);

@@ -1,6 +1,6 @@
 //! Executors of ROS 2 against the adversary: polling points, ready sets, callbacks without
-//! preemption, nanosecond by nanosecond. What comes in one nanosecond comes in any order, an executor
-//! that waits wakes at the first of it, and supply is withheld for as long as it may be.
+//! preemption, nanosecond by nanosecond. What comes in one nanosecond comes in any order, an
+//! executor that waits wakes at the first of it, and supply is withheld for as long as it may be.
 
 use super::Numbers;
 use super::executor_sets::{Drawn, draw};
@@ -31,8 +31,8 @@ pub(crate) struct Longest {
     chains: Vec<u64>,
 }
 
-/// Draws a system with limits for its chains, asks for bounds, and looks for callbacks and chains that
-/// take longer: in refused systems, too, if `all`.
+/// Draws a system with limits for its chains, asks for bounds, and looks for callbacks and chains
+/// that take longer: in refused systems, too, if `all`.
 pub(crate) fn look_at_one(order: ReadyOrder, all: bool, effort: Effort, numbers: &mut Numbers) -> Seen {
     let mut system = draw(Drawn { order, load: (10, 70), delay: 8, unit: 1 }, numbers);
     let costs: u64 = system.callbacks.iter().map(|one| one.cost_ns).sum();
