@@ -113,7 +113,7 @@ fn careless() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How often a stressor is tried that does not end in time.
+/// How often a stressor is tried that does not begin or end in time.
 const TRIES: u32 = 4;
 
 /// A stressor restores what it writes; this machine may lack what it needs. One that is crowded may
@@ -125,7 +125,7 @@ fn disturbs(spec: &StressorSpec) -> Outcome {
             return Ok(());
         }
     }
-    ensure(false, &format!("it did not end in time in {TRIES} tries"))
+    ensure(false, &format!("it did not begin or not end in time in {TRIES} tries"))
 }
 
 /// Whether it came to its end.
@@ -136,7 +136,11 @@ fn tried(spec: &StressorSpec) -> Result<bool, Failed> {
     let values = || spec.writes.iter().map(std::fs::read_to_string).map(Result::ok).collect::<Vec<_>>();
     let before = values();
     let disturbance = start(&[name], &cpus, &Options { measured, ..Options::default() });
-    ensure(disturbance.wait_ready(Duration::from_secs(10)), "it began")?;
+    if !disturbance.wait_ready(Duration::from_secs(10)) {
+        let pids = trees(&disturbance);
+        println!("{name}: it did not begin in time: {:?}", disturbance.stop(Duration::from_secs(5)));
+        return all_gone(&pids).map(|()| false);
+    }
     if disturbance.status().iter().all(|child| child.ended) {
         let records = disturbance.stop(Duration::ZERO);
         println!("skipped: {name}: {:?}", records[0].reason);
