@@ -52,7 +52,7 @@ pub(crate) struct Program {
 
 /// Packages whose own tests run shortly: these and what they use are built once more, without
 /// optimisation. A test build compiles the library again, and takes three times as long with it.
-pub(super) const RUN_SHORTLY: [&str; 14] = [
+pub(super) const RUN_SHORTLY: [&str; 13] = [
     "stillcore-analysis",
     "stillcore-attribution",
     "stillcore-audit",
@@ -65,7 +65,6 @@ pub(super) const RUN_SHORTLY: [&str; 14] = [
     "stillcore-model",
     "stillcore-record",
     "stillcore-sched",
-    "stillcore-stats",
     "stillcore-sys",
 ];
 

@@ -1,7 +1,7 @@
 //! The bounds held against every job of a trace: the same that the model is of, or a later one. A
 //! job that took longer than its bound refutes the model, and is shown with what it did.
 
-use super::choose::choose;
+use super::choose::choose_as;
 use super::shape::{TaskModel, ThreadModel};
 use super::verdict::Guarantee;
 use attribution::Error;
@@ -23,7 +23,7 @@ pub struct Checked {
     pub refuting: Vec<Refutation>,
     /// How many there were.
     pub refuted: u64,
-    /// Threads that have no bound, or that the trace does not have or has more than once, by name.
+    /// Threads of which no job was compared: name and reason.
     pub unmatched: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Refutation {
 }
 
 /// Compares every job of a trace with its bound. Threads are found by number where that has the
-/// name, else by name.
+/// name, else by name. Their jobs are separated by what separates them in the model.
 pub fn check(
     source: &Source,
     jobs: &ProgramJobs,
@@ -106,20 +106,27 @@ pub fn check(
     let mut unmatched = Vec::new();
     let (mut separators, mut rows) = (BTreeMap::new(), BTreeMap::new());
     for bound in &guarantee.bounds {
+        let mut not = |why: &str| unmatched.push(format!("{}: {why}", bound.comm));
         let Some(bound_ns) = bound.bound_ns else {
-            unmatched.push(bound.comm.clone());
+            not("it has no bound");
             continue;
         };
         let named: Vec<_> = jobs.threads.iter().filter(|one| one.comm == bound.comm).collect();
         let same = named.iter().find(|one| one.tid == bound.pid);
         let only = if let [only] = named.as_slice() { Some(only) } else { None };
-        let chosen = same.or(only).and_then(|thread| Some((thread, choose(thread).ok()?)));
-        let Some((thread, (at, _))) = chosen else {
-            unmatched.push(bound.comm.clone());
+        let Some(thread) = same.or(only) else {
+            not("no thread, or several, of this name have jobs");
             continue;
         };
-        separators.insert(thread.tid, thread.kinds[at].kind);
         let of = model.threads.iter().find(|one| one.pid == bound.pid);
+        let at = match choose_as(thread, of.and_then(|one| one.waits_in.as_deref())) {
+            Ok(at) => at,
+            Err(why) => {
+                not(&why);
+                continue;
+            }
+        };
+        separators.insert(thread.tid, thread.kinds[at].kind);
         rows.insert(
             thread.tid,
             Row {

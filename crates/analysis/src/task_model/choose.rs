@@ -69,3 +69,24 @@ pub fn choose(thread: &ThreadJobs) -> Result<(usize, Confidence), String> {
     let alone = thread.kinds[at].n.saturating_mul(100) >= all.saturating_mul(NEARLY_ALL);
     Ok((at, if alone { Confidence::Exact } else { Confidence::Inferred }))
 }
+
+/// The place of the kind that separates the jobs of a thread by its model: the same job is meant in
+/// another trace only if it begins with the same wait. `waits_in`: that wait in words; `None` in
+/// documents that do not have it. Of several that are alike the one of the rule, else the most frequent.
+pub fn choose_as(thread: &ThreadJobs, waits_in: Option<&str>) -> Result<usize, String> {
+    let (by_rule, _) = choose(thread)?;
+    let Some(waits_in) = waits_in else { return Ok(by_rule) };
+    if let Some(same) = thread.kinds.iter().position(|one| one.kind.words() == waits_in) {
+        return Ok(same);
+    }
+    let is_like = |one: &KindJobs| one.kind.is_like(waits_in);
+    if is_like(&thread.kinds[by_rule]) {
+        return Ok(by_rule);
+    }
+    let alike = thread.kinds.iter().enumerate().filter(|(_, one)| is_like(one));
+    let most = alike.max_by_key(|(_, one)| one.n).map(|(at, _)| at);
+    most.ok_or_else(|| {
+        let here = thread.kinds[by_rule].kind.words();
+        format!("it waits in {here} here, and in {waits_in} in the model")
+    })
+}

@@ -3,7 +3,7 @@
 use super::build::build;
 use super::change::{Change, changed};
 use super::check::Refutation;
-use super::choose::{Confidence, choose};
+use super::choose::{Confidence, choose, choose_as};
 use super::shape::{Interference, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
 use super::system::{Assumed, Of, line, tasks};
 use super::verdict::guarantee;
@@ -243,6 +243,22 @@ fn a_point_in_time_separates_jobs_before_a_message_and_that_before_a_lock() {
     assert_eq!(chosen(vec![jobs(futex(), 300), jobs(read(), 100)]), Ok((0, Confidence::Inferred)));
     assert_eq!(chosen(vec![jobs(read(), 300), jobs(futex(), 10)]), Ok((0, Confidence::Exact)));
     assert!(chosen(vec![jobs(read(), 39)]).unwrap_err().contains("39 jobs"));
+}
+
+#[test]
+fn jobs_are_compared_only_with_those_that_begin_with_the_same_wait() {
+    let sleep = kind("clock_nanosleep", Wait::Sleep, 1);
+    let read = |descriptor| kind("read", Wait::Descriptor, descriptor);
+    let jobs = |kind, n| kind_jobs(kind, every(1_000_000, n), Releaser::Unknown);
+    // By the rule alone, the sleep separates them.
+    let both = thread_jobs(1, vec![jobs(read(3), 500), jobs(read(4), 60), jobs(sleep, 100)]);
+    assert_eq!(choose_as(&both, None), Ok(2));
+    assert_eq!(choose_as(&both, Some(&sleep.words())), Ok(2));
+    assert_eq!(choose_as(&both, Some(&read(4).words())), Ok(1));
+    // In another run the descriptor is another one.
+    assert_eq!(choose_as(&both, Some(&read(7).words())), Ok(0));
+    let why = choose_as(&both, Some("futex at 0x1028")).unwrap_err();
+    assert_eq!(why, "it waits in clock_nanosleep until a time here, and in futex at 0x1028 in the model");
 }
 
 fn found(threads: Vec<ThreadJobs>, holes: u64) -> TaskModel {

@@ -217,11 +217,12 @@ impl Follower {
         if ended.is_some_and(|ended| ended.kind.is_none()) {
             self.cpus.clear();
         }
-        let kind = self.call.as_mut().map(|call| {
+        let waits_in = |call: &Call| leaves == Leaves::Sleeps || !call.kind.is_interruptible();
+        let kind = self.call.as_mut().filter(|call| waits_in(call)).map(|call| {
             call.slept = true;
             call.kind
         });
-        self.asleep = (leaves == Leaves::Sleeps).then_some((ts_ns, kind));
+        self.asleep = leaves.waits().then_some((ts_ns, kind));
         if let Some(woken) = early {
             self.waking(woken);
         }

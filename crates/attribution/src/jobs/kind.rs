@@ -72,6 +72,26 @@ impl Kind {
         matches!(self, Self::Call { wait: Wait::Sleep, which: 0, .. })
     }
 
+    /// Whether a thread waits for this where a signal could end it. In such a call it may block
+    /// besides, on a lock of the kernel for example: that is no wait of this kind.
+    pub(super) fn is_interruptible(self) -> bool {
+        !matches!(self, Self::Call { wait: Wait::Child | Wait::Other, .. })
+    }
+
+    /// Whether these words ([`Self::words`]) are of this kind but for its descriptor or address, which
+    /// may be another in another run of the program.
+    pub fn is_like(self, words: &str) -> bool {
+        let is_of =
+            |name: &str, rest: &str| words.strip_prefix(name).is_some_and(|end| end.starts_with(rest));
+        match self {
+            Self::Call { name, wait: Wait::Futex, .. } => is_of(name, " at "),
+            Self::Call { name, wait: Wait::Descriptor | Wait::MessageQueue, .. } => {
+                is_of(name, " of descriptor ")
+            }
+            _ => words == self.words(),
+        }
+    }
+
     /// In words, such as `clock_nanosleep until a time`.
     pub fn words(self) -> String {
         match self {
@@ -111,5 +131,16 @@ mod tests {
         assert_ne!(kind("futex", [0x1028, 0]), kind("futex", [0x1030, 0]));
         assert_ne!(kind("read", [3, 0]), kind("read", [4, 0]));
         assert_eq!(kind("ppoll", [0x7000, 0]), kind("ppoll", [0x8000, 0]));
+    }
+
+    #[test]
+    fn sleeps_of_two_runs_are_alike_but_for_addresses_and_descriptors() {
+        let like = |one: Kind, other: Kind| one.is_like(&other.words());
+        assert!(like(kind("futex", [0x1028, 0]), kind("futex", [0x9000, 0])));
+        assert!(like(kind("read", [3, 0]), kind("read", [4, 0])));
+        assert!(!like(kind("read", [3, 0]), kind("futex", [3, 0])));
+        assert!(like(kind("clock_nanosleep", [1, 1]), kind("clock_nanosleep", [0, 1])));
+        assert!(!like(kind("clock_nanosleep", [1, 1]), kind("clock_nanosleep", [1, 0])));
+        assert!(!like(Kind::Replenished, Kind::Elsewhere(Ender::Timer)));
     }
 }

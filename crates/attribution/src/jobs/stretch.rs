@@ -112,7 +112,7 @@ impl Observer {
                 if self.threads.contains_key(&prev.0) {
                     let then = match leaves {
                         Leaves::Runnable => Some(State::Preempted),
-                        Leaves::Sleeps => Some(State::Suspended),
+                        Leaves::Sleeps | Leaves::Blocks => Some(State::Suspended),
                         Leaves::Ended => None,
                     };
                     self.change(prev.0, ts_ns, Some(event.cpu), then);

@@ -139,6 +139,19 @@ fn interrupts_and_preemption_are_no_execution() {
     assert_eq!((activation.executed_ns, activation.ended_ns), (30 - 10 + 30, 1120));
 }
 
+/// Under `PREEMPT_RT` a spinlock is a lock to sleep for, in the middle of any call.
+#[test]
+fn a_lock_of_the_kernel_is_not_what_a_call_waits_for() {
+    let mut events = periodic(1);
+    events.truncate(events.len() - 2);
+    events.extend([enters(1030, CLOCK_NANOSLEEP, [1, 1, 0])]);
+    events.extend([switch(1040, A, Leaves::Blocks, IDLE), waking(1050), comes(1060), sleeps(1070)]);
+    events.extend(timer(2000, 2000));
+    events.extend([comes(2010), returns(2011), sleeps(2020)]);
+    let [job] = jobs(&events, absolute_sleep())[..] else { panic!("one job") };
+    assert_eq!((job.suspensions, job.suspended_ns, job.ended_ns), (1, 10, 1070));
+}
+
 #[test]
 fn another_sleep_is_a_suspension_of_the_job() {
     let mut events = periodic(1);

@@ -350,9 +350,8 @@ fn check(checked: &Checked, is_earlier: bool, model: &TaskModel) -> String {
             count(checked.jobs())
         );
     }
-    for name in &checked.unmatched {
-        let _ =
-            writeln!(text, "not checked: {name}: it has no bound, or no single thread of this name has jobs");
+    for one in &checked.unmatched {
+        let _ = writeln!(text, "not checked: {one}");
     }
     if text.is_empty() { text } else { text + "\n" }
 }

@@ -62,7 +62,7 @@ impl<'r> Lint<'r> {
                 if let Some(thread) = self.threads.get_mut(&prev.0) {
                     match leaves {
                         Leaves::Ended => thread.ended(),
-                        _ => thread.leaves(prios[0], leaves == Leaves::Sleeps, event.ts_ns),
+                        _ => thread.leaves(prios[0], leaves.waits(), event.ts_ns),
                     }
                 }
                 self.threads.get_mut(&next.0).into_iter().for_each(|thread| thread.runs(event.ts_ns));

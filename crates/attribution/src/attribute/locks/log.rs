@@ -89,7 +89,7 @@ impl State {
     fn after(leaves: Leaves, cpu: u32, prio: Prio) -> Self {
         match leaves {
             Leaves::Runnable => Self::Runnable { cpu: Some(cpu), prio },
-            Leaves::Sleeps | Leaves::Ended => Self::Asleep,
+            Leaves::Sleeps | Leaves::Blocks | Leaves::Ended => Self::Asleep,
         }
     }
 
@@ -131,7 +131,7 @@ impl Log {
                 self.running.insert(cpu, next);
                 *self.states.entry(prev.tid) = Some(State::after(leaves, cpu, prev.prio));
                 let prio = self.prios.entry(prev.tid);
-                if prev.prio.is_known() && (prio.is_none() || leaves == Leaves::Sleeps) {
+                if prev.prio.is_known() && (prio.is_none() || leaves.waits()) {
                     *prio = Some(prev.prio);
                 }
                 *self.states.entry(next.tid) = Some(State::Running);

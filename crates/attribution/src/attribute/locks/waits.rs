@@ -13,7 +13,7 @@ use super::log::{Change, Runner};
 use super::past::{InCall, Lasting, Past};
 use super::shape::{Evidence, LockKind, WaitEnd};
 use super::wait::{LockWait, Unknown};
-use crate::attribute::watch::event::{Leaves, WatchEvent, What};
+use crate::attribute::watch::event::{WatchEvent, What};
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::syscalls::{self, Wait};
@@ -99,7 +99,7 @@ impl Locks {
                 let [prev, next] =
                     [(prev.0, prios[0]), (next.0, prios[1])].map(|(tid, prio)| Runner { tid, prio });
                 self.past.log.add(event.ts_ns, Change::Switch { cpu: event.cpu, prev, leaves, next });
-                if leaves == Leaves::Sleeps {
+                if leaves.waits() {
                     self.kernel.sleeps(prev.tid, prev.prio);
                     self.sleeps(prev);
                 }

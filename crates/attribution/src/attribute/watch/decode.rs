@@ -21,6 +21,8 @@ const INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
 const STATES: u64 = 0xff;
 /// Of these, those of a task that has ended: X, Z.
 const ENDED: u64 = 0x30;
+/// D. States of a kernel thread that idles have a letter, and a bit, of their own.
+const UNINTERRUPTIBLE: u64 = 0x02;
 /// Softirqs by number, include/linux/interrupt.h.
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
@@ -275,6 +277,7 @@ fn leaves(state: u64) -> Leaves {
     match state & STATES {
         0 => Leaves::Runnable,
         bits if bits & ENDED != 0 => Leaves::Ended,
+        bits if bits & UNINTERRUPTIBLE != 0 => Leaves::Blocks,
         _ => Leaves::Sleeps,
     }
 }

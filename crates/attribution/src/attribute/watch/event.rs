@@ -26,8 +26,18 @@ pub enum Leaves {
     Runnable,
     /// It waits for something.
     Sleeps,
+    /// It waits for something inside the kernel, and no signal would end that: a lock of the kernel
+    /// (under `PREEMPT_RT` most spinlocks are), a page, a disk.
+    Blocks,
     /// It has ended.
     Ended,
+}
+
+impl Leaves {
+    /// Whether it waits.
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Sleeps | Self::Blocks)
+    }
 }
 
 /// Who owns a lock, by its memory.

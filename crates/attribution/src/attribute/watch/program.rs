@@ -2,7 +2,7 @@
 //! is bounded by the number of threads.
 
 use super::chain::Chains;
-use super::event::{Leaves, WatchEvent, What};
+use super::event::{WatchEvent, What};
 use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::by_cpu::ByCpu;
@@ -202,7 +202,7 @@ impl Watch {
                     let by = (next.0, PreemptKey { by: next.1, woken: self.waker(next.0, tasks) });
                     if let Some(thread) = self.threads.get_mut(left) {
                         thread.comm = Some(prev.1);
-                        thread.has_prio(prios[0], leaves == Leaves::Sleeps);
+                        thread.has_prio(prios[0], leaves.waits());
                         thread.switch_out(event.ts_ns, leaves, by);
                     }
                 }

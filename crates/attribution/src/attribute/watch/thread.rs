@@ -301,7 +301,7 @@ impl Thread {
                 self.go(ts_ns, was, State::Preempted);
                 self.preempted_by(next);
             }
-            Leaves::Sleeps => {
+            Leaves::Sleeps | Leaves::Blocks => {
                 self.rest();
                 self.go(ts_ns, was, if pending.is_some() { State::Waiting } else { State::Asleep });
                 (self.wake, self.queued) = (pending, false);
