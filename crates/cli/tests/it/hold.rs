@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -118,6 +119,10 @@ struct Held {
 impl Held {
     /// None where that takes what this user or machine has not.
     fn new() -> Option<Self> {
+        Self::placed("affinity")
+    }
+
+    fn placed(placement: &str) -> Option<Self> {
         let online = machine::read(&machine::Root::live()).unwrap().topology.online;
         if !is_root() || online.len() < 2 {
             println!("skipped: holding takes root and two CPUs");
@@ -132,9 +137,8 @@ impl Held {
         }
         let profile = place.path("isolation.toml");
         let cpu = online.iter().max().unwrap();
-        let text =
-            "schema = \"stillcore.isolation/1\"\nkeep = [\"comm:*\", \"irq:*\"]\nplacement = \"affinity\"\n";
-        write(&profile, &format!("{text}cpus = \"{cpu}\"\n"));
+        let text = "schema = \"stillcore.isolation/1\"\nkeep = [\"comm:*\", \"irq:*\"]\n";
+        write(&profile, &format!("{text}placement = \"{placement}\"\ncpus = \"{cpu}\"\n"));
         let files = [
             "/proc/sys/vm/stat_interval",
             "/proc/sys/vm/compaction_proactiveness",
@@ -317,12 +321,24 @@ fn killed_it_leaves_a_journal_that_gives_everything_back_and_in_quiet_it_writes_
     let stands = fs::read(&journal).unwrap();
     // What stands is held without saying it again, and nothing is written while nobody changes it.
     let mut command = held.command("hold", &["--json", "--duration", "4s", "--interval", "100ms"]);
+    // As a service of a manager that wants to hear of it.
+    let manager = UnixDatagram::bind(held.place.path("notify")).unwrap();
+    command.env("NOTIFY_SOCKET", held.place.path("notify")).env("WATCHDOG_USEC", "6000000");
     let quiet = command.arg("--catalogue").arg(&held.catalogue).output().unwrap();
     let lines: Vec<Value> =
         text(&quiet.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let end = lines.last().unwrap_or_else(|| panic!("{}", text(&quiet.stderr)));
     assert_eq!((&end["event"], &end["writes"]), (&Value::from("end"), &Value::from(0)), "{lines:#?}");
     assert_eq!(fs::read(&journal).unwrap(), stands);
+    manager.set_nonblocking(true).unwrap();
+    let mut told = Vec::new();
+    let mut bytes = [0; 1024];
+    while let Ok(length) = manager.recv(&mut bytes) {
+        told.push(text(&bytes[..length]));
+    }
+    let alive = told.iter().filter(|line| *line == "WATCHDOG=1").count();
+    assert!(told.iter().any(|line| line == "READY=1") && alive >= 2, "{told:?}");
+    assert_eq!(told.last().map(String::as_str), Some("STOPPING=1"), "{told:?}");
     // The file of what stands is the one that was applied.
     let profile = held.command("profile", &[]).output().unwrap();
     let written = held.place.path("written.toml");
@@ -339,6 +355,35 @@ fn killed_it_leaves_a_journal_that_gives_everything_back_and_in_quiet_it_writes_
     let (code, seen) = holding.end();
     assert_eq!(code, Some(0), "{seen:#?}");
     assert!(!journal.exists());
+    held.is_as_before();
+}
+
+/// What a container runtime or `cset` does: balancing over all CPUs, and the group of the others
+/// given CPUs back.
+#[test]
+fn cpusets_of_version_1_are_set_again_too() {
+    let top = Path::new("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance");
+    let balanced = fs::read_to_string(top).is_ok_and(|text| text.trim() == "1");
+    if !balanced {
+        return println!("skipped: no cpusets of version 1 that balance are mounted here");
+    }
+    let Some(mut held) = Held::placed("cpuset") else { return };
+    held.before.push((top.to_owned(), "1\n".to_owned()));
+    let mut holding = held.hold(&[]);
+    let house = "/sys/fs/cgroup/cpuset/stillcore-house/cpuset.cpus";
+    let all = fs::read_to_string("/sys/fs/cgroup/cpuset/cpuset.cpus").unwrap();
+    for (file, value) in [(top.to_str().unwrap(), "1"), (house, all.trim())] {
+        let wanted = fs::read_to_string(file).unwrap();
+        let child = plant(file, value);
+        let healed = holding.wait_for("healed", file);
+        assert_eq!(healed["changer"]["pid"], child.id(), "{healed}");
+        let_go(child);
+        assert_eq!(fs::read_to_string(file).unwrap(), wanted);
+    }
+    assert_eq!(held.undo().status.code(), Some(0));
+    let (code, seen) = holding.end();
+    assert_eq!(code, Some(0), "{seen:#?}");
+    assert!(!Path::new(house).exists());
     held.is_as_before();
 }
 
