@@ -1,7 +1,11 @@
 //! The whole answer of an audit: what `stillcore audit --json` prints, and Python gets.
 
 use crate::fixes::Fixes;
-use crate::{Audit, Catalogue, Count, audit_with_line};
+use crate::judge::audit_around;
+use crate::keep::Keep;
+use crate::profile::Profile;
+use crate::purpose::Purpose;
+use crate::{Audit, Catalogue, Count};
 use machine::Root;
 use model::boot::BootLine;
 use model::fix::FixFinding;
@@ -42,6 +46,26 @@ pub struct Answer {
 /// Audits the machine under a root for these CPUs: the isolated ones, else the highest, where none
 /// are named. Errors: no machine there, or CPUs that it does not have.
 pub fn answer(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> Result<Answer, Error> {
+    judged(root, catalogue, cpus, &Purpose::default())
+}
+
+/// Audits the machine under a root by a desired state: for its CPUs, with its choices made, and
+/// without what it keeps.
+pub fn answer_for(root: &Root, catalogue: &Catalogue, profile: &Profile) -> Result<Answer, Error> {
+    let keep: Result<Vec<Keep>, Error> = profile.keep.iter().map(|what| what.parse()).collect();
+    let purpose = Purpose { keep: keep?, ..Purpose::default() };
+    let decided = profile.decide(catalogue);
+    let audited = judged(root, &decided, Some(profile.cpus.clone()), &purpose)?;
+    // How many there are is the catalogue's business.
+    Ok(Answer { mechanisms: catalogue.count(), ..audited })
+}
+
+fn judged(
+    root: &Root,
+    catalogue: &Catalogue,
+    cpus: Option<Cpus>,
+    purpose: &Purpose,
+) -> Result<Answer, Error> {
     let machine = machine::read(root)?;
     let cpus = match cpus {
         Some(cpus) => {
@@ -52,7 +76,7 @@ pub fn answer(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> Result<
     };
     let housekeeping =
         machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.minus(&cpus));
-    let Audit { findings, boot_line } = audit_with_line(root, &machine, catalogue, &cpus);
+    let Audit { findings, boot_line } = audit_around(root, &machine, catalogue, &cpus, purpose);
     let mut counts = BTreeMap::new();
     for finding in &findings {
         *counts.entry(finding.state.name()).or_default() += 1;

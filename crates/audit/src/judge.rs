@@ -32,7 +32,18 @@ pub fn audit(root: &Root, machine: &Machine, catalogue: &Catalogue, cpus: &Cpus)
 
 /// As [`audit`], with the boot line.
 pub fn audit_with_line(root: &Root, machine: &Machine, catalogue: &Catalogue, cpus: &Cpus) -> Audit {
-    let scene = Scene::new(root, machine, cpus);
+    audit_around(root, machine, catalogue, cpus, &Purpose::default())
+}
+
+/// The same without judging who is there on purpose.
+pub(crate) fn audit_around(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    cpus: &Cpus,
+    purpose: &Purpose,
+) -> Audit {
+    let scene = Scene::new(root, machine, cpus).sparing(purpose);
     let judged = catalogue.mechanisms.iter().map(|mechanism| judge(&scene, mechanism).finding);
     let mut findings: Vec<_> = judged.collect();
     let own = machine::cores(machine, cpus).and(&machine.topology.online);

@@ -23,6 +23,10 @@ pub(crate) const ENVIRONMENT: &[Convention] = &[
         meaning: "Kernels and packages for guests are kept in stillcore of this directory, else in .cache/stillcore of HOME.",
     },
     Convention { name: "NO_COLOR", meaning: "If it is not empty, \"--color auto\" uses no colours." },
+    Convention {
+        name: "NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID",
+        meaning: "Set by a service manager: \"isolate hold\" tells it that it is ready, alive and how it is.",
+    },
     Convention { name: "PATH", meaning: "Where commands to run, and ansible-playbook, are looked up." },
     Convention {
         name: "ANSIBLE_SSH_EXTRA_ARGS",

@@ -22,8 +22,16 @@ const SYSTEM: &str = "/etc/stillcore/config.toml";
 const MOST_BYTES: u64 = 1 << 16;
 
 /// Verbs whose `--cpus` are those to be measured or isolated.
-const MEASURED: &[&str] =
-    &["assess", "audit", "graph run", "isolate apply", "isolate persist", "isolate plan", "measure"];
+const MEASURED: &[&str] = &[
+    "assess",
+    "audit",
+    "graph run",
+    "isolate apply",
+    "isolate hold",
+    "isolate persist",
+    "isolate plan",
+    "measure",
+];
 
 /// Verbs whose `--out` is the directory of a run.
 const RUNS: &[&str] = &["assess", "graph run", "measure", "trace watch"];

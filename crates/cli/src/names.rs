@@ -8,6 +8,7 @@ use std::ffi::OsString;
 /// Options that several verbs have, and what each means on all of them.
 #[cfg(test)]
 const SHARED: &[(&str, &str)] = &[
+    ("--allow-split", "isolate some hardware threads of a core and leave its siblings for other work"),
     ("--catalogue", "directory of settings to use instead of the built-in catalogue"),
     ("--class", "scheduling class of a kernel outside mainline"),
     ("--colocated", "with `--disturb`: also load the measured CPUs"),
@@ -19,6 +20,7 @@ const SHARED: &[(&str, &str)] = &[
     ("--disturb", "stressors, or `suite:NAME`, to run beside a measurement"),
     ("--disturb-cpus", "CPUs that `--disturb` loads"),
     ("--duration", "length of a measurement, or of each of its phases"),
+    ("--force", "also isolate CPU 0, and CPUs that belong to somebody else"),
     ("--json", "print one JSON object"),
     (
         "--keep",
@@ -26,6 +28,7 @@ const SHARED: &[(&str, &str)] = &[
     ),
     ("--keep-before", "with `--trace-over`: length of trace before each sample"),
     ("--kprobes", "find senders of IPIs by kprobes, where the kernel has no events for them"),
+    ("--move-pinned", "also move real-time tasks and tasks pinned to the CPUs"),
     ("--no-dma-latency", "leave idle states enabled"),
     (
         "--off-stretches",
@@ -34,8 +37,10 @@ const SHARED: &[(&str, &str)] = &[
     ("--out", "new directory, or file, for the result"),
     ("--over", "lower limit of samples to report: this long or longer. `measure` then exits with 2"),
     ("--period", "interval of releases or messages"),
+    ("--placement", "how to keep the scheduler off isolated CPUs"),
     ("--policy", "scheduling policy"),
     ("--priority", "real-time priority; 0, where accepted, is SCHED_OTHER"),
+    ("--profile", "file of the desired state, instead of the options that describe it"),
     ("--quiet", "show no progress"),
     ("--root", "root directory of a snapshot or an image, instead of this machine"),
     ("--runtime", "CPU time reserved per job"),

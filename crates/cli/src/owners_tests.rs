@@ -72,7 +72,7 @@ fn every_kind_has_one_row_and_reads_what_it_writes() {
     let samples = samples();
     let seen: BTreeSet<_> = samples.iter().map(|change| change.form().kind).collect();
     let rest: Vec<_> = forms.iter().map(|form| form.0).filter(|kind| !seen.contains(kind)).collect();
-    assert_eq!(rest, ["affinities", "immovable", "isolation", "keep", "watch"], "seen by others");
+    assert_eq!(rest, ["affinities", "desired", "immovable", "isolation", "keep", "watch"], "seen by others");
     for change in &samples {
         let text = encode(&entry(change)).unwrap();
         let contents = written(&text);

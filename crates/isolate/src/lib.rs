@@ -1,12 +1,17 @@
-//! Isolation applied as planned, verified, made to last over boots, and undone. What stands is in a
+//! Isolation applied as planned, verified, held, made to last over boots, and undone. What stands is in a
 //! journal that outlives the call (`standing`).
 
 #![forbid(unsafe_code)]
 
+pub mod alone;
 pub mod apply;
+pub mod changers;
 pub mod head;
+pub mod heal;
 mod heirs;
+pub mod hold_unit;
 mod notes;
+pub mod pace;
 pub mod persist;
 pub mod placed;
 pub mod resume;

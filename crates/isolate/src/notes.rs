@@ -3,6 +3,7 @@
 
 use crate::head::Head;
 use crate::watched::Watched;
+use audit::Profile;
 use journal::{Earlier, Form, Kind, Note, Owner, earlier, earlier_entry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,13 @@ fn value<T: DeserializeOwned>(entry: &earlier_entry::Entry, id: &str) -> Earlier
 }
 
 /// How each note is read.
-pub(crate) const OWNERS: &[Owner] =
-    &[Owner::of::<Head>(), Owner::of::<Keeping>(), Owner::of::<Immovable>(), Owner::of::<Watched>()];
+pub(crate) const OWNERS: &[Owner] = &[
+    Owner::of::<Head>(),
+    Owner::of::<Keeping>(),
+    Owner::of::<Immovable>(),
+    Owner::of::<Watched>(),
+    Owner::of::<Desired>(),
+];
 
 impl Kind for Head {
     const FORM: Form = Form { kind: "isolation", version: 1 };
@@ -73,3 +79,22 @@ impl Kind for Immovable {
 }
 
 impl Note for Immovable {}
+
+/// What asked for the isolation; the last such entry counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Desired {
+    /// As `isolation.toml` has it.
+    pub(super) profile: Profile,
+}
+
+impl Kind for Desired {
+    const FORM: Form = Form { kind: "desired", version: 1 };
+
+    /// Journals of before kinds had versions have no such line.
+    fn of_earlier(_: &earlier_entry::Entry) -> Earlier<Self> {
+        None
+    }
+}
+
+impl Note for Desired {}

@@ -28,6 +28,19 @@ pub struct Setting {
     pub read_back: Option<String>,
 }
 
+/// A setting in force beside the machine.
+#[derive(Debug)]
+pub enum Compared {
+    /// It is as the change left it.
+    Holds,
+    /// It is not there (any more): a task that ended, an interrupt that was freed.
+    Gone,
+    /// It is this now.
+    Drifted(String),
+    /// It cannot be read.
+    Unread(Error),
+}
+
 impl Setting {
     /// The change that a step is about to make.
     pub(super) fn of(step: &Step, old: Option<&str>) -> Self {
@@ -47,6 +60,18 @@ impl Setting {
         let kernels_own = |text: &str| text.starts_with("on -");
         let swap = kind == StepKind::Swap && kernels_own(now) && kernels_own(old);
         value::same(now, old) || swap
+    }
+
+    /// The setting beside what is there now.
+    pub fn compare(&self, settings: &mut dyn Settings) -> Compared {
+        match settings.read(self.kind, &self.target) {
+            Err(error) => Compared::Unread(error),
+            Ok(None) => Compared::Gone,
+            Ok(Some(now)) => {
+                let as_left = value::same(&now, &self.new) || self.read_back.as_deref() == Some(&now);
+                if as_left { Compared::Holds } else { Compared::Drifted(now) }
+            }
+        }
     }
 
     /// Whether a value is what the change has made of it. A partition that has become invalid

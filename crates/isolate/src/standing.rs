@@ -5,12 +5,14 @@
 //! appended and synced together, file and directory, before the first of its writes; every write to
 //! the machine thus comes after its own intent.
 
-use super::notes::{Immovable, Keeping};
+use super::notes::{Desired, Immovable, Keeping};
 use super::setting::Setting;
+use crate::alone;
 use crate::head::Head;
 use crate::placed;
 use crate::undone;
 use crate::watched::Watched;
+use audit::Profile;
 use audit::keep::Keep;
 use audit::placement;
 use audit::purpose::Purpose;
@@ -19,11 +21,16 @@ use journal::{Change, Contents, Entry, Phase, Refused, trust};
 use model::plan::{Placement, Step};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use sys::Error;
+
+/// Between two tries to lock it.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The journal, held by one process at a time.
 #[derive(Debug)]
@@ -70,11 +77,19 @@ pub struct Found {
     pub watched: Option<Watched>,
     /// Who is on the isolated CPUs on purpose.
     pub purpose: Purpose,
+    /// What asked for it; `None` for a deployment, and where an earlier version wrote the journal.
+    pub desired: Option<Profile>,
     /// Whether they were made in this boot; those of another went with it.
     pub this_boot: bool,
 }
 
 impl Found {
+    /// Settings that the machine is to have, oldest first: of those that several calls have set, as
+    /// the last one left it.
+    pub fn in_force(&self) -> Vec<&Setting> {
+        in_force(self.settings.iter())
+    }
+
     /// How the scheduler is kept off: as was asked, or by affinities where the kernel has refused
     /// that.
     pub fn placement(&self) -> Placement {
@@ -143,8 +158,18 @@ fn found(path: &Path, entries: &[Entry], refused: &[Refused], boot_id: &str) -> 
         refused: refused.iter().map(ToString::to_string).collect(),
         watched: of::<Watched>(entries).last().cloned(),
         purpose: purpose(path, kept_by(entries))?,
+        desired: of::<Desired>(entries).last().map(|desired| desired.profile.clone()),
         this_boot: entry.boot_id == boot_id,
     }))
+}
+
+/// The last setting of each target, oldest first.
+fn in_force<'a>(settings: impl DoubleEndedIterator<Item = &'a Setting>) -> Vec<&'a Setting> {
+    let mut seen = BTreeSet::new();
+    let made = settings.rev().filter(|setting| !setting.kind.remembers());
+    let mut last: Vec<_> = made.filter(|setting| seen.insert((setting.kind, &setting.target))).collect();
+    last.reverse();
+    last
 }
 
 /// The entries of one type, oldest first.
@@ -168,8 +193,14 @@ impl Standing {
     /// Opens the journal for writing, a new one or the one that stands. Error: another process
     /// holds it.
     pub fn open(state: &Path) -> Result<Self, Error> {
+        Self::open_within(state, Duration::ZERO)
+    }
+
+    /// The same, waiting so long for another process to end with it: one that holds the isolation
+    /// has it for moments only.
+    pub fn open_within(state: &Path, most: Duration) -> Result<Self, Error> {
         trust::make_state(state)?;
-        let lock = lock(state)?;
+        let lock = lock(state, most)?;
         let path = path(state);
         let boot_id = journal::boot_id()?;
         let Contents { open: entries, refused, lines, torn } = read(&path)?;
@@ -212,6 +243,11 @@ impl Standing {
     /// Writes down what is right now that everything is made.
     pub fn watch(&mut self, watched: &Watched) -> Result<(), Error> {
         self.add(Arc::new(watched.clone())).map(drop)
+    }
+
+    /// Writes down what asked for the isolation, which replaces what did.
+    pub fn desire(&mut self, profile: &Profile) -> Result<(), Error> {
+        self.add(Arc::new(Desired { profile: profile.clone() })).map(drop)
     }
 
     /// Writes down what is kept, which replaces what was.
@@ -285,6 +321,11 @@ impl Standing {
         self.entries.iter().filter_map(|entry| Some((entry.seq, entry.change.of::<Setting>()?)))
     }
 
+    /// Settings that the machine is to have, as [`Found::in_force`].
+    pub fn in_force(&self) -> Vec<&Setting> {
+        in_force(of::<Setting>(&self.entries))
+    }
+
     /// Affinities that undoing restores, oldest first.
     pub fn affinities(&self) -> impl DoubleEndedIterator<Item = &Affinities> {
         of(&self.entries)
@@ -292,7 +333,10 @@ impl Standing {
 
     /// Removes the journal.
     pub fn end(self) -> Result<(), Error> {
-        self.path.parent().inspect(|state| placed::tidy(state));
+        self.path.parent().inspect(|state| {
+            placed::tidy(state);
+            alone::tidy(state);
+        });
         journal::remove(&self.path)
     }
 
@@ -347,19 +391,26 @@ fn read_only(error: &Error) -> bool {
     matches!(error, Error::Os { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem)
 }
 
-fn lock(state: &Path) -> Result<File, Error> {
+fn lock(state: &Path, most: Duration) -> Result<File, Error> {
+    let until = Instant::now() + most;
     let path = state.join("isolation.lock");
     let file = match trust::open_file(&path, OFlags::WRONLY | OFlags::CREATE) {
         Err(error) if read_only(&error) => trust::open_file(&path, OFlags::RDONLY),
         file => file,
     };
     let file = file?.ok_or_else(|| Error::os("open", path.display(), Errno::NOENT))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(error) if std::io::Error::from(error).kind() == ErrorKind::WouldBlock => Err(Error::failed(
-            "isolating",
-            format!("another stillcore is at work on {}; try again when it has ended", state.display()),
-        )),
-        Err(error) => Err(Error::os("lock", path.display(), error)),
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) => {
+                let what = format!(
+                    "another stillcore is at work on {}; try again when it has ended",
+                    state.display()
+                );
+                return Err(Error::failed("isolating", what));
+            }
+            Err(error) => return Err(Error::os("lock", path.display(), error)),
+        }
     }
 }

@@ -2,13 +2,13 @@
 //! by their effective state, those that were right without a change among them, and what has come
 //! since: tasks and interrupts that may run on the isolated CPUs, CPUs that went or came.
 
-use super::setting::Setting;
+use super::setting::{Compared, Setting};
 use super::standing::Found;
 use super::watch;
 use crate::watched::{Watched, handlers};
 use audit::catalogue::Catalogue;
 use audit::stray::seen;
-use journal::settings::{Settings, value};
+use journal::settings::Settings;
 use machine::{Irq, Root, irqs};
 use model::plan::StepKind;
 use model::{Finding, FindingState, Machine};
@@ -57,29 +57,23 @@ pub fn verify(
             .iter()
             .map(|line| format!("what stands is not known in full: {line} of the journal cannot be trusted")),
     );
-    for entry in found.settings.iter().filter(|setting| !setting.kind.remembers()) {
-        let (kind, new) = (entry.kind, &entry.new);
-        let read = match settings.read(kind, &entry.target) {
-            Ok(read) => read,
-            Err(error) => {
-                let list = if denied(&error) { &mut verified.unread } else { &mut verified.drifted };
-                list.push(format!("{} {} is not known: {error}", entry.mechanism, entry.target));
-                continue;
-            }
-        };
-        match read {
-            None => {
+    for entry in found.in_force() {
+        match entry.compare(settings) {
+            Compared::Holds => verified.holding += 1,
+            Compared::Gone => {
                 verified.gone += 1;
-                if kind == StepKind::File {
+                if entry.kind == StepKind::File {
                     verified.vanished.push(entry.target.clone());
                 }
             }
-            Some(now) if value::same(&now, new) || entry.read_back.as_deref() == Some(&now) => {
-                verified.holding += 1;
+            Compared::Drifted(now) => {
+                let Setting { mechanism, target, new, .. } = entry;
+                verified.drifted.push(format!("{mechanism} {target} is {now}, not {new}"));
+                changed.insert(mechanism.as_str());
             }
-            Some(now) => {
-                verified.drifted.push(format!("{} {} is {now}, not {new}", entry.mechanism, entry.target));
-                changed.insert(entry.mechanism.as_str());
+            Compared::Unread(error) => {
+                let list = if denied(&error) { &mut verified.unread } else { &mut verified.drifted };
+                list.push(format!("{} {} is not known: {error}", entry.mechanism, entry.target));
             }
         }
     }

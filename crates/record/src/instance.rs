@@ -67,6 +67,11 @@ impl Instance {
         refused.map_or(Ok(None), Err)
     }
 
+    /// Enables an event as it is. `false` where the kernel does not have it.
+    pub fn enable_all(&self, event: &str) -> Result<bool, Error> {
+        Ok(self.enable(event, &[Filter::NONE])?.is_some())
+    }
+
     /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition
     /// (Documentation/trace/events.rst, `stacktrace`). `false` where the kernel has no such
     /// trigger. It also acts where recording is off, and on CPUs that are not recorded: there it

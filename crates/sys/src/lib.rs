@@ -13,6 +13,7 @@ pub mod litmus;
 pub mod memory;
 pub mod modules;
 pub mod mqueue;
+pub mod notify;
 pub mod perf;
 pub mod pipes;
 pub mod policy;
@@ -26,5 +27,7 @@ pub mod spawn;
 pub mod swap;
 pub mod timersignal;
 pub mod tracefs;
+pub mod uevents;
+pub mod writers;
 
 pub use error::Error;

@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::FromRawFd;
+use std::os::fd::{BorrowedFd, FromRawFd};
 use std::process::Child;
 use std::time::Duration;
 
@@ -93,6 +93,15 @@ impl EndSignals {
             is if is.contains(PollFlags::IN) => Waited::Input,
             _ => Waited::Nothing,
         })
+    }
+
+    /// Waits until one of these descriptors can be read or one of the signals has arrived, at most so
+    /// long.
+    pub fn wait_among(&self, others: &[BorrowedFd<'_>], most: Duration) -> io::Result<()> {
+        let most = Timespec::try_from(most).map_err(io::Error::other)?;
+        let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+        let mut watched: Vec<_> = others.chain([self.to_poll()]).collect();
+        wait(&mut watched, Some(&most))
     }
 
     /// Waits until one of the signals has arrived, and leaves it for [`Self::arrived`].

@@ -1,7 +1,7 @@
 //! Where tracefs is, and how its small files are read and written.
 
 use crate::error::Error;
-use rustix::fs::statfs;
+use rustix::fs::{Mode, OFlags, statfs};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File, OpenOptions};
@@ -95,6 +95,13 @@ pub fn is_of_tracefs(path: &Path) -> bool {
 pub fn supported() -> bool {
     let types = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     types.lines().any(|line| line.split_whitespace().last() == Some("tracefs"))
+}
+
+/// Opens a file of tracefs whose reads do not wait for events.
+pub fn open_without_waiting(path: &Path) -> Result<File, Error> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    file.map(File::from).map_err(|error| Error::os("open", path.display(), error))
 }
 
 /// Reads a file of tracefs as text.

@@ -4,6 +4,7 @@ mod baseline;
 mod sarif;
 mod text;
 
+use crate::isolate::desired::{self, Reading};
 use anyhow::Context;
 use audit::{Answer, Catalogue};
 use clap::Args;
@@ -19,6 +20,9 @@ pub(crate) struct AuditArgs {
     /// highest one].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
+    /// Desired state to audit for: its CPUs, its choices, without what it keeps.
+    #[arg(long, value_name = "FILE", conflicts_with = "cpus")]
+    pub(crate) profile: Option<PathBuf>,
     /// Audit a snapshot: directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
@@ -46,7 +50,12 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<u8> {
         None => Catalogue::embedded()?,
     };
     let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
-    let audited = audit::answer(&root, &catalogue, args.cpus.clone())?;
+    let audited = match &args.profile {
+        Some(file) => {
+            audit::answer_for(&root, &catalogue, &desired::read(file, Reading::AsData, &catalogue)?)?
+        }
+        None => audit::answer(&root, &catalogue, args.cpus.clone())?,
+    };
     let changes = match &args.baseline {
         Some(file) => Some(baseline::compare(file, &audited).with_context(|| file.display().to_string())?),
         None => None,

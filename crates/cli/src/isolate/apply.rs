@@ -2,9 +2,10 @@
 
 use super::State;
 use super::crash::Crashing;
-use super::target::{Target, leaves_residents, resident};
+use super::desired::Reading;
+use super::target::{Planned, Target, leaves_residents, resident};
 use crate::stdout;
-use audit::Catalogue;
+use audit::{Catalogue, Profile};
 use clap::Args;
 use isolate::apply::{Applied, Change, Observer, apply};
 use isolate::head::Head;
@@ -41,11 +42,13 @@ pub(crate) struct ApplyArgs {
 
 /// Plans and applies.
 pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    let plan = args.target.plan(&Root::open(Path::new("/"))?, &args.state)?;
+    let root = Root::open(Path::new("/"))?;
+    let Planned { plan, profile } = args.target.plan(&root, &args.state, Reading::ToActUpon)?;
     need_root()?;
-    leaves_residents(&plan, args.target.move_pinned)?;
+    leaves_residents(&plan, profile.move_pinned)?;
     let order = Order {
         plan: &plan,
+        profile: Some(&profile),
         deployment: None,
         strict: args.strict,
         json: args.json,
@@ -57,12 +60,14 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     } else {
         stdout::progress(format_args!("{}", summary(&plan, &applied)));
     }
-    Ok(exit_code(&applied, args.target.placement.is_some()))
+    Ok(exit_code(&applied, profile.placement.is_some()))
 }
 
 /// What to carry out, and how to report it.
 pub(crate) struct Order<'a> {
     pub(crate) plan: &'a Plan,
+    /// What asked for it; a deployment is known by its name.
+    pub(crate) profile: Option<&'a Profile>,
     pub(crate) deployment: Option<&'a str>,
     /// Whether a placement that the kernel refuses is an error.
     pub(crate) strict: bool,
@@ -117,6 +122,9 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
             if let Some(refused) = applied.fallback.first().filter(|_| order.strict) {
                 let reason = refused.reason.as_deref().unwrap_or("it gave no reason");
                 anyhow::bail!("this kernel does not hold the placement {}: {reason}", plan.placement.name());
+            }
+            if let Some(profile) = order.profile {
+                standing.desire(profile)?;
             }
             watch::begin(&Root::live(), &catalogue, &head, &mut standing)?;
             Ok(applied)

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result
     leaves_residents(&deployed.plan, args.move_pinned)?;
     let order = Order {
         plan: &deployed.plan,
+        profile: None,
         deployment: Some(args.name.name),
         strict: false,
         json: args.json,

@@ -4,8 +4,12 @@ pub(crate) mod apply;
 pub(crate) mod boot_line;
 mod crash;
 pub(crate) mod deployment;
+pub(crate) mod desired;
+pub(crate) mod hold;
+pub(crate) mod look;
 pub(crate) mod persist;
 pub(crate) mod plan;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod target;
@@ -22,10 +26,14 @@ verbs! {
     IsolateVerb {
         /// Print what apply would change, in order, and what it cannot; write nothing.
         Plan(plan::PlanArgs) => reads(plan::run),
+        /// Write these options, or what is applied, as the file that --profile takes.
+        Profile(profile::ProfileArgs) => reads(profile::run),
         /// Apply the plan; record every change first, so that undo can restore it.
         Apply(apply::ApplyArgs) => changes(apply::run),
         /// Compare the machine with the applied settings, once or continuously.
         Verify(verify::VerifyArgs) => changes(verify::run),
+        /// Apply, then keep it so: set again what somebody changes, and name who did.
+        Hold(hold::HoldArgs) => changes(hold::run),
         /// Run a command on the isolated CPUs.
         Run(run::RunArgs) => completes(run::run),
         /// Restore every changed value.

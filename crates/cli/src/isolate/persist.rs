@@ -1,12 +1,14 @@
 //! `stillcore isolate persist`: the boot line where the boot loader keeps it, and files of
 //! stillcore's own that bring the rest of the isolation back after a boot.
 
-use super::target::Target;
+use super::desired::{self, Reading};
+use super::target::{NextBoot, Planned, Target};
 use super::{State, boot_line};
 use anyhow::Context;
-use audit::program;
+use audit::keep::Keep;
+use audit::{Profile, program};
 use boot::Writing;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use isolate::persist::{Persistence, after_removal, install, persistence, remove};
 use machine::Root;
 use model::plan::Plan;
@@ -61,10 +63,13 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
     let program = if args.once { None } else { Some(program_of(args, &root)?) };
     let image = (!root.is_live()).then(|| root.clone());
     let live = Root::open(Path::new("/"))?;
-    let plan = args.target.plan_for(&live, &State { dir: None }, args.for_kernel.clone(), image)?;
-    let all = program.map_or_else(Persistence::default, |program| {
-        persistence(&root, &plan, &program, &arguments(args, &plan.cpus))
-    });
+    let next = NextBoot { kernel: args.for_kernel.clone(), image };
+    let Planned { plan, profile } =
+        args.target.plan_for(&live, &State { dir: None }, Reading::ToActUpon, next)?;
+    let all = match program {
+        Some(program) => persistence(&root, &plan, &program, &words(&args.target, &root, &profile)?),
+        None => Persistence::default(),
+    };
     let line = if args.once {
         let release = plan.boot_line.kernel.split(' ').next().unwrap_or_default();
         boot::writing_once(&root, &plan.boot_line, release)?
@@ -138,44 +143,50 @@ fn program_of(args: &PersistArgs, root: &Root) -> anyhow::Result<PathBuf> {
             )
         })?,
     };
-    program::trusted(root, &program).map_err(|reason| {
+    trusted_program(root, &program, &own)?;
+    Ok(program)
+}
+
+/// Refuses a program that a unit of root's must not start. `own` is what could be installed.
+pub(crate) fn trusted_program(root: &Root, program: &Path, own: &Path) -> anyhow::Result<()> {
+    program::trusted(root, program).map_err(|reason| {
         anyhow::anyhow!(
             "root must not start {} at each boot: {reason}; install it first (install -m 0755 {} /usr/local/sbin/stillcore) \
              and call that, or name it with --program",
             program.display(),
             own.display()
         )
-    })?;
-    Ok(program)
+    })
 }
 
-/// Arguments of the unit's call: the same order as given here.
-fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
-    let target = &args.target;
-    let mut words = vec!["--cpus".to_owned(), cpus.to_string()];
-    if target.force {
-        words.push("--force".to_owned());
+/// Arguments of a unit's call: the same order as given here.
+pub(crate) fn words(target: &Target, root: &Root, profile: &Profile) -> anyhow::Result<Vec<String>> {
+    if let Some(file) = &target.profile {
+        let file = desired::lasting(root, file)?;
+        let mut words = vec!["--profile".to_owned(), file.display().to_string()];
+        words.extend(kept(&target.keep));
+        return Ok(words);
     }
-    if target.allow_split {
-        words.push("--allow-split".to_owned());
-    }
-    if let Some(placement) = &target.placement {
-        let name = placement.to_possible_value();
-        words.extend([
-            "--placement".to_owned(),
-            name.map_or_else(String::new, |one| one.get_name().to_owned()),
-        ]);
+    let mut words = vec!["--cpus".to_owned(), profile.cpus.to_string()];
+    let flags = [("--force", target.force), ("--allow-split", target.allow_split)];
+    words.extend(flags.iter().filter(|(_, on)| *on).map(|(flag, _)| (*flag).to_owned()));
+    if let Some(placement) = profile.placement {
+        words.extend(["--placement".to_owned(), placement.name().to_owned()]);
     }
     for (option, ids) in [("--with", &target.with), ("--without", &target.without)] {
         if !ids.is_empty() {
             words.extend([option.to_owned(), ids.join(",")]);
         }
     }
-    words.extend(target.keep.iter().flat_map(|keep| ["--keep".to_owned(), keep.to_string()]));
+    words.extend(kept(&target.keep));
     if target.move_pinned {
         words.push("--move-pinned".to_owned());
     }
-    words
+    Ok(words)
+}
+
+fn kept(keep: &[Keep]) -> impl Iterator<Item = String> {
+    keep.iter().flat_map(|keep| ["--keep".to_owned(), keep.to_string()])
 }
 
 /// Runs a command that makes written files count.

@@ -1,6 +1,7 @@
 //! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
 
-use super::target::{Target, resident};
+use super::desired::Reading;
+use super::target::{NextBoot, Target, resident};
 use super::{State, boot_line};
 use clap::Args;
 use machine::Root;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         Some(path) => Root::open(path)?,
         None => Root::open(Path::new("/"))?,
     };
-    let plan = args.target.plan_for(&root, &args.state, args.for_kernel.clone(), None)?;
+    let next = NextBoot { kernel: args.for_kernel.clone(), image: None };
+    let plan = args.target.plan_for(&root, &args.state, Reading::AsData, next)?.plan;
     if args.json {
         println!("{}", serde_json::to_string(&with_schema(&plan)?)?);
     } else {

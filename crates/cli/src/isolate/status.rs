@@ -2,10 +2,11 @@
 
 use super::State;
 use clap::Args;
+use isolate::alone;
 use isolate::standing::Found;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `isolate status`.
 #[derive(Debug, Args)]
@@ -23,10 +24,18 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
     let standing = args.state.standing()?;
     match &standing {
         _ if args.json => println!("{}", answer(standing.as_ref())?),
-        Some((journal, found)) => println!("{}journal: {}", text(found), journal.display()),
+        Some((journal, found)) => {
+            let held = holder(journal).map(|pid| format!("held: process {pid} sets again what is changed\n"));
+            println!("{}{}journal: {}", text(found), held.unwrap_or_default(), journal.display());
+        }
         None => println!("{}", args.state.nothing()),
     }
     Ok(0)
+}
+
+/// The process that holds it, if one does.
+fn holder(journal: &Path) -> Option<u32> {
+    alone::holder(journal.parent()?)
 }
 
 fn counts(found: &Found) -> BTreeMap<&str, usize> {
@@ -81,6 +90,7 @@ fn answer(standing: Option<&(PathBuf, Found)>) -> anyhow::Result<serde_json::Val
         let keep: Vec<_> = found.purpose.keep.iter().map(ToString::to_string).collect();
         value["keep"] = keep.into();
         value["this_boot"] = found.this_boot.into();
+        value["held_by"] = serde_json::to_value(holder(journal))?;
         value["journal"] = journal.display().to_string().into();
         value["changes"] = serde_json::to_value(counts(found))?;
         value["remembered"] = remembered(found).into();

@@ -1,13 +1,15 @@
 //! What is to be isolated, as all verbs that plan take it, and the plan it comes to.
 
 use super::State;
+use super::desired::{self, Reading};
 use audit::keep::Keep;
-use audit::{Catalogue, Purpose, Request};
+use audit::{Catalogue, Profile, Purpose, Request};
 use clap::{Args, ValueEnum};
 use machine::Root;
 use model::foreign::in_a_line;
 use model::plan::{Fate, Placement, Plan, Resident, ResidentKind};
 use model::{Cpus, Machine};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Arguments that select what to isolate.
@@ -41,6 +43,13 @@ pub(crate) struct Target {
     /// allow].
     #[arg(long, value_name = "HOW")]
     pub(crate) placement: Option<How>,
+    /// Desired state to take instead of these options: a file of stillcore isolate profile.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["cpus", "force", "allow_split", "with", "without", "move_pinned", "placement"],
+    )]
+    pub(crate) profile: Option<PathBuf>,
     /// Directory of mechanisms to use instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
@@ -137,9 +146,31 @@ fn is_release(text: &str) -> bool {
 }
 
 impl Target {
+    /// What these options, or the file in their place, ask of the machine.
+    pub(crate) fn desired(&self, machine: &Machine, reading: Reading) -> anyhow::Result<Profile> {
+        let kept = self.keep.iter().map(ToString::to_string);
+        if let Some(file) = &self.profile {
+            let mut profile = desired::read(file, reading, &self.catalogue()?)?;
+            profile.keep.extend(kept);
+            return Ok(profile);
+        }
+        let named = |ids: &[String], choice| ids.iter().map(|id| (id.clone(), choice)).collect::<Vec<_>>();
+        Ok(Profile {
+            cpus: self.cpus_of(machine)?,
+            force: self.force,
+            allow_split: self.allow_split,
+            move_pinned: self.move_pinned,
+            placement: self.placement.map(Placement::from),
+            keep: kept.collect(),
+            roles: BTreeMap::new(),
+            // What is to be left alone is, whatever else is asked.
+            mechanisms: [named(&self.with, true), named(&self.without, false)].concat().into_iter().collect(),
+        })
+    }
+
     /// Makes the plan for the machine under `root`. Nothing is written.
-    pub(crate) fn plan(&self, root: &Root, state: &State) -> anyhow::Result<Plan> {
-        self.plan_for(root, state, None, None)
+    pub(crate) fn plan(&self, root: &Root, state: &State, reading: Reading) -> anyhow::Result<Planned> {
+        self.plan_for(root, state, reading, NextBoot::default())
     }
 
     /// The same with the boot line of a kernel of this release, or of an image.
@@ -147,27 +178,17 @@ impl Target {
         &self,
         root: &Root,
         state: &State,
-        kernel: Option<String>,
-        image: Option<Root>,
-    ) -> anyhow::Result<Plan> {
-        if let Some(release) = kernel.as_deref().filter(|release| !is_release(release)) {
+        reading: Reading,
+        next: NextBoot,
+    ) -> anyhow::Result<Planned> {
+        if let Some(release) = next.kernel.as_deref().filter(|release| !is_release(release)) {
             anyhow::bail!("--for-kernel {release:?}: expected a release such as 6.12 or 6.1.0-30-amd64");
         }
         let catalogue = self.catalogue()?;
         let machine = machine::read(root)?;
-        let request = Request {
-            cpus: self.cpus_of(&machine)?,
-            force: self.force,
-            allow_split: self.allow_split,
-            with: self.with.clone(),
-            without: self.without.clone(),
-            placement: self.placement.map(Placement::from),
-            purpose: purpose(root, state, &self.keep)?,
-            move_pinned: self.move_pinned,
-            kernel,
-            image,
-        };
-        Ok(audit::plan(root, &machine, &catalogue, &request)?)
+        let profile = self.desired(&machine, reading)?;
+        let plan = plan_of(root, &machine, &catalogue, &profile, state, next)?;
+        Ok(Planned { plan, profile })
     }
 
     fn cpus_of(&self, machine: &Machine) -> anyhow::Result<Cpus> {
@@ -189,4 +210,34 @@ impl Target {
             None => Catalogue::embedded()?,
         })
     }
+}
+
+/// A plan, and what asked for it.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) profile: Profile,
+}
+
+/// What the boot line is computed for, where it is not the kernel that runs.
+#[derive(Default)]
+pub(crate) struct NextBoot {
+    /// Its release.
+    pub(crate) kernel: Option<String>,
+    /// The image that is going to boot.
+    pub(crate) image: Option<Root>,
+}
+
+/// The plan that a desired state comes to on a machine.
+pub(crate) fn plan_of(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    profile: &Profile,
+    state: &State,
+    next: NextBoot,
+) -> anyhow::Result<Plan> {
+    let keep: Result<Vec<Keep>, model::Error> = profile.keep.iter().map(|what| what.parse()).collect();
+    let NextBoot { kernel, image } = next;
+    let request = Request { kernel, image, ..profile.request(purpose(root, state, &keep?)?) };
+    Ok(audit::plan(root, machine, catalogue, &request)?)
 }

@@ -9,6 +9,10 @@ use clap::Args;
 use isolate::revert::{Reverted, forget, revert};
 use isolate::standing::{self, Standing};
 use journal::settings::Live;
+use std::time::Duration;
+
+/// How long a hold may be at work on the journal: it heals what has drifted, and then reads on.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Arguments of `isolate undo`.
 #[derive(Debug, Args)]
@@ -37,14 +41,15 @@ pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
+/// Undoes the isolation in force.
+pub(crate) fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
     if !args.state.places().iter().any(|state| standing::exists(state)) {
         let what = format!("{}: nothing to undo", args.state.nothing());
         return print_result(args, &Reverted::default(), &what);
     }
     need_root()?;
     let state = args.state.path()?;
-    let standing = Standing::open(&state)?;
+    let standing = Standing::open_within(&state, PATIENCE)?;
     let journal = standing.path().display().to_string();
     let mut live = Live::new(&std::env::current_exe()?);
     let mut settings = Crashing::new(&mut live, args.crash_at);

@@ -2,16 +2,18 @@
 //! and when.
 
 use super::State;
-use audit::Catalogue;
+use super::desired::{self, Reading};
+use super::look::{Look, Next};
+use super::target::{NextBoot, plan_of};
+use audit::placement;
 use clap::Args;
-use isolate::standing::Found;
 use isolate::undone::{self, Undone};
-use isolate::verify::{Verified, verify};
-use journal::settings::Live;
-use machine::Root;
+use isolate::verify::Verified;
+use journal::settings::{Live, Settings, value};
+use model::plan::StepKind;
 use model::quantity::duration;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sys::signals::EndSignals;
 
@@ -25,6 +27,9 @@ pub(crate) struct VerifyArgs {
     /// Location of the journal.
     #[command(flatten)]
     pub(crate) state: State,
+    /// Also compare with this desired state: a file of stillcore isolate profile.
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    pub(crate) profile: Option<PathBuf>,
     /// Check repeatedly until stopped; print what drifts, with the time since the start.
     #[arg(long)]
     pub(crate) watch: bool,
@@ -61,6 +66,64 @@ fn given_back(args: &VerifyArgs, undone: &Undone) -> anyhow::Result<u8> {
 
 /// Verifies; 2 when anything drifted.
 pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    if let Some(file) = &args.profile {
+        let wanted = wanted(args, file)?;
+        if args.state.standing()?.is_none_or(|(_, found)| !found.this_boot) {
+            return Ok(not_applied(args, &wanted));
+        }
+        return verified(args, signals, wanted);
+    }
+    verified(args, signals, Vec::new())
+}
+
+/// What a desired state wants otherwise than the machine is, a sentence each.
+fn wanted(args: &VerifyArgs, file: &Path) -> anyhow::Result<Vec<String>> {
+    let look = Look::at(&args.state)?;
+    let machine = machine::read(&look.root)?;
+    let profile = desired::read(file, Reading::AsData, &look.catalogue)?;
+    let plan = plan_of(&look.root, &machine, &look.catalogue, &profile, &args.state, NextBoot::default())?;
+    let found = args.state.standing()?.map(|(_, found)| found).filter(|found| found.this_boot);
+    let mut wanted = Vec::new();
+    if let Some(head) = found.as_ref().map(|found| &found.head).filter(|head| head.cpus != plan.cpus) {
+        wanted.push(format!("CPUs {} are isolated, and CPUs {} are wanted", head.cpus, plan.cpus));
+    }
+    // Where no placement is named, what the kernel has refused is not wanted.
+    let fallen_back = found.as_ref().is_some_and(|found| found.placement() != plan.placement);
+    let spared = |id: &str| fallen_back && profile.placement.is_none() && placement::IDS.contains(&id);
+    let immovable = found.map(|found| found.immovable).unwrap_or_default();
+    let mut settings = Live::new(&std::env::current_exe()?);
+    for step in plan.steps.iter().filter(|step| !step.kind.remembers() && !spared(&step.mechanism)) {
+        let now = settings.read(step.kind, &step.target);
+        let ended = matches!(step.kind, StepKind::Task | StepKind::Process | StepKind::Member);
+        wanted.extend(match now {
+            Ok(Some(now)) if value::same(&now, &step.new) => None,
+            Ok(None) if ended => None,
+            _ if immovable.contains(&step.target) => None,
+            Ok(now) => {
+                let now = now.unwrap_or_else(|| "not there".to_owned());
+                Some(format!("{} {} is {now}; {} is wanted", step.mechanism, step.target, step.new))
+            }
+            Err(error) => Some(format!("{} {} is not known: {error}", step.mechanism, step.target)),
+        });
+    }
+    Ok(wanted)
+}
+
+/// Nothing is isolated by stillcore: what is wanted may be there all the same.
+fn not_applied(args: &VerifyArgs, wanted: &[String]) -> u8 {
+    if args.json {
+        println!(
+            "{}",
+            serde_json::json!({ "schema": SCHEMA, "t_s": 0.0, "stands": false, "wanted": wanted })
+        );
+    } else {
+        println!("{}", args.state.nothing());
+        wanted.iter().for_each(|sentence| println!("wanted: {sentence}"));
+    }
+    if wanted.is_empty() { 0 } else { 2 }
+}
+
+fn verified(args: &VerifyArgs, signals: &EndSignals, wanted: Vec<String>) -> anyhow::Result<u8> {
     let Some((journal, found)) = args.state.standing()? else {
         let undone = undone::find(&args.state.places())?.filter(|_| !args.watch);
         let Some(undone) = undone else { anyhow::bail!("{}: nothing to verify", args.state.nothing()) };
@@ -72,11 +135,11 @@ pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8>
     if !args.json {
         println!("compared with {}", journal.display());
     }
-    let look =
-        Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, state: &args.state };
-    let mut report = DriftReport::new(args);
+    let look = Look::at(&args.state)?;
+    let mut drifted = !wanted.is_empty();
+    let mut report = DriftReport::new(args, wanted);
     let first = look.once(&found)?;
-    let mut drifted = !first.drifted.is_empty();
+    drifted |= !first.drifted.is_empty();
     report.print_changes(&first)?;
     while args.watch && !report.over() && !wait(args.interval, signals) {
         match look.again() {
@@ -92,45 +155,6 @@ pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8>
         }
     }
     Ok(if drifted { 2 } else { 0 })
-}
-
-/// The result of a later check.
-enum Next {
-    Seen(Verified),
-    /// Another call is changing the isolation: that is no drift.
-    Changing,
-    Undone,
-}
-
-struct Look<'a> {
-    root: Root,
-    catalogue: Catalogue,
-    state: &'a State,
-}
-
-impl Look<'_> {
-    fn once(&self, found: &Found) -> anyhow::Result<Verified> {
-        let mut live = Live::new(&std::env::current_exe()?);
-        Ok(verify(&self.root, &self.catalogue, found, &mut live)?)
-    }
-
-    /// Checks against the current journal. What cannot be read now may be readable at the next
-    /// check.
-    fn again(&self) -> Next {
-        let found = match self.state.standing() {
-            Ok(Some((_, found))) if found.this_boot => found,
-            Ok(_) => return Next::Undone,
-            Err(error) => return Next::Seen(unreadable(&error)),
-        };
-        let seen = self.once(&found).unwrap_or_else(|error| unreadable(&error));
-        let still = self.state.standing().ok().flatten();
-        if still.is_some_and(|(_, still)| still == found) { Next::Seen(seen) } else { Next::Changing }
-    }
-}
-
-/// The result of a check that failed.
-fn unreadable(error: &anyhow::Error) -> Verified {
-    Verified { drifted: vec![format!("{error:#}")], ..Verified::default() }
 }
 
 /// Waits for the next check; true when asked to stop.
@@ -149,14 +173,17 @@ fn wait(interval: Duration, signals: &EndSignals) -> bool {
 struct DriftReport<'a> {
     args: &'a VerifyArgs,
     begin: Instant,
+    /// What a desired state wants otherwise.
+    wanted: Vec<String>,
     looks: u64,
     shown: BTreeSet<String>,
     vanished: BTreeSet<String>,
 }
 
 impl<'a> DriftReport<'a> {
-    fn new(args: &'a VerifyArgs) -> Self {
-        Self { args, begin: Instant::now(), looks: 0, shown: BTreeSet::new(), vanished: BTreeSet::new() }
+    fn new(args: &'a VerifyArgs, wanted: Vec<String>) -> Self {
+        let (shown, vanished) = (BTreeSet::new(), BTreeSet::new());
+        Self { args, begin: Instant::now(), wanted, looks: 0, shown, vanished }
     }
 
     /// Whether there is no time for another check.
@@ -170,6 +197,9 @@ impl<'a> DriftReport<'a> {
             let mut value = serde_json::to_value(verified)?;
             value["schema"] = SCHEMA.into();
             value["t_s"] = self.begin.elapsed().as_secs_f64().into();
+            if self.args.profile.is_some() {
+                value["wanted"] = self.wanted.clone().into();
+            }
             println!("{value}");
             return Ok(());
         }
@@ -188,6 +218,7 @@ impl<'a> DriftReport<'a> {
             };
             println!("{holding} changes hold{gone}; {right} mechanisms are right as they were");
         }
+        self.wanted.drain(..).for_each(|sentence| println!("wanted: {sentence}"));
         let now = sentences(verified);
         let vanished: BTreeSet<_> = verified.vanished.iter().cloned().collect();
         for target in vanished.difference(&self.vanished) {

@@ -25,6 +25,7 @@ mod fixes;
 mod graph;
 mod guides;
 mod held;
+mod hold;
 mod install;
 mod isolate;
 mod keep;

@@ -6,7 +6,7 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    guides, held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages, planted,
+    guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages, planted,
     probes, study, theirs, time, truth, tutorial,
 };
 
@@ -254,6 +254,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
                 vec![kept("2,3", "3", "8", "v1"), isolated("2,3", "4", "80", "v1")],
             )
         },
+        Machine { append: PLAIN, ..machine(&name("hold"), kernel, hold::cases()) },
         Machine {
             append: misbooted::APPEND,
             ..machine(

@@ -28,6 +28,7 @@ mod experiment;
 mod graph;
 mod graph_latency;
 mod guest_scripts;
+mod hold;
 mod hosts;
 mod hosts_ssh;
 mod keeps;

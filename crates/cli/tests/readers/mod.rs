@@ -12,6 +12,7 @@ pub(crate) mod journals;
 pub(crate) mod loaders;
 pub(crate) mod loads;
 pub(crate) mod machines;
+pub(crate) mod profiles;
 pub(crate) mod runs;
 pub(crate) mod sets;
 pub(crate) mod stored;
@@ -62,6 +63,7 @@ pub(crate) fn all() -> Vec<Reader> {
         archives::reader(),
         machines::reader(),
         machines::mechanisms(),
+        profiles::reader(),
         loaders::reader(),
         loaders::lines(),
         loads::reader(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
 
 mod engine;
+mod heal;
 mod journals;
 mod others;
 mod support;
