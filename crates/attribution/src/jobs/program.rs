@@ -135,6 +135,16 @@ impl Program {
         self.interrupts.event(event);
     }
 
+    /// What a thread has executed, ns; `None` where it was not seen to get the CPU that it has.
+    pub(super) fn executed_ns(&self, place: usize, now_ns: i64) -> Option<u64> {
+        self.followers.get(place)?.executed_until_ns(now_ns, &self.interrupts)
+    }
+
+    /// What a thread had executed when it last left its CPU, ns.
+    pub(super) fn executed_before_ns(&self, place: usize) -> u64 {
+        self.followers.get(place).map_or(0, |follower| follower.executed_ns)
+    }
+
     fn armed(&mut self, timer: u64, place: Option<usize>) {
         let Some(place) = place.filter(|place| self.follower(*place).is_deadline) else { return };
         self.follower(place).timer_armed();
