@@ -69,9 +69,14 @@ pub fn add(model: &mut TaskModel, found: &ProgramLocks, probe_ns: Option<f64>) {
     model.statements.extend(statement);
 }
 
-/// The requests of a thread, and its suspensions without its waits for locks.
+/// The requests of a thread, its suspensions without its waits for locks, and how late it is dispatched
+/// beside sections of others.
 fn requests_of(model: &mut TaskModel, found: &LockingThread) {
     let Some(thread) = model.threads.iter_mut().find(|one| one.pid == found.tid) else { return };
+    if found.jobs > 0 {
+        thread.dispatch_ns = thread.dispatch_ns.min(found.dispatch_ns);
+        thread.kept = thread.kept.take().filter(|kept| kept.ns <= thread.dispatch_ns);
+    }
     let suspending = found.suspending;
     thread.suspension = Suspension {
         total_ns: found.suspended_ns,

@@ -38,6 +38,9 @@ pub(super) struct LockJobs {
     requests: Vec<(i64, usize)>,
     /// When its last sleep began, if that was for a lock, and what it took.
     slept: Option<(i64, JobWait)>,
+    /// How long sections of others, which count by themselves, kept it from its CPU since its last
+    /// wake-up.
+    sections_ns: u64,
     job: Option<Job>,
     pub(super) sums: LockingThread,
 }
@@ -53,10 +56,17 @@ impl LockJobs {
         self.slept = Some((since_ns, wait));
     }
 
+    /// It has the CPU after a wake-up, from which sections of others kept it for so long.
+    pub(super) fn came(&mut self, sections_ns: u64) {
+        self.sections_ns = sections_ns;
+    }
+
     /// Takes an activation that has ended. `in_lock`: whether it slept in the futex of a lock
     /// before.
     pub(super) fn activation(&mut self, separator: Kind, activation: &Activation, in_lock: bool) -> Ended {
-        let Activation { kind, release, slept_ns, ended_ns, after_gap, .. } = *activation;
+        let Activation { kind, release, slept_ns, ended_ns, after_gap, dispatch, .. } = *activation;
+        let late_ns = dispatch.ns.saturating_sub(std::mem::take(&mut self.sections_ns));
+        self.sums.dispatch_ns = self.sums.dispatch_ns.max(late_ns);
         let mut requests = Requests::new();
         // Those of activations of which events are missing belong to no job.
         for (_, lock) in self.requests.drain(..).filter(|(at, _)| (slept_ns..=ended_ns).contains(at)) {

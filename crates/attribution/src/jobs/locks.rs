@@ -10,16 +10,15 @@
 use super::follow::Activation;
 use super::kind::Kind;
 use super::lock_jobs::{LockJobs, Requests};
+use super::lock_known::{At, Known};
 use super::lock_shape::{JobWait, LockProtocol, LockUser, LockingThread, ObservedLock, ProgramLocks};
-use super::program::Program;
+use super::lock_turns::Turns;
 use crate::attribute::locks::{LockKind, lock_waited_for};
-use crate::attribute::watch::event::{Leaves, WatchEvent, What};
-use crate::attribute::watch::program::Watch;
-use crate::prio::Prio;
+use crate::attribute::watch::event::{Leaves, What};
 use model::locking::MutexKind;
 use model::syscalls::{self, Syscall, Wait};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The most locks, and locks that a thread holds or asks for at once.
 const MOST_LOCKS: usize = 4096;
@@ -28,36 +27,6 @@ const MOST_AT_ONCE: usize = 64;
 const MUTEX_BYTES: u64 = 40;
 /// `EOWNERDEAD`: the lock was taken.
 const OWNER_DIED: i64 = 130;
-
-/// What is known of the threads beside the trace.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) arch: String,
-    /// Thread and process.
-    pub(super) processes: BTreeMap<i32, i32>,
-    /// Processes that use the GNU C library.
-    pub(super) glibc: BTreeSet<i32>,
-    /// Priorities, without what is inherited.
-    pub(super) prios: BTreeMap<i32, Prio>,
-    /// Whether every locking was recorded.
-    pub(super) every: bool,
-    /// What separates the jobs of a thread.
-    pub(super) separators: BTreeMap<i32, Kind>,
-}
-
-impl Known {
-    /// The process of a thread; of one that was never looked at, that of all others.
-    fn process(&self, tid: i32) -> Option<i32> {
-        let one = self.processes.values().next().copied();
-        let only = one.filter(|one| self.processes.values().all(|other| other == one));
-        self.processes.get(&tid).copied().or(only)
-    }
-
-    fn is_as_urgent(&self, tid: i32, as_tid: i32) -> bool {
-        let (one, other) = (self.prios.get(&tid), self.prios.get(&as_tid));
-        one.zip(other).is_some_and(|(one, other)| one <= other && !one.is_fair())
-    }
-}
 
 /// A call that has not returned.
 #[derive(Debug, Clone, Copy)]
@@ -111,15 +80,13 @@ struct OneThread {
     call: Option<(&'static Syscall, [u64; 3])>,
     /// It sleeps for a lock.
     sleep: Option<Sleep>,
+    /// The CPU that it left to sleep.
+    cpu: Option<u32>,
+    /// Woken then, and not yet on a CPU; and sections of others meanwhile, for which one as urgent
+    /// waits.
+    woken_ns: Option<i64>,
+    sections_ns: u64,
     jobs: LockJobs,
-}
-
-/// Who has a CPU since when, and how long interrupts had taken.
-#[derive(Debug, Clone, Copy)]
-struct OnCpu {
-    tid: i32,
-    since_ns: i64,
-    interrupts_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -128,27 +95,14 @@ pub(super) struct Locks {
     /// Switches that are missing so far.
     missing: u64,
     index: FxHashMap<(Option<i32>, u64), usize>,
-    locks: Vec<ObservedLock>,
+    all: Vec<ObservedLock>,
     threads: BTreeMap<i32, OneThread>,
-    cpus: FxHashMap<u32, OnCpu>,
+    turns: Turns,
     /// Threads that sleep for a lock.
     sleeping: Vec<i32>,
+    /// Threads that were woken and have no CPU yet.
+    woken: Vec<i32>,
     unpaired: u64,
-}
-
-/// An event, and what threads had done before it.
-#[derive(Clone, Copy)]
-pub(super) struct At<'a> {
-    pub(super) event: &'a WatchEvent,
-    pub(super) program: &'a Program,
-    pub(super) watch: &'a Watch,
-}
-
-impl At<'_> {
-    /// What the thread that runs has executed; `None` where it was not seen to come.
-    fn executed_ns(&self, tid: i32) -> Option<u64> {
-        self.program.executed_ns(self.watch.place(tid)?, self.event.ts_ns)
-    }
 }
 
 impl Locks {
@@ -180,8 +134,9 @@ impl Locks {
                 self.ends_releases(tid, at.executed_ns(tid));
                 self.thread(tid).call = None;
             }
-            What::Waking { .. } if at.event.in_task => {
-                if let Some(thread) = self.threads.get_mut(&tid) {
+            What::Waking { task, .. } => {
+                self.wakes(task.0, ts_ns);
+                if let Some(thread) = self.threads.get_mut(&tid).filter(|_| at.event.in_task) {
                     let in_kernel =
                         thread.holds.iter_mut().filter(|one| one.releasing == Releasing::InKernel);
                     in_kernel.for_each(|one| one.releasing = Releasing::Woke);
@@ -196,6 +151,14 @@ impl Locks {
         }
     }
 
+    /// A thread that sleeps is woken.
+    fn wakes(&mut self, tid: i32, ts_ns: i64) {
+        let Some(thread) = self.threads.get_mut(&tid).filter(|thread| thread.cpu.is_some()) else { return };
+        if thread.woken_ns.replace(ts_ns).is_none() {
+            self.woken.push(tid);
+        }
+    }
+
     fn thread(&mut self, tid: i32) -> &mut OneThread {
         self.threads.entry(tid).or_default()
     }
@@ -206,24 +169,24 @@ impl Locks {
         let key = (process, address);
         let at = match self.index.get(&key) {
             Some(at) => *at,
-            None if self.locks.len() == MOST_LOCKS => return None,
+            None if self.all.len() == MOST_LOCKS => return None,
             None => {
                 let (protocol, is_shared) = (LockProtocol::Unknown, false);
-                self.locks.push(ObservedLock { process, address, protocol, is_shared, users: Vec::new() });
-                self.index.insert(key, self.locks.len() - 1);
-                self.locks.len() - 1
+                self.all.push(ObservedLock { process, address, protocol, is_shared, users: Vec::new() });
+                self.index.insert(key, self.all.len() - 1);
+                self.all.len() - 1
             }
         };
         let is_glibc = process.is_some_and(|process| self.known.glibc.contains(&process));
         if let Some(kind) = kind.filter(|_| is_glibc).and_then(MutexKind::of) {
-            self.locks[at].protocol = LockProtocol::of(kind);
-            self.locks[at].is_shared |= kind.shared;
+            self.all[at].protocol = LockProtocol::of(kind);
+            self.all[at].is_shared |= kind.shared;
         }
         Some(at)
     }
 
     fn user(&mut self, lock: usize, tid: i32) -> &mut LockUser {
-        let users = &mut self.locks[lock].users;
+        let users = &mut self.all[lock].users;
         let at = users.partition_point(|one| one.tid < tid);
         if users.get(at).is_none_or(|one| one.tid != tid) {
             users.insert(at, LockUser { tid, ..LockUser::default() });
@@ -305,12 +268,21 @@ impl Locks {
 
     fn calls(&mut self, tid: i32, call: Option<(&'static Syscall, [u64; 3])>) {
         let futex = call.filter(|(call, _)| call.wait == Wait::Futex).map(|(_, arguments)| arguments[0]);
-        let Self { threads, locks, .. } = self;
+        let Self { threads, all, .. } = self;
         let thread = threads.entry(tid).or_default();
         thread.call = call;
+        let inherits = call.is_some_and(|(call, arguments)| {
+            lock_waited_for(call, arguments, false) == Some(LockKind::Inheriting)
+        });
+        if let Some(ask) = thread.asks.last().filter(|_| inherits)
+            && all[ask.lock].protocol == LockProtocol::Unknown
+        {
+            // The kernel raises the holder's priority for this call, whatever C library makes it.
+            all[ask.lock].protocol = LockProtocol::Inherits;
+        }
         let called = thread.holds.iter_mut().filter(|one| one.releasing == Releasing::Called);
         for hold in called {
-            let address = locks[hold.lock].address;
+            let address = all[hold.lock].address;
             if futex.is_some_and(|word| (address..address + MUTEX_BYTES).contains(&word)) {
                 hold.releasing = Releasing::InKernel;
             }
@@ -351,15 +323,31 @@ impl Locks {
     fn on_cpu(&mut self, at: At<'_>, next: i32) {
         let (cpu, ts_ns) = (at.event.cpu, at.event.ts_ns);
         let interrupts_ns = at.program.interrupts.total_ns(cpu, ts_ns);
-        let before = self.cpus.insert(cpu, OnCpu { tid: next, since_ns: ts_ns, interrupts_ns });
-        let Some(before) = before else { return };
-        let passed_ns = ts_ns.saturating_sub(before.since_ns).max(0).unsigned_abs();
-        let had_ns = passed_ns.saturating_sub(interrupts_ns.saturating_sub(before.interrupts_ns));
-        let Self { sleeping, threads, known, .. } = self;
-        for tid in sleeping {
+        let Some(turn) = self.turns.switch(cpu, ts_ns, interrupts_ns, next) else { return };
+        let Self { sleeping, woken, threads, known, .. } = self;
+        for tid in sleeping.iter() {
             let Some(sleep) = threads.get_mut(tid).and_then(|thread| thread.sleep.as_mut()) else { continue };
-            if sleep.cpu == cpu && !known.is_as_urgent(before.tid, *tid) {
-                sleep.blocked_ns = sleep.blocked_ns.saturating_add(had_ns);
+            if sleep.cpu == cpu && !known.is_as_urgent(turn.tid, *tid) {
+                sleep.blocked_ns = sleep.blocked_ns.saturating_add(turn.had_ns);
+            }
+        }
+        let held: Vec<usize> =
+            threads.get(&turn.tid).iter().flat_map(|one| &one.holds).map(|one| one.lock).collect();
+        for tid in woken.iter().filter(|_| !held.is_empty()) {
+            let at = threads.get(tid).and_then(|thread| thread.woken_ns.filter(|_| thread.cpu == Some(cpu)));
+            let Some(from_ns) = at.map(|woken_ns| woken_ns.max(turn.from_ns)) else { continue };
+            // For one as urgent as this thread: the section counts for it, and is no dispatch.
+            let is_for = |other: &i32| {
+                let sleep = threads.get(other).and_then(|thread| thread.sleep);
+                let waits =
+                    sleep.is_some_and(|sleep| held.contains(&sleep.lock) && sleep.since_ns <= from_ns);
+                waits && known.is_as_urgent(*other, *tid)
+            };
+            let section_ns = ts_ns.saturating_sub(from_ns).max(0).unsigned_abs();
+            if sleeping.iter().any(is_for)
+                && let Some(thread) = threads.get_mut(tid)
+            {
+                thread.sections_ns = thread.sections_ns.saturating_add(section_ns);
             }
         }
     }
@@ -367,6 +355,9 @@ impl Locks {
     fn leaves(&mut self, at: At<'_>, tid: i32, sleeps: bool) {
         let (cpu, ts_ns) = (at.event.cpu, at.event.ts_ns);
         let executed_ns = at.executed_ns(tid);
+        if self.known.separators.contains_key(&tid) {
+            self.thread(tid);
+        }
         let Some(thread) = self.threads.get(&tid) else { return };
         // Who was woken has the CPU, or waits for another one's.
         if thread.holds.iter().any(|one| one.releasing == Releasing::Woke) {
@@ -377,6 +368,7 @@ impl Locks {
         }
         let lock = self.waits_for(tid);
         let thread = self.thread(tid);
+        thread.cpu = Some(cpu);
         for hold in &mut thread.holds {
             hold.slept_since = Some(ts_ns);
         }
@@ -391,7 +383,7 @@ impl Locks {
         let thread = self.threads.get(&tid)?;
         let call = thread.call;
         if let Some(ask) = thread.asks.last().copied() {
-            let address = self.locks[ask.lock].address;
+            let address = self.all[ask.lock].address;
             let of_lock = |(call, arguments): (&Syscall, [u64; 3])| {
                 call.wait == Wait::Futex && (address..address + MUTEX_BYTES).contains(&arguments[0])
             };
@@ -404,7 +396,7 @@ impl Locks {
         let kind = lock_waited_for(call, arguments, is_glibc)?;
         let lock = self.lock(tid, arguments[0], None)?;
         if kind == LockKind::Inheriting {
-            self.locks[lock].protocol = LockProtocol::Inherits;
+            self.all[lock].protocol = LockProtocol::Inherits;
         }
         Some(lock)
     }
@@ -413,6 +405,12 @@ impl Locks {
         let executed_ns = at.watch.place(tid).map(|place| at.program.executed_before_ns(place));
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let call = thread.call.map(|(call, _)| call.name).unwrap_or_default();
+        thread.cpu = None;
+        let sections_ns = std::mem::take(&mut thread.sections_ns);
+        if thread.woken_ns.take().is_some() {
+            thread.jobs.came(sections_ns);
+            self.woken.retain(|one| *one != tid);
+        }
         let mut slept: Vec<(usize, u64)> = Vec::new();
         for hold in &mut thread.holds {
             if let Some(since_ns) = hold.slept_since.take() {
@@ -462,13 +460,14 @@ impl Locks {
         let is_it = |lock: &ObservedLock| {
             lock.process == process && (lock.address..lock.address + MUTEX_BYTES).contains(&word)
         };
-        self.locks.iter().position(is_it).filter(|_| self.known.every)
+        self.all.iter().position(is_it).filter(|_| self.known.every)
     }
 
     /// Events are missing.
     pub(super) fn lost(&mut self) {
-        self.cpus.clear();
+        self.turns.lost();
         self.sleeping.clear();
+        self.woken.clear();
         for thread in self.threads.values_mut() {
             let jobs = std::mem::take(&mut thread.jobs).lost();
             *thread = OneThread { jobs, ..OneThread::default() };
@@ -495,6 +494,6 @@ impl Locks {
         };
         let threads = self.threads.into_iter().filter_map(has_jobs);
         let threads = threads.filter(|one| one.lockings > 0 || one.waiting > 0 || one.jobs > 0).collect();
-        ProgramLocks { every: self.known.every, locks: self.locks, threads, unpaired: self.unpaired }
+        ProgramLocks { every: self.known.every, locks: self.all, threads, unpaired: self.unpaired }
     }
 }

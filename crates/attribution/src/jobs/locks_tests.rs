@@ -1,8 +1,9 @@
 //! Locks of threads through events made by hand: each case has one right answer.
 
 use super::kind::Kind;
+use super::lock_known::{At, Known};
 use super::lock_shape::{LockProtocol, LockUser, LockingThread, ProgramLocks};
-use super::locks::{At, Known, Locks};
+use super::locks::Locks;
 use super::program::Program;
 use crate::attribute::watch::event::{Leaves, WatchEvent, What};
 use crate::attribute::watch::program::Watch;
@@ -11,6 +12,7 @@ use crate::prio::Prio;
 
 const URGENT: i32 = 10;
 const LESS: i32 = 11;
+const MIDDLE: i32 = 12;
 const IDLE: i32 = 0;
 const LOCK: u64 = 0x1000;
 const OTHER: u64 = 0x2000;
@@ -25,6 +27,7 @@ const INHERITS: u32 = 32;
 fn prio(pid: i32) -> Prio {
     Prio::new(match pid {
         URGENT => 20,
+        MIDDLE => 30,
         LESS => 50,
         _ => 120,
     })
@@ -87,13 +90,13 @@ impl Made {
         let separator = Kind::of_call(call, [1, 1]);
         let mut locks = Locks::new(Known {
             arch: "x86_64".to_owned(),
-            processes: [(URGENT, 1), (LESS, 1)].into(),
+            processes: [(URGENT, 1), (LESS, 1), (MIDDLE, 1)].into(),
             glibc: [1].into(),
-            prios: [URGENT, LESS].map(|tid| (tid, prio(tid))).into(),
+            prios: [URGENT, LESS, MIDDLE].map(|tid| (tid, prio(tid))).into(),
             every: true,
-            separators: [URGENT, LESS].map(|tid| (tid, separator)).into(),
+            separators: [URGENT, LESS, MIDDLE].map(|tid| (tid, separator)).into(),
         });
-        let mut watch = Watch::new("x86_64", 0, [(URGENT, None), (LESS, None)]);
+        let mut watch = Watch::new("x86_64", 0, [(URGENT, None), (LESS, None), (MIDDLE, None)]);
         let mut names = Names::default();
         let mut program = Program::new("x86_64", &mut names.labels);
         for event in &self.0 {
@@ -218,6 +221,45 @@ fn what_an_urgent_thread_executes_meanwhile_does_not_block() {
     assert_eq!((waited.waited_ns, waited.blocked_ns), (48, 10));
 }
 
+/// What a holder executes for a waiter counts as its section, not as dispatch of those in between.
+#[test]
+fn a_section_for_one_more_urgent_is_no_dispatch() {
+    let made = |waits: bool| {
+        let mut made = Made::default();
+        made.begins(0, MIDDLE);
+        made.ends(2, MIDDLE, IDLE);
+        made.begins(3, URGENT);
+        made.ends(5, URGENT, LESS);
+        made.asks(10, LESS, LOCK);
+        made.has(11, LESS);
+        made.wakes(30, LESS, URGENT);
+        made.switch(31, LESS, Leaves::Runnable, URGENT);
+        made.returns(32, URGENT);
+        if waits {
+            made.asks(40, URGENT, LOCK);
+            made.call(41, URGENT, FUTEX, [LOCK, LOCK_PI, 0]);
+        } else {
+            made.call(41, URGENT, 0, [3, 0, 0]);
+        }
+        made.switch(42, URGENT, Leaves::Sleeps, LESS);
+        made.wakes(46, LESS, MIDDLE);
+        made.releases(52, LESS, LOCK);
+        made.call(53, LESS, FUTEX, [LOCK, UNLOCK_PI, 0]);
+        made.wakes(55, LESS, URGENT);
+        made.switch(58, LESS, Leaves::Runnable, URGENT);
+        made.returns(60, URGENT);
+        made.ends(80, URGENT, MIDDLE);
+        made.ends(90, MIDDLE, LESS);
+        made.returns(95, LESS);
+        made.wakes(1_000, LESS, MIDDLE);
+        made.switch(1_000, LESS, Leaves::Runnable, MIDDLE);
+        made.ends(1_010, MIDDLE, LESS);
+        made
+    };
+    assert_eq!(thread(&made(true).found(), MIDDLE).dispatch_ns, 0);
+    assert_eq!(thread(&made(false).found(), MIDDLE).dispatch_ns, 12);
+}
+
 #[test]
 fn sleeping_with_a_lock_and_locks_within_locks_are_seen() {
     let mut made = Made::default();
@@ -286,4 +328,20 @@ fn what_is_missing_is_not_made_up() {
     assert_eq!((user(&found, LOCK, LESS).taken, user(&found, LOCK, LESS).measured), (1, 0));
     // A release and a return without a beginning, and a lock that is never released.
     assert_eq!(found.unpaired, 3);
+}
+
+#[test]
+fn a_call_that_inherits_shows_the_protocol_of_a_lock_whose_memory_does_not() {
+    let mut made = contended();
+    for event in &mut made.0 {
+        if let What::Asks { kind, .. } = &mut event.what {
+            *kind = None;
+        }
+    }
+    assert_eq!(made.found().locks[0].protocol, LockProtocol::Inherits);
+    let mut free = Made::default();
+    free.begins(0, LESS);
+    free.add(5, LESS, What::Asks { lock: LOCK, condition: None, kind: None });
+    free.has(6, LESS);
+    assert_eq!(free.found().locks[0].protocol, LockProtocol::Unknown);
 }

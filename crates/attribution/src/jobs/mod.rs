@@ -16,7 +16,9 @@ mod follow;
 mod interrupts;
 pub mod kind;
 mod lock_jobs;
+mod lock_known;
 pub mod lock_shape;
+mod lock_turns;
 mod locks;
 #[cfg(test)]
 mod locks_tests;

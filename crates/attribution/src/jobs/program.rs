@@ -87,7 +87,11 @@ impl Program {
                 if let Some(place) = watch.place(next.0) {
                     self.follower(place);
                     let Self { followers, interrupts, rivals, .. } = self;
-                    let waited = |since_ns| rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]);
+                    // A fair thread waits for whoever comes.
+                    let is_urgent = !prios[1].is_fair();
+                    let waited = |since_ns| {
+                        rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]).filter(|_| is_urgent)
+                    };
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
                     followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
                 }

@@ -2,8 +2,9 @@
 
 use super::follow::Activation;
 use super::kind::Kind;
+use super::lock_known::{At, Known};
 use super::lock_shape::ProgramLocks;
-use super::locks::{At, Known, Locks};
+use super::locks::Locks;
 use super::program::Program;
 use super::separate::{Job, Separator};
 use super::shape::{Kept, KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
