@@ -33,6 +33,11 @@ impl Turns {
         Some(Turn { tid: before.tid, from_ns: before.since_ns, had_ns })
     }
 
+    /// Since when a task has a CPU.
+    pub(super) fn since(&self, cpu: u32, tid: i32) -> Option<i64> {
+        self.0.get(&cpu).filter(|one| one.tid == tid).map(|one| one.since_ns)
+    }
+
     /// Events are missing.
     pub(super) fn lost(&mut self) {
         self.0.clear();

@@ -12,6 +12,7 @@ use super::kind::Kind;
 use super::lock_jobs::{LockJobs, Requests};
 use super::lock_known::{At, Known};
 use super::lock_shape::{JobWait, LockProtocol, LockUser, LockingThread, ObservedLock, ProgramLocks};
+use super::lock_state::{Ask, Hold, Releasing, Sleep};
 use super::lock_turns::Turns;
 use crate::attribute::locks::{LockKind, lock_waited_for};
 use crate::attribute::watch::event::{Leaves, What};
@@ -27,50 +28,6 @@ const MOST_AT_ONCE: usize = 64;
 const MUTEX_BYTES: u64 = 40;
 /// `EOWNERDEAD`: the lock was taken.
 const OWNER_DIED: i64 = 130;
-
-/// A call that has not returned.
-#[derive(Debug, Clone, Copy)]
-struct Ask {
-    lock: usize,
-    for_condition: bool,
-    /// What it had executed when it ran again with the lock.
-    resumed_ns: Option<u64>,
-}
-
-/// A lock that a thread holds.
-#[derive(Debug, Clone, Copy)]
-struct Hold {
-    lock: usize,
-    depth: u32,
-    /// What the thread had executed; `None` where that is not known.
-    from_ns: Option<u64>,
-    /// The same when it released it, and what of the release is still to come.
-    to_ns: Option<u64>,
-    releasing: Releasing,
-    /// Switches missing before it.
-    missing: u64,
-    slept_since: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Releasing {
-    No,
-    /// The function has been called.
-    Called,
-    /// It has called the kernel.
-    InKernel,
-    /// Which has woken a thread.
-    Woke,
-}
-
-/// A sleep until a lock is free.
-#[derive(Debug, Clone, Copy)]
-struct Sleep {
-    since_ns: i64,
-    cpu: u32,
-    lock: usize,
-    blocked_ns: u64,
-}
 
 /// One thread.
 #[derive(Debug, Default)]
@@ -131,6 +88,9 @@ impl Locks {
                 self.calls(tid, call.map(|call| (call, arguments)));
             }
             What::CallExit { .. } => {
+                if let Some(since_ns) = self.turns.since(at.event.cpu, tid) {
+                    self.sections(tid, at.event.cpu, [since_ns, ts_ns]);
+                }
                 self.ends_releases(tid, at.executed_ns(tid));
                 self.thread(tid).call = None;
             }
@@ -324,30 +284,37 @@ impl Locks {
         let (cpu, ts_ns) = (at.event.cpu, at.event.ts_ns);
         let interrupts_ns = at.program.interrupts.total_ns(cpu, ts_ns);
         let Some(turn) = self.turns.switch(cpu, ts_ns, interrupts_ns, next) else { return };
-        let Self { sleeping, woken, threads, known, .. } = self;
+        let Self { sleeping, threads, known, .. } = self;
         for tid in sleeping.iter() {
             let Some(sleep) = threads.get_mut(tid).and_then(|thread| thread.sleep.as_mut()) else { continue };
             if sleep.cpu == cpu && !known.is_as_urgent(turn.tid, *tid) {
                 sleep.blocked_ns = sleep.blocked_ns.saturating_add(turn.had_ns);
             }
         }
+        self.sections(turn.tid, cpu, [turn.from_ns, ts_ns]);
+    }
+
+    /// A task has had a CPU. What it executed of sections for which others wait is no dispatch of
+    /// those that have been woken there, and are less urgent than these: it counts for itself.
+    fn sections(&mut self, runner: i32, cpu: u32, [turn_ns, now_ns]: [i64; 2]) {
+        let Self { sleeping, woken, threads, known, .. } = self;
         let held: Vec<usize> =
-            threads.get(&turn.tid).iter().flat_map(|one| &one.holds).map(|one| one.lock).collect();
+            threads.get(&runner).iter().flat_map(|one| &one.holds).map(|one| one.lock).collect();
         for tid in woken.iter().filter(|_| !held.is_empty()) {
             let at = threads.get(tid).and_then(|thread| thread.woken_ns.filter(|_| thread.cpu == Some(cpu)));
-            let Some(from_ns) = at.map(|woken_ns| woken_ns.max(turn.from_ns)) else { continue };
-            // For one as urgent as this thread: the section counts for it, and is no dispatch.
+            let Some(from_ns) = at.map(|woken_ns| woken_ns.max(turn_ns)) else { continue };
             let is_for = |other: &i32| {
                 let sleep = threads.get(other).and_then(|thread| thread.sleep);
                 let waits =
                     sleep.is_some_and(|sleep| held.contains(&sleep.lock) && sleep.since_ns <= from_ns);
                 waits && known.is_as_urgent(*other, *tid)
             };
-            let section_ns = ts_ns.saturating_sub(from_ns).max(0).unsigned_abs();
+            let section_ns = now_ns.saturating_sub(from_ns).max(0).unsigned_abs();
             if sleeping.iter().any(is_for)
                 && let Some(thread) = threads.get_mut(tid)
             {
                 thread.sections_ns = thread.sections_ns.saturating_add(section_ns);
+                thread.woken_ns = Some(now_ns);
             }
         }
     }

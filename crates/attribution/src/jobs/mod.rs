@@ -18,6 +18,7 @@ pub mod kind;
 mod lock_jobs;
 mod lock_known;
 pub mod lock_shape;
+mod lock_state;
 mod lock_turns;
 mod locks;
 #[cfg(test)]
