@@ -31,6 +31,30 @@ pub const FUNCTIONS: [(&str, &str); 10] = [
     ("pthread_cond_broadcast", SIGNAL),
 ];
 
+/// Where in a mutex of the GNU C library its kind is (`__kind`; sysdeps/nptl/bits/struct_mutex.h,
+/// x86-64 and arm64 alike).
+const KIND: u32 = 16;
+
+/// How a mutex of the GNU C library treats priorities, by its kind (nptl/pthreadP.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MutexKind {
+    /// `PTHREAD_PRIO_INHERIT`.
+    pub inherits: bool,
+    /// `PTHREAD_PRIO_PROTECT`.
+    pub protects: bool,
+    /// `PTHREAD_PROCESS_SHARED`.
+    pub shared: bool,
+}
+
+impl MutexKind {
+    /// Of the word; `None` where no mutex has such a kind.
+    pub fn of(word: u32) -> Option<Self> {
+        let is = |bit: u32| word & bit != 0;
+        let known = 3 | 16 | 32 | 64 | 128 | 256 | 512;
+        (word & !known == 0).then_some(Self { inherits: is(32), protects: is(64), shared: is(128) })
+    }
+}
+
 /// Registers of the first and the second argument of a function of user space.
 const ARGUMENTS: [&str; 2] = if cfg!(target_arch = "x86_64") { ["%di", "%si"] } else { ["%x0", "%x1"] };
 
@@ -45,9 +69,10 @@ pub fn probes(places: &[(&str, String, u64)]) -> Vec<EventSpec> {
         EventSpec { on, uprobes, returns, ..EventSpec::link(name.to_owned()) }
     };
     let [first, second] = ARGUMENTS;
+    let lock = |register: &str| format!("lock={register}:x64 kind=+{KIND}({register}):u32");
     let all = [
-        event(ASK, false, &|event| event == ASK, &format!("lock={first}:x64")),
-        event(WAIT, false, &|event| event == WAIT, &format!("lock={second}:x64 condition={first}:x64")),
+        event(ASK, false, &|event| event == ASK, &lock(first)),
+        event(WAIT, false, &|event| event == WAIT, &format!("{} condition={first}:x64", lock(second))),
         event(RELEASE, false, &|event| event == RELEASE, &format!("lock={first}:x64")),
         event(SIGNAL, false, &|event| event == SIGNAL, &format!("condition={first}:x64")),
         event(RETURN, true, &|event| ![RELEASE, SIGNAL].contains(&event), "result=$retval:s32"),
@@ -70,13 +95,24 @@ mod tests {
         ];
         let probes = probes(&places);
         let of = |name: &str| probes.iter().find(|event| event.name == name).unwrap();
-        assert_eq!(of(ASK).uprobes, [format!("/lib/libc.so.6:0x10 lock={}:x64", ARGUMENTS[0])]);
         let [first, second] = ARGUMENTS;
-        let wait = format!("/lib/libc.so.6:0x30 lock={second}:x64 condition={first}:x64");
+        assert_eq!(of(ASK).uprobes, [format!("/lib/libc.so.6:0x10 lock={first}:x64 kind=+16({first}):u32")]);
+        let wait =
+            format!("/lib/libc.so.6:0x30 lock={second}:x64 kind=+16({second}):u32 condition={first}:x64");
         assert_eq!(of(WAIT).uprobes, [wait]);
         assert_eq!(of(SIGNAL).uprobes, [format!("/lib/libc.so.6:0x40 condition={first}:x64")]);
         assert_eq!(of(RELEASE).uprobes.len(), 1);
         assert!(of(RETURN).returns && of(RETURN).uprobes.len() == 2, "of the lock and of the condition");
         assert_eq!(super::probes(&places[1..2]).len(), 1, "what has no function has no event");
+    }
+
+    #[test]
+    fn the_kind_of_a_mutex_shows_its_protocol() {
+        let of = |word| MutexKind::of(word).map(|kind| (kind.inherits, kind.protects, kind.shared));
+        assert_eq!(of(0), Some((false, false, false)));
+        // Recursive, robust, inheriting; then shared.
+        assert_eq!(of(1 | 16 | 32), Some((true, false, false)));
+        assert_eq!((of(64), of(128)), (Some((false, true, false)), Some((false, false, true))));
+        assert_eq!(of(0x1234_5678), None);
     }
 }

@@ -3,9 +3,10 @@
 use crate::format;
 use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::check::Checked;
+use analysis::task_model::lock_check::LockWaits;
 use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{ReleaseKind, TaskModel, ThreadModel};
-use analysis::task_model::verdict::Guarantee;
+use analysis::task_model::verdict::{Bound, Guarantee};
 use attribution::prio::Prio;
 use std::fmt::Write;
 
@@ -40,6 +41,21 @@ pub fn of_refuted_chain(chains: &[ChainTimes]) -> Option<String> {
         format::count(worst.refuted),
         format::count(worst.n),
         names.join(" > ")
+    ))
+}
+
+/// The waits for locks that the model is refuted by, if a job was blocked longer than its bound
+/// counts: those of the thread that was so most often.
+pub fn of_refuted_waits(waits: &[LockWaits]) -> Option<String> {
+    let worst = waits.iter().filter(|one| one.refuted > 0).max_by_key(|one| one.refuted)?;
+    let time = |ns: u64| format::ns(i64::try_from(ns).unwrap_or(i64::MAX));
+    Some(format!(
+        "Nothing is guaranteed: locks blocked {} of {} jobs of {} longer than their bound, for {} of {}.",
+        format::count(worst.refuted),
+        format::count(worst.jobs),
+        worst.comm,
+        time(worst.blocked_ns),
+        time(worst.bound_ns.unwrap_or(0))
     ))
 }
 
@@ -92,6 +108,9 @@ pub fn of_guarantee(guarantee: &Guarantee) -> String {
         .filter(|bound| bound.in_time() == Some(false))
         .map(|bound| bound.comm.as_str())
         .collect();
+    if let Some(text) = of_locks(guarantee) {
+        return text;
+    }
     match guarantee.schedulable {
         None => return "No thread has a deadline; the bounds of their response times are below.".to_owned(),
         Some(false) => {
@@ -114,6 +133,20 @@ pub fn of_guarantee(guarantee: &Guarantee) -> String {
         let _ = write!(text, "; {jitter} more release jitter breaks it");
     }
     text + "."
+}
+
+/// Threads that locks leave without a bound; nothing is said of a margin then.
+fn of_locks(guarantee: &Guarantee) -> Option<String> {
+    let without = || guarantee.bounds.iter().filter(|bound| bound.why.is_some());
+    let why = without().find_map(|bound| bound.why.as_deref())?;
+    let names = |all: Vec<&Bound>| all.iter().map(|bound| bound.comm.as_str()).collect::<Vec<_>>().join(", ");
+    let late = guarantee.bounds.iter().filter(|one| one.why.is_none() && one.in_time() == Some(false));
+    let late: Vec<&Bound> = late.collect();
+    let mut text = format!("No bound for {}: {why}.", names(without().collect()));
+    if !late.is_empty() {
+        let _ = write!(text, " {} may miss deadlines.", names(late));
+    }
+    Some(text)
 }
 
 /// A growth: `18 %`, `3.4 times as much` beyond a doubling.
@@ -231,6 +264,43 @@ mod tests {
         assert_eq!(
             of_refuted_chain(&[chain(0), chain(3)]).unwrap(),
             "Nothing is guaranteed: 3 of 40 instances of the chain a > b took longer than its bound."
+        );
+    }
+
+    #[test]
+    fn locks_that_leave_threads_without_a_bound_come_first() {
+        let bound = |comm: &str, bound_ns: Option<u64>, why: Option<&str>| {
+            json!({
+                "pid": 7, "comm": comm, "cpu": 1, "deadline_ns": 10, "is_assumed": false, "bound_ns": bound_ns,
+                "observed_ns": 1, "why": why
+            })
+        };
+        let why = Some("lock 0x10: it does not inherit priorities");
+        let bounds = [bound("a", None, why), bound("b", None, why), bound("c", Some(11), None)];
+        let bounds = bounds.map(|one| serde_json::from_value(one).unwrap()).to_vec();
+        let found = Guarantee { bounds, schedulable: Some(false), spare_ppm: None, ..guarantee() };
+        assert_eq!(
+            of_guarantee(&found),
+            "No bound for a, b: lock 0x10: it does not inherit priorities. c may miss deadlines."
+        );
+    }
+
+    #[test]
+    fn a_wait_beyond_its_bound_refutes_the_model() {
+        let waits = |refuted| LockWaits {
+            pid: 1,
+            comm: "a".to_owned(),
+            jobs: 40,
+            waiting: 5,
+            waited_ns: 9_000_000,
+            blocked_ns: 8_000_000,
+            bound_ns: Some(5_000_000),
+            refuted,
+        };
+        assert_eq!(of_refuted_waits(&[waits(0)]), None);
+        assert_eq!(
+            of_refuted_waits(&[waits(0), waits(3)]).unwrap(),
+            "Nothing is guaranteed: locks blocked 3 of 40 jobs of a longer than their bound, for 8.000 ms of 5.000 ms."
         );
     }
 

@@ -8,7 +8,10 @@ use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::equals_suspending::response_times_of_suspending_equals;
 use crate::global::sched_deadline::Admission;
-use crate::locks::{Locks, Semantics, analyze_with_locks, block_once, block_once_globally};
+use crate::locks::{
+    Locks, Protocol, Semantics, analyze_with_locks, block_once, block_once_globally, is_on_one_core_each,
+    without_locks,
+};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::Heuristic;
 use crate::task::MAX_NS;
@@ -163,9 +166,28 @@ impl Ask {
         certify(&question.system, self.test, self.partition, limits)
     }
 
+    /// Whether response times under priority inheritance are asked for, and nothing beside.
+    fn is_inheritance_alone(&self) -> bool {
+        let inherits = self.locks.is_some_and(|locks| locks.protocol() == Protocol::Pip);
+        inherits && self.test == Test::FpRta && self.blocking_only.is_none() && self.overheads.is_none()
+    }
+
+    /// The same where each resource stays on one core.
+    fn inheriting(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
+        let (plain, blocked) = without_locks(question)?;
+        let mut verdict = Self { locks: None, ..*self }.verdict(&plain, limits)?;
+        // The tasks of the question, of which blocking by locks is no part.
+        verdict.tasks = question.system.tasks.iter().map(|one| one.task).collect();
+        verdict.arrival = blocked;
+        Ok(verdict)
+    }
+
     /// The verdict on a question that is prepared.
     pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
         let system = &question.system;
+        if self.is_inheritance_alone() && is_on_one_core_each(system) {
+            return self.inheriting(question, limits);
+        }
         if self.locks.is_some() || self.overheads.is_some() || self.edf_jitter == EdfJitter::PeriodsToo {
             refuse_bounds(system, self.test)?;
         }

@@ -50,7 +50,7 @@ fn unfit(key: &str, misfit: Misfit) -> QuestionError {
 struct Whole;
 impl Kind for Whole {
     const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks", "supply", "chains"];
-    type Item = Shape<Object<OneTask, 11>>;
+    type Item = Shape<Object<OneTask, 12>>;
 }
 
 /// A task of it.
@@ -68,6 +68,7 @@ impl Kind for OneTask {
         "priority",
         "lock_priority",
         "response_time",
+        "suspensions",
         "requests",
         "arrivals",
         "costs",
@@ -172,7 +173,7 @@ fn broken(error: &serde_json::Error) -> String {
 }
 
 fn task<P: Fn() -> String>(
-    mut fields: Fields<OneTask, 11, P>,
+    mut fields: Fields<OneTask, 12, P>,
     unit: Unit,
     cores: u32,
     supplies: &[Option<Supply>],
@@ -218,6 +219,7 @@ fn task<P: Fn() -> String>(
     let mut system_task = SystemTask {
         task,
         suspension_ns: time("suspension", 0)?.unwrap_or(0),
+        suspensions: fields.integer("suspensions", 0, u64::from(u32::MAX))?.unwrap_or(0) as u32,
         non_preemptive_ns: time("non_preemptive", 0)?.unwrap_or(0),
         core: fields.integer("core", 0, u64::from(cores) - 1)?.unwrap_or(0) as u32,
         lock_priority: fields.integer("lock_priority", 0, u64::from(u32::MAX))?.map(|rank| rank as u32),

@@ -287,7 +287,10 @@ mod tests {
             r#"{"supply":{"budget":9,"period":10},"tasks":[{"period":40,"cost":1}]}"#,
         ];
         let fp = Ask::of(Test::FpRta);
-        let locks = crate::locks::Protocol::ALL.into_iter().map(|one| Ask { locks: Some(one.into()), ..fp });
+        let inherits = Ask { locks: Some(crate::locks::Protocol::Pip.into()), ..fp };
+        let others =
+            crate::locks::Protocol::ALL.into_iter().filter(|one| *one != crate::locks::Protocol::Pip);
+        let locks = others.map(|one| Ask { locks: Some(one.into()), ..fp });
         let once = Ask {
             locks: Some(crate::locks::Protocol::FifoNp.into()),
             blocking_only: Some(crate::locks::Semantics::Sound),
@@ -307,6 +310,8 @@ mod tests {
             let answer = |ask: &Ask| ask.answer(&mut read(line).unwrap(), Limits::default());
             assert!(answer(&fp).unwrap().schedulable, "{line}");
             assert!(answer(&Ask::of(Test::EdfRta)).unwrap().schedulable, "{line}");
+            // Locks that stay on a core block for a time that no curve changes.
+            assert_eq!(answer(&inherits).unwrap(), answer(&fp).unwrap(), "{line}");
             for ask in &asks {
                 let refusal = answer(ask).expect_err(line).to_string();
                 assert!(refusal.contains("curves") || refusal.contains("supply"), "{ask:?}: {refusal}");

@@ -42,6 +42,7 @@ fn task(system_task: &SystemTask, cores: u32, unit: Unit) -> Option<Value> {
     let SystemTask {
         task,
         suspension_ns,
+        suspensions,
         non_preemptive_ns,
         core,
         lock_priority,
@@ -82,6 +83,9 @@ fn task(system_task: &SystemTask, cores: u32, unit: Unit) -> Option<Value> {
     if let Some(response_ns) = response_time_ns {
         map.insert("response_time".to_owned(), json!(whole(*response_ns)?));
     }
+    if *suspensions > 0 {
+        map.insert("suspensions".to_owned(), json!(suspensions));
+    }
     if cores > 1 && *core != 0 {
         map.insert("core".to_owned(), json!(core));
     }
@@ -114,6 +118,7 @@ mod tests {
             SystemTask {
                 task: Task { period_ns: t, deadline_ns: d, cost_ns: c, jitter_ns: j, blocking_ns: b },
                 suspension_ns: more.0,
+                suspensions: more.0 as u32 / 2,
                 non_preemptive_ns: more.1,
                 core: more.2,
                 lock_priority: more.3,

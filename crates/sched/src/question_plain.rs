@@ -171,6 +171,10 @@ fn read_task(cursor: &mut Cursor<'_>, scale: Scale, task: &mut SystemTask) -> Op
                 task.response_time_ns = Some(cursor.integer(0, most)? * unit_ns);
                 1 << 10
             }
+            b"suspensions" => {
+                task.suspensions = cursor.integer(0, MAX_RANK)? as u32;
+                1 << 12
+            }
             b"requests" => {
                 let requests = &mut task.requests;
                 cursor.list(|cursor| {

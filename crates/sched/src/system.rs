@@ -42,6 +42,8 @@ pub struct SystemTask {
     pub task: Task,
     /// Longest total self-suspension of a job.
     pub suspension_ns: u64,
+    /// Most suspensions of a job; 0 where it does not suspend itself, or that is not known.
+    pub suspensions: u32,
     /// Longest section that cannot be preempted.
     pub non_preemptive_ns: u64,
     /// Its core, below [`System::cores`].
@@ -63,6 +65,7 @@ impl From<Task> for SystemTask {
         Self {
             task,
             suspension_ns: 0,
+            suspensions: 0,
             non_preemptive_ns: 0,
             core: 0,
             lock_priority: None,

@@ -1,6 +1,7 @@
 //! From the jobs that were observed to the model.
 
 use super::choose::choose;
+use super::lock_shape::Locks;
 use super::shape::{Interference, Link, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
 use crate::words::time;
 use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, ThreadJobs};
@@ -57,6 +58,7 @@ pub fn build_on(jobs: &ProgramJobs, further: &Cpus) -> TaskModel {
         interference,
         cpus,
         lost: jobs.holes,
+        locks: Locks::default(),
         statements: statements(jobs),
         threads,
     }
@@ -91,6 +93,7 @@ fn thread_model(thread: &ThreadJobs, holes: u64) -> ThreadModel {
             n: kind.suspending.suspensions,
             sum_ns: kind.suspending.total_ns,
         }),
+        requests: Vec::new(),
         dispatch_ns: thread.dispatch_ns,
         kept: thread.kept.clone(),
         response_ns: kind.map_or(0, |(kind, _)| kind.response_ns),

@@ -1,8 +1,9 @@
 //! What if: the model with something of a thread changed.
 //!
 //! The rest stays as it was observed: a thread that is released by another keeps its jitter, and
-//! caches and locks are taken to behave as before.
+//! caches are taken to behave as before, and locks to be held as long.
 
+use super::lock_shape::Served;
 use super::shape::{TaskModel, ThreadModel};
 use model::quantity::duration;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub enum Value {
     Jitter(u64),
     /// The longest suspension of a job, ns.
     Asleep(u64),
+    /// All locks are served so; of no thread.
+    Locks(Served),
 }
 
 /// A change of one thread.
@@ -46,6 +49,7 @@ impl fmt::Display for Change {
             Value::Cost(ns) => write!(f, "{name}.cost={}", whole(ns)),
             Value::Jitter(ns) => write!(f, "{name}.jitter={}", whole(ns)),
             Value::Asleep(ns) => write!(f, "{name}.asleep={}", whole(ns)),
+            Value::Locks(served) => write!(f, "{LOCKS}{}", served.protocol().name()),
         }
     }
 }
@@ -82,11 +86,16 @@ impl fmt::Display for NoChange {
 
 impl std::error::Error for NoChange {}
 
-const EXPECTED: &str = "expected NAME.KEY=VALUE with KEY one of priority, cpu, period, cost, jitter, asleep, such as control.priority=80";
+const EXPECTED: &str = "expected NAME.KEY=VALUE with KEY one of priority, cpu, period, cost, jitter, asleep, such as control.priority=80; or locks=PROTOCOL";
+/// Before the protocol of all locks.
+const LOCKS: &str = "locks=";
 
 impl Change {
-    /// Reads `NAME.KEY=VALUE`.
+    /// Reads `NAME.KEY=VALUE` or `locks=PROTOCOL`.
     pub fn parse(text: &str) -> Result<Self, NoChange> {
+        if let Some(name) = text.strip_prefix(LOCKS) {
+            return Ok(Self { thread: String::new(), value: Value::Locks(served(name)?) });
+        }
         let parts = text.rsplit_once('=').and_then(|(before, value)| Some((before.rsplit_once('.')?, value)));
         let Some(((thread, key), value)) = parts else { return Err(NoChange(EXPECTED.to_owned())) };
         let time = || {
@@ -112,6 +121,8 @@ impl Change {
 
     fn apply(&self, thread: &mut ThreadModel) {
         match self.value {
+            // Of the whole model.
+            Value::Locks(_) => {}
             // `task_struct.prio` of a real-time priority (include/linux/sched/prio.h).
             Value::Priority(priority) => (thread.prio, thread.policy) = (Some(99 - priority), None),
             Value::Cpu(cpu) => thread.cpus = [cpu].into_iter().collect(),
@@ -130,6 +141,22 @@ impl Change {
             }
         }
     }
+}
+
+/// How locks are served, by the name of the protocol.
+fn served(name: &str) -> Result<Served, NoChange> {
+    let expected = "expected pip, mpcp, fmlp+, dpcp or omlp";
+    Served::by_name(name).ok_or_else(|| NoChange(format!("locks: {name}, {expected}")))
+}
+
+/// Serves all locks so. Refuses a model of which requests are not known.
+fn serve(model: &mut TaskModel, served: Served) -> Result<(), NoChange> {
+    if !model.locks.every {
+        let expected = "expected a recording of every locking (model --locks=every)";
+        return Err(NoChange(format!("locks: requests are not known, {expected}")));
+    }
+    model.locks.assumed = Some(served);
+    Ok(())
 }
 
 fn with_number(thread: &ThreadModel) -> String {
@@ -158,6 +185,10 @@ pub(super) fn dispatch_on(model: &TaskModel, thread: &ThreadModel, cpu: u32) -> 
 pub fn changed(model: &TaskModel, changes: &[Change]) -> Result<TaskModel, NoChange> {
     let mut result = model.clone();
     for change in changes {
+        if let Value::Locks(served) = change.value {
+            serve(&mut result, served)?;
+            continue;
+        }
         let is_named =
             |thread: &ThreadModel| thread.comm == change.thread || with_number(thread) == change.thread;
         let mut count = 0;

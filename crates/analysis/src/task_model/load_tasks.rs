@@ -5,6 +5,7 @@ use model::load::{Cycle, Load, LoadThread};
 use model::{Cpus, Error};
 use sched::asked::{Question, Unit};
 use sched::{MAX_NS, System, SystemTask, Task, equals};
+use std::collections::BTreeMap;
 
 /// The tasks, deadlines at the end of the period; refused with the name of the thread that is none.
 pub fn tasks_of(load: &Load) -> Result<Tasks, Error> {
@@ -46,6 +47,8 @@ pub fn tasks_of(load: &Load) -> Result<Tasks, Error> {
             system: System { cores: cpus.len() as u32, tasks },
         },
         cpus,
+        locks: None,
+        unbounded: BTreeMap::new(),
     })
 }
 

@@ -88,7 +88,7 @@ pub fn observe(
 }
 
 /// The kind of sleep that separates the jobs of each thread that has a model.
-fn separators(jobs: &ProgramJobs, model: &TaskModel) -> BTreeMap<i32, Kind> {
+pub(super) fn separators(jobs: &ProgramJobs, model: &TaskModel) -> BTreeMap<i32, Kind> {
     let is_task = |tid: i32| model.threads.iter().any(|one| one.pid == tid && one.is_task());
     let tasks = jobs.threads.iter().filter(|thread| is_task(thread.tid));
     tasks.filter_map(|thread| Some((thread.tid, thread.kinds[choose(thread).ok()?.0].kind))).collect()

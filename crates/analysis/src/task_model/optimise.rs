@@ -97,7 +97,7 @@ pub fn optimise(model: &TaskModel, assumed: &Assumed, cpus: &Cpus) -> Result<Opt
         cpus: problem.cpus.clone(),
         placements: found.placements,
         is_exhaustive: found.is_exhaustive,
-        is_optimal: !problem.suspends() && !problem.has_curves(),
+        is_optimal: !problem.suspends() && !problem.has_curves() && !problem.shares(),
         best_ppm: found.factor * 1_000,
         now,
         proposal,
@@ -199,6 +199,11 @@ impl<'a> Problem<'a> {
         self.items.iter().any(|item| has_curve(item.thread))
     }
 
+    /// Whether threads share locks, which the search does not look at.
+    fn shares(&self) -> bool {
+        self.model.locks.all.iter().any(|lock| lock.users.iter().filter(|user| user.taken > 0).count() > 1)
+    }
+
     fn suspends(&self) -> bool {
         self.items.iter().any(|item| item.thread.suspension.total_ns > 0)
     }
@@ -234,6 +239,9 @@ impl<'a> Problem<'a> {
             "costs, suspensions and release jitter stay as observed, those of threads that another releases included; caches, memory and locks are not modelled".to_owned(),
             "threads stay above or below each thread without a model and each thread of other programs, as they are".to_owned(),
         ];
+        if self.shares() {
+            all.push("threads share locks, which count in the proposal, but not in the search".to_owned());
+        }
         if self.suspends() {
             all.push(
                 "threads suspend themselves: with such, other priorities may be better than those found"

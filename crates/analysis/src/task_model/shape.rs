@@ -1,6 +1,7 @@
 //! The task model as it is stored and printed (`stillcore.model/1`).
 
 use super::choose::Confidence;
+use super::lock_shape::{Locks, Request};
 use attribution::jobs::shape::Kept;
 use infer::bucket::Bucket;
 use infer::cost::CostCurve;
@@ -29,6 +30,9 @@ pub struct TaskModel {
     pub chains: Vec<Link>,
     /// What else competes for the CPUs of the program.
     pub interference: Vec<Interference>,
+    /// The locks that were seen.
+    #[serde(default, skip_serializing_if = "Locks::is_empty")]
+    pub locks: Locks,
     /// The CPUs of which all that competes is in the model.
     #[serde(default)]
     pub cpus: Cpus,
@@ -71,8 +75,11 @@ pub struct ThreadModel {
     pub release: Release,
     /// How long jobs executed, interrupts not counted.
     pub cost: CostCurve,
-    /// How jobs suspend themselves.
+    /// How jobs suspend themselves; where every locking was recorded, without waits for locks.
     pub suspension: Suspension,
+    /// What jobs request of locks, where every locking was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request>,
     /// The longest from a wake-up to the switch to it, tasks at least as urgent not counted: what
     /// the kernel's own stretches without preemption and the way out of idle took, ns.
     pub dispatch_ns: u64,

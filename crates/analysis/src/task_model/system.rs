@@ -1,52 +1,20 @@
 //! From the model to tasks of `stillcore sched`: fixed priorities as `SCHED_FIFO` has them, each
 //! core by itself.
 
+pub use super::assumed::{Assumed, Of};
+use super::lock_rules::rule;
+use super::lock_tasks::{self, is_general, settle};
 use super::shape::{Interference, Release, ReleaseKind, TaskModel, ThreadModel};
 use infer::bucket::Bucket;
 use model::Cpus;
 use sched::asked::{Question, Unit};
+use sched::locks::Protocol;
 use sched::{Bounds, MAX_NS, System, SystemTask, Task, equals};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The pieces into which demand without a model is cut: a bound exceeds the demand by at most one.
 const LARGEST_PIECE_NS: u64 = 20_000;
-
-/// What is added to everything observed, and how late each thread may be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Assumed {
-    /// Added to costs, jitters, suspensions, dispatch times and demand, parts per million.
-    pub margin_ppm: u64,
-    /// By name of the thread: its relative deadline, ns. Others that have a period have it for
-    /// their deadline.
-    pub deadlines_ns: BTreeMap<String, u64>,
-}
-
-impl Assumed {
-    /// A time that was observed, and the margin.
-    pub fn more(&self, ns: u64) -> u64 {
-        let ns = u128::from(ns) * (1_000_000 + u128::from(self.margin_ppm));
-        u64::try_from(ns.div_ceil(1_000_000)).unwrap_or(u64::MAX).min(MAX_NS)
-    }
-
-    /// The deadline of a thread, and whether it is only assumed to be the period; `None` where it
-    /// has none.
-    pub fn deadline_ns(&self, thread: &ThreadModel) -> Option<(u64, bool)> {
-        let asked = self.deadlines_ns.get(&thread.comm).map(|ns| (*ns, false));
-        let periodic = thread.release.kind == ReleaseKind::Periodic;
-        asked.or_else(|| periodic.then_some((thread.release.period_ns, true)))
-    }
-}
-
-/// Who a task of the system is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// A thread, by place in the model.
-    Thread(usize),
-    /// Interference, by place in the model.
-    Interference(usize),
-}
 
 /// The tasks, and who each is.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +27,10 @@ pub struct Tasks {
     pub cpus: Vec<u32>,
     /// The rank of each task, 0 first; equal ranks are equal priorities.
     pub ranks: Vec<usize>,
+    /// How requests are served, where there are any.
+    pub locks: Option<Protocol>,
+    /// Threads that locks leave without a bound, by number, and why.
+    pub unbounded: BTreeMap<i32, String>,
 }
 
 /// Makes the tasks; `None` where no thread can be analysed.
@@ -67,8 +39,11 @@ pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
     let cpus: Cpus = threads.clone().flat_map(|(_, thread)| thread.cpus.iter()).collect();
     let cpus: Vec<u32> = cpus.iter().collect();
     let core = |cpu: u32| cpus.iter().position(|one| *one == cpu).map(|at| at as u32);
-    // The analysis of suspensions knows periods alone.
-    let by_curve = !threads.clone().any(|(_, thread)| thread.suspension.total_ns > 0);
+    let mut ruling = rule(model);
+    settle(model, &mut ruling);
+    let general = is_general(&ruling);
+    // The analysis of suspensions knows periods alone, as does that of locks between CPUs.
+    let by_curve = !general && !threads.clone().any(|(_, thread)| thread.suspension.total_ns > 0);
     // Interrupts go before everything.
     let mut all: Vec<(i32, Of, SystemTask)> = threads
         .filter_map(|(at, thread)| {
@@ -89,8 +64,13 @@ pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
             SystemTask { core: core(one.cpu)?, ..of_interference(one, assumed) },
         ))
     }));
+    lock_tasks::add(&mut all, model, assumed, &ruling, core);
     all.sort_by_key(|(prio, of, _)| (*prio, matches!(of, Of::Thread(_))));
-    let prios: Vec<i32> = all.iter().map(|(prio, ..)| *prio).collect();
+    let mut prios: Vec<i32> = all.iter().map(|(prio, ..)| *prio).collect();
+    if general {
+        // Threads whose order matters have priorities of their own.
+        prios = (0..).take(all.len()).collect();
+    }
     let mut distinct = prios.clone();
     distinct.dedup();
     let ranks = prios.iter().filter_map(|prio| distinct.binary_search(prio).ok()).collect();
@@ -103,7 +83,14 @@ pub fn tasks(model: &TaskModel, assumed: &Assumed) -> Option<Tasks> {
         equals: equals(&prios),
         system: System { cores: cpus.len() as u32, tasks },
     };
-    of.iter().any(|one| matches!(one, Of::Thread(_))).then_some(Tasks { question, of, cpus, ranks })
+    of.iter().any(|one| matches!(one, Of::Thread(_))).then_some(Tasks {
+        question,
+        of,
+        cpus,
+        ranks,
+        locks: ruling.protocol,
+        unbounded: ruling.unbounded,
+    })
 }
 
 pub(super) fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
@@ -121,7 +108,11 @@ pub(super) fn of_thread(thread: &ThreadModel, assumed: &Assumed) -> SystemTask {
         jitter_ns: assumed.more(thread.release.jitter_ns),
         blocking_ns: assumed.more(thread.dispatch_ns).saturating_mul(dispatches).min(MAX_NS),
     };
-    SystemTask { suspension_ns: assumed.more(thread.suspension.total_ns), ..task.into() }
+    SystemTask {
+        suspension_ns: assumed.more(thread.suspension.total_ns),
+        suspensions: if suspends { u32::try_from(thread.suspension.most).unwrap_or(u32::MAX) } else { 0 },
+        ..task.into()
+    }
 }
 
 /// Whether a thread has no period, and a curve that limits its releases.
@@ -171,7 +162,8 @@ pub(super) fn of_interference(one: &Interference, assumed: &Assumed) -> SystemTa
     task.into()
 }
 
-/// The question as a line for `stillcore sched analyze --test fp-rta`.
+/// The question as a line for `stillcore sched analyze --test fp-rta`, with `--locks` where tasks
+/// have requests.
 pub fn line(tasks: &Tasks) -> serde_json::Value {
     let one = |(task, rank): (&SystemTask, &usize)| {
         let mut one = json!({
@@ -188,6 +180,13 @@ pub fn line(tasks: &Tasks) -> serde_json::Value {
             one["period"] = task.task.period_ns.into();
             one["jitter"] = task.task.jitter_ns.into();
             one["suspension"] = task.suspension_ns.into();
+        }
+        if tasks.locks.is_some() && task.suspensions > 0 {
+            one["suspensions"] = task.suspensions.into();
+        }
+        if !task.requests.is_empty() {
+            let request = |one: &sched::Request| json!({ "resource": one.resource, "count": one.count, "length": one.length_ns });
+            one["requests"] = task.requests.iter().map(request).collect();
         }
         one
     };

@@ -4,6 +4,7 @@ use super::build::build;
 use super::change::{Change, changed};
 use super::check::Refutation;
 use super::choose::{Confidence, choose, choose_as};
+use super::lock_shape::Locks;
 use super::shape::{Interference, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
 use super::system::{Assumed, Of, line, tasks};
 use super::verdict::guarantee;
@@ -39,6 +40,7 @@ pub(crate) fn thread(pid: i32, prio: i16, period_ns: u64, cost_ns: u64) -> Threa
         release: Release { kind: ReleaseKind::Periodic, period_ns, n: 100, ..Release::NONE },
         cost: CostCurve { curve_ns: vec![cost_ns], n: 100, total_ns: 100 * cost_ns },
         suspension: Suspension::default(),
+        requests: Vec::new(),
         dispatch_ns: 0,
         kept: None,
         response_ns: cost_ns,
@@ -57,6 +59,7 @@ pub(crate) fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>
         interference,
         cpus: model::Cpus::default(),
         lost: 0,
+        locks: Locks::default(),
         statements: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::shape::{ReleaseKind, TaskModel, ThreadModel};
 use super::system::{Assumed, Of, Tasks, tasks};
-use sched::{Ask, Limits, MAX_NS, Test, Verdict};
+use sched::{Ask, Limits, MAX_NS, SystemTask, Test, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The test behind every bound.
@@ -49,6 +49,12 @@ pub struct Bound {
     /// The release jitter that is part of it, ns.
     #[serde(default)]
     pub jitter_ns: u64,
+    /// How long it counts a job as blocked: by sections of less urgent threads, and by the kernel, ns.
+    #[serde(default)]
+    pub blocking_ns: u64,
+    /// Why there is none, where locks are the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// The longest response that was observed, ns.
     pub observed_ns: u64,
 }
@@ -88,7 +94,9 @@ pub fn guarantee(model: &TaskModel, assumed: &Assumed) -> Option<Guarantee> {
                 cpu: tasks.cpus[tasks.question.system.tasks[at].core as usize],
                 deadline_ns: deadline.map(|(ns, _)| ns),
                 is_assumed: deadline.is_some_and(|(_, is_assumed)| is_assumed),
-                bound_ns: verdict.response_times[at],
+                bound_ns: verdict.response_times[at].filter(|_| !tasks.unbounded.contains_key(&thread.pid)),
+                blocking_ns: verdict.blocking[at],
+                why: tasks.unbounded.get(&thread.pid).cloned(),
                 jitter_ns: tasks.question.system.tasks[at].task.jitter_ns,
                 observed_ns: thread.response_ns,
             }
@@ -109,13 +117,14 @@ pub fn guarantee(model: &TaskModel, assumed: &Assumed) -> Option<Guarantee> {
 }
 
 fn answer(tasks: &Tasks) -> Option<Verdict> {
-    Ask::of(TEST).verdict(&tasks.question, Limits::default()).ok()
+    let ask = Ask { locks: tasks.locks.map(Into::into), ..Ask::of(TEST) };
+    ask.verdict(&tasks.question, Limits::default()).ok()
 }
 
 fn analysed<'m>(model: &'m TaskModel, tasks: &Tasks) -> impl Iterator<Item = (usize, &'m ThreadModel)> {
     tasks.of.iter().enumerate().filter_map(|(at, of)| match of {
         Of::Thread(place) => Some((at, &model.threads[*place])),
-        Of::Interference(_) => None,
+        Of::Interference(_) | Of::Holder(_) => None,
     })
 }
 
@@ -159,12 +168,7 @@ impl<'a> Margins<'a> {
 
     fn spare_ppm(&self) -> Option<u64> {
         let grown = |tasks: &mut Tasks, steps| {
-            tasks
-                .question
-                .system
-                .tasks
-                .iter_mut()
-                .for_each(|task| task.task.cost_ns = more(task.task.cost_ns, steps));
+            tasks.question.system.tasks.iter_mut().for_each(|task| grow(task, steps));
         };
         self.least(MOST_PPM / STEP_PPM, grown).map(|(steps, _)| (steps - 1) * STEP_PPM)
     }
@@ -172,8 +176,7 @@ impl<'a> Margins<'a> {
     fn first(&self) -> Option<First> {
         let of_one = |(at, thread): (usize, &ThreadModel)| {
             let grown = |tasks: &mut Tasks, steps| {
-                let task = &mut tasks.question.system.tasks[at].task;
-                task.cost_ns = more(task.cost_ns, steps);
+                grow(&mut tasks.question.system.tasks[at], steps);
             };
             let (steps, late) = self.least(MOST_PPM / STEP_PPM, grown)?;
             Some(First { grows: thread.comm.clone(), by_ppm: steps * STEP_PPM, late: late.comm.clone() })
@@ -193,6 +196,14 @@ impl<'a> Margins<'a> {
             }
         };
         self.least(most_ns.div_ceil(1_000), grown).map(|(steps, _)| steps * 1_000)
+    }
+}
+
+/// A task whose costs grow, those with a lock among them.
+fn grow(task: &mut SystemTask, steps: u64) {
+    task.task.cost_ns = more(task.task.cost_ns, steps);
+    for request in &mut task.requests {
+        request.length_ns = more(request.length_ns, steps);
     }
 }
 

@@ -181,6 +181,14 @@ impl Follower {
         }
     }
 
+    /// What it has executed by now, ns; `None` where it has no CPU, as far as was seen.
+    pub(super) fn executed_until_ns(&self, now_ns: i64, interrupts: &Interrupts) -> Option<u64> {
+        let running = self.running?;
+        let interrupted_ns = interrupts.total_ns(running.cpu, now_ns).saturating_sub(running.interrupts_ns);
+        let passed_ns = now_ns.saturating_sub(running.since_ns).max(0).unsigned_abs();
+        Some(self.executed_ns.saturating_add(passed_ns.saturating_sub(interrupted_ns)))
+    }
+
     /// The switch to it is missing from the trace, as some kernels leave out those from idle: it
     /// executed since it was woken, at the most. False where that is not known either.
     fn came_unseen(&mut self, ts_ns: i64) -> bool {

@@ -6,6 +6,7 @@
 //! by the [`kind`] of sleep between two jobs, and [`sums`] what they have in common, for each kind
 //! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it
 //! waited.
+//! [`locks`] counts what jobs request of locks, and for how long they hold them ([`lock_shape`]).
 //! [`shape`] is the answer, [`read`] the way to it; [`stretch`] is what threads did when, in a part
 //! of the trace.
 //!
@@ -14,6 +15,14 @@
 mod follow;
 mod interrupts;
 pub mod kind;
+mod lock_jobs;
+mod lock_known;
+pub mod lock_shape;
+mod lock_state;
+mod lock_turns;
+mod locks;
+#[cfg(test)]
+mod locks_tests;
 mod program;
 pub mod read;
 mod rivals;

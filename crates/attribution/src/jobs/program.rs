@@ -87,7 +87,11 @@ impl Program {
                 if let Some(place) = watch.place(next.0) {
                     self.follower(place);
                     let Self { followers, interrupts, rivals, .. } = self;
-                    let waited = |since_ns| rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]);
+                    // A fair thread waits for whoever comes.
+                    let is_urgent = !prios[1].is_fair();
+                    let waited = |since_ns| {
+                        rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]).filter(|_| is_urgent)
+                    };
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
                     followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
                 }
@@ -133,6 +137,16 @@ impl Program {
             _ => {}
         }
         self.interrupts.event(event);
+    }
+
+    /// What a thread has executed, ns; `None` where it was not seen to get the CPU that it has.
+    pub(super) fn executed_ns(&self, place: usize, now_ns: i64) -> Option<u64> {
+        self.followers.get(place)?.executed_until_ns(now_ns, &self.interrupts)
+    }
+
+    /// What a thread had executed when it last left its CPU, ns.
+    pub(super) fn executed_before_ns(&self, place: usize) -> u64 {
+        self.followers.get(place).map_or(0, |follower| follower.executed_ns)
     }
 
     fn armed(&mut self, timer: u64, place: Option<usize>) {

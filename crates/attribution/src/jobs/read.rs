@@ -2,6 +2,9 @@
 
 use super::follow::Activation;
 use super::kind::Kind;
+use super::lock_known::{At, Known};
+use super::lock_shape::ProgramLocks;
+use super::locks::Locks;
 use super::program::Program;
 use super::separate::{Job, Separator};
 use super::shape::{Kept, KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
@@ -20,8 +23,10 @@ use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use infer::bucket::Buckets;
 use model::Cpus;
+use model::locking;
 use model::run::Run;
 use model::watch::WatchRecord;
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -109,7 +114,7 @@ impl Source {
     fn read(
         &self,
         until_ns: i64,
-        mut observe: impl FnMut(Seen<'_>),
+        mut observe: impl FnMut(Seen<'_>, &Program, &Watch),
         mut sink: impl FnMut(usize, i32, &Activation),
     ) -> Result<Reading, Error> {
         let mut names = Names::default();
@@ -136,7 +141,7 @@ impl Source {
                     }
                     let event = decoder.decode(&event, &mut names);
                     watch.event(&event, &names);
-                    observe(Seen::Event(&event, &names));
+                    observe(Seen::Event(&event, &names), &program, &watch);
                     program.event(&event, &watch, |place, activation| {
                         if let Some(thread) = watch.threads.get(place) {
                             sink(place, thread.tid, activation);
@@ -146,7 +151,7 @@ impl Source {
                 Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                     if Hole::new(cpu, after_ts_ns, before_ts_ns).touches(self.window_ns) {
                         holes += 1;
-                        observe(Seen::Lost);
+                        observe(Seen::Lost, &program, &watch);
                         watch.lost(cpu);
                         program.lost(cpu);
                     }
@@ -164,7 +169,7 @@ impl Source {
         let mut threads: Vec<Kinds> = Vec::new();
         let reading = self.read(
             i64::MAX,
-            |_| {},
+            |_, _, _| {},
             |place, _, activation| {
                 if threads.len() <= place {
                     threads.resize_with(place + 1, Kinds::default);
@@ -189,6 +194,38 @@ impl Source {
             missing_switches: reading.program.missing,
             has_calls: reading.program.has_calls,
         })
+    }
+
+    /// The locks of the program. `prios`: what threads have where they inherit none
+    /// (`task_struct.prio`).
+    pub fn locks(
+        &self,
+        separators: &BTreeMap<i32, Kind>,
+        prios: &BTreeMap<i32, i16>,
+    ) -> Result<ProgramLocks, Error> {
+        let record = self.record.as_ref();
+        let known = Known {
+            arch: self.arch.clone(),
+            processes: record
+                .into_iter()
+                .flat_map(|one| &one.tasks)
+                .map(|task| (task.tid, task.tgid))
+                .collect(),
+            glibc: record.into_iter().flat_map(|one| one.glibc.iter().copied()).collect(),
+            prios: prios.iter().map(|(tid, prio)| (*tid, Prio::new(i64::from(*prio)))).collect(),
+            every: self.file.formats().iter().any(|format| format.full_name() == locking::ASK),
+            separators: separators.clone(),
+        };
+        let locks = RefCell::new(Locks::new(known));
+        self.read(
+            i64::MAX,
+            |seen, program, watch| match seen {
+                Seen::Event(event, _) => locks.borrow_mut().event(At { event, program, watch }),
+                Seen::Lost => locks.borrow_mut().lost(),
+            },
+            |_, tid, activation| locks.borrow_mut().activation(tid, activation),
+        )?;
+        Ok(locks.into_inner().finish())
     }
 
     /// The jobs of these threads one by one, each when the next job of its thread begins; then the
@@ -234,13 +271,18 @@ impl Source {
         mut sink: impl FnMut(&ObservedJob),
     ) -> Result<TaskNames, Error> {
         let mut open: BTreeMap<usize, Separator> = BTreeMap::new();
-        let reading = self.read(until_ns, observe, |place, tid, activation| {
-            let Some(kind) = separators.get(&tid) else { return };
-            let separator = open.entry(place).or_insert_with(|| Separator::new(*kind));
-            if let Some(job) = separator.add(activation) {
-                sink(&observed(tid, &job));
-            }
-        })?;
+        let mut observe = observe;
+        let reading = self.read(
+            until_ns,
+            |seen, _, _| observe(seen),
+            |place, tid, activation| {
+                let Some(kind) = separators.get(&tid) else { return };
+                let separator = open.entry(place).or_insert_with(|| Separator::new(*kind));
+                if let Some(job) = separator.add(activation) {
+                    sink(&observed(tid, &job));
+                }
+            },
+        )?;
         Ok(TaskNames(reading.names))
     }
 }

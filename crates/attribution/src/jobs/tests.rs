@@ -267,6 +267,19 @@ fn who_runs_before_it_is_no_part_of_its_dispatch() {
 }
 
 #[test]
+fn a_thread_that_is_still_fair_is_not_dispatched_late() {
+    let mut events = vec![comes(10), sleeps(30), switch(40, IDLE, Leaves::Runnable, 99)];
+    let fair = |one: WatchEvent| match one.what {
+        What::Switch { prev, leaves, next, .. } => {
+            WatchEvent { what: What::Switch { prev, leaves, next, prios: [prio(99); 2] }, ..one }
+        }
+        _ => one,
+    };
+    events.extend([waking(100), fair(switch(900, 99, Leaves::Runnable, A)), sleeps(910)]);
+    assert_eq!(follow(&events).1, 0);
+}
+
+#[test]
 fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
     let (mut follower, interrupts) = (Follower::default(), Interrupts::default());
     let woken = |at_ns| Woken { at_ns, intended_ns: None, by: By::Unknown };

@@ -4,6 +4,7 @@ use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::change::Change;
 use analysis::task_model::check::Checked;
 use analysis::task_model::compare::Compared;
+use analysis::task_model::lock_check::LockWaits;
 use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
 use analysis::task_model::verdict::Guarantee;
@@ -28,6 +29,9 @@ pub(super) struct Document {
     pub(super) optimised: Option<Optimised>,
     /// `None` where there was no bound.
     pub(super) checked: Option<Checked>,
+    /// Waits for locks, and what the bounds count for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lock_waits: Vec<LockWaits>,
     /// From end to end: bounds and what was observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) chain_times: Vec<ChainTimes>,
@@ -79,6 +83,7 @@ impl Document {
     pub(super) fn is_bad(&self) -> bool {
         let late = self.guarantee.as_ref().is_some_and(|one| one.schedulable == Some(false));
         let refuted = self.checked.as_ref().is_some_and(|one| one.refuted > 0);
-        late || refuted || self.chain_times.iter().any(|one| one.refuted > 0)
+        let blocked = self.lock_waits.iter().any(|one| one.refuted > 0);
+        late || refuted || blocked || self.chain_times.iter().any(|one| one.refuted > 0)
     }
 }

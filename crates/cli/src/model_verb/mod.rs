@@ -3,6 +3,7 @@
 
 mod command;
 mod document;
+mod lock_text;
 pub(crate) mod page;
 mod replay;
 mod replay_text;
@@ -15,6 +16,8 @@ use analysis::task_model::build::{build, build_on};
 use analysis::task_model::change::{Change, Value, changed};
 use analysis::task_model::check::check;
 use analysis::task_model::compare::compare;
+use analysis::task_model::lock_check;
+use analysis::task_model::locks;
 use analysis::task_model::observe::{Observed, observe};
 use analysis::task_model::optimise::optimise;
 use analysis::task_model::shape::TaskModel;
@@ -26,6 +29,7 @@ use clap::Args;
 use document::{Document, WhatIf};
 use ftrace::TraceFile;
 use model::quantity::duration;
+use model::run::Run;
 use model::run::stored::read_run;
 use model::{Cpus, store};
 use std::collections::BTreeMap;
@@ -62,6 +66,10 @@ pub(crate) struct ModelArgs {
     /// threads may have [default: those allowed to the program].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
+    /// Which lockings to record: `contended` records waits alone; `every` also how often and how long
+    /// each lock is held, so that waits have a bound. It makes locking a thousand times slower.
+    #[arg(long, value_name = "WHICH", default_value = "contended", conflicts_with = "from")]
+    locks: LockMode,
     /// Relative deadline of the threads with this name; repeatable [default: the period, of threads
     /// that have one].
     #[arg(long, value_name = "NAME=TIME", value_parser = named_time)]
@@ -70,7 +78,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN, value_parser = clap::value_parser!(u32).range(0..=1000))]
     margin: u32,
     /// Also bound the response times with this changed; repeatable. KEY is priority, cpu, period,
-    /// cost, jitter or asleep.
+    /// cost, jitter or asleep; locks=PROTOCOL has all locks served by pip (PTHREAD_PRIO_INHERIT),
+    /// mpcp, fmlp+, dpcp or omlp.
     #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Change::parse)]
     what_if: Vec<Change>,
     /// Also propose CPUs and priorities with which costs can grow most until a deadline may be
@@ -161,10 +170,17 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         margin_ppm: u64::from(args.margin) * 10_000,
         deadlines_ns: args.deadline.iter().cloned().collect::<BTreeMap<_, _>>(),
     };
-    let model = build(&jobs);
+    let mut model = build(&jobs);
+    let locks = locks::find(&source, &jobs, &model)?;
+    let probe_ns = source_run(&path)?.and_then(|run| run.observer.trace_lock_ns);
+    locks::add(&mut model, &locks, probe_ns);
     refuse_unknown_names(args, &model)?;
     let guaranteed = guarantee(&model, &assumed);
-    let model_on = |further: &Cpus| build_on(&jobs, further);
+    let model_on = |further: &Cpus| {
+        let mut model = build_on(&jobs, further);
+        locks::add(&mut model, &locks, probe_ns);
+        model
+    };
     let what_if = what_if(args, source.recorded(), model_on, &assumed)?;
     let optimised = args.optimise.then(|| {
         let known = source.recorded();
@@ -181,8 +197,11 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         Some(guarantee) => observe(&source, &jobs, &model, guarantee)?,
         None => Observed::default(),
     };
+    let lock_waits = against.map(|(_, guarantee)| lock_check::check(&model, guarantee)).unwrap_or_default();
     let tasks = system::tasks(&model, &assumed);
-    let line = tasks.as_ref().map(system::line);
+    // A set without what is not known would look better than the program is.
+    let line = tasks.as_ref().filter(|tasks| tasks.unbounded.is_empty()).map(system::line);
+    let served = tasks.as_ref().and_then(|tasks| tasks.locks);
     let checked_model = args.check.clone();
     let compared = to_compare.map(|earlier| compare(&earlier.model, &model));
     let document = Document {
@@ -192,6 +211,7 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         what_if,
         optimised,
         checked,
+        lock_waits,
         chain_times: observed.chains.clone(),
         checked_model,
         compared,
@@ -212,6 +232,7 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         println!("{}", serde_json::to_string(&document)?);
     } else {
         let again = command::again(args, &path);
+        let written = written.map(|file| lock_text::sched_command(&file, served));
         println!("{}", text::text(&document, written.as_deref(), &again).trim_end());
     }
     let interrupted = watched.is_some_and(|watched| watched.interrupted.is_some());
@@ -225,6 +246,11 @@ fn source(path: &Path) -> anyhow::Result<Source> {
     } else {
         Source::of_trace(TraceFile::open(path)?)?
     })
+}
+
+/// The record of a run; none of a trace.
+fn source_run(path: &Path) -> anyhow::Result<Option<Run>> {
+    Ok(if path.is_dir() { Some(read_run(path)?) } else { None })
 }
 
 /// The guarantee with what is asked for changed, on CPUs that were recorded.
@@ -272,7 +298,7 @@ fn watch_args(args: &ModelArgs) -> WatchArgs {
         duration: args.duration,
         cpus: args.cpus.clone(),
         no_syscalls: false,
-        locks: LockMode::Contended,
+        locks: args.locks,
         lint: false,
         suppress: None,
         stacks: false,

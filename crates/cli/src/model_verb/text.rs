@@ -2,6 +2,7 @@
 
 use super::command::what_if;
 use super::document::{Document, WhatIf};
+use super::lock_text;
 use crate::measure::table::table;
 use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::change::{Change, Value};
@@ -12,14 +13,16 @@ use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
 use report::format::{count, ns, span};
-use report::task_model::{kind, of_earlier, of_guarantee, of_refuted_chain, searched, sentence};
+use report::task_model::{
+    kind, of_earlier, of_guarantee, of_refuted_chain, of_refuted_waits, searched, sentence,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Everything that is printed.
-/// `again`: the command that answers once more.
-pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> String {
+/// `tasks`: the command for the tasks that were written; `again`: the one that answers once more.
+pub(super) fn text(document: &Document, tasks: Option<&str>, again: &str) -> String {
     let model = &document.model;
     let (guarantee, checked) = (document.guarantee.as_ref(), document.checked.as_ref());
     let earlier = document.checked_model.as_ref().map(|path| path.display().to_string());
@@ -29,6 +32,9 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> St
         }
         _ => format!("{}\n", sentence(model, guarantee, checked)),
     };
+    if let Some(waits) = of_refuted_waits(&document.lock_waits) {
+        text = format!("{waits}\n{text}");
+    }
     if let Some(chain) = of_refuted_chain(&document.chain_times) {
         text = format!("{chain}\n{text}");
     }
@@ -39,6 +45,7 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> St
         text.push_str(&bounds(guarantee));
         text.push_str(&dispatches(model));
     }
+    text.push_str(&lock_text::text(model, document.guarantee.as_ref(), &document.lock_waits));
     if let (Some(now), Some(WhatIf { guarantee: Some(then), .. })) = (&document.guarantee, &document.what_if)
     {
         text.push_str(&side_by_side(now, then));
@@ -59,7 +66,7 @@ pub(super) fn text(document: &Document, tasks: Option<&Path>, again: &str) -> St
         let _ = writeln!(text, "note: {statement}");
     }
     if let Some(tasks) = tasks {
-        let _ = writeln!(text, "tasks: stillcore sched analyze --test fp-rta {}", tasks.display());
+        let _ = writeln!(text, "tasks: {tasks}");
     }
     text
 }

@@ -43,6 +43,7 @@ mod measure_periodic;
 mod measure_runs;
 mod measure_taskset;
 mod measure_trace;
+mod model_locks;
 mod pages;
 mod pods;
 mod readers_in_short;

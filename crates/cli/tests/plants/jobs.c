@@ -5,11 +5,13 @@
  *   jobs COUNT THREAD...
  *
  * THREAD is a list of KEY=VALUE, separated by commas; times are in microseconds:
- *   name, kind, prio (SCHED_FIFO), cpu
+ *   name, kind, prio (SCHED_FIFO; 0 for SCHED_OTHER), cpu
  *   period, cost (CPU time of a job)
  *   jitter (of the release), drop (percent of the releases that are left out)
  *   suspend (asleep in the middle of each job)
- *   lock (number of a mutex that is held while it works), held for `cost`
+ *   lock (number of a mutex that is held while it works), held for `cost`; or for `hold`, `times` times
+ *   a job, with `cost` beside; `inner` (number of a mutex that is taken within), `nap` (asleep with it);
+ *   plain (1: all mutexes of the program keep the priority of their holder, else it inherits)
  *   in, out (numbers of channels: a `stage` waits for a message of `in`; every job sends to `out`)
  *   via (pipe or cond: how channels are made)
  *
@@ -39,15 +41,15 @@
 
 struct thread {
 	char name[16], kind[16];
-	int prio, cpu, in, out, lock;
-	long period, cost, jitter, drop, suspend;
+	int prio, cpu, in, out, lock, inner, times;
+	long period, cost, jitter, drop, suspend, hold, nap;
 	unsigned seed;
 };
 
 static struct thread threads[MOST];
 static int count;
 static long jobs;
-static int by_condition;
+static int by_condition, is_plain;
 static pthread_barrier_t ready;
 static pthread_mutex_t locks[MOST];
 static struct channel {
@@ -140,13 +142,31 @@ static void end(struct channel *channel)
 	close(channel->ends[1]);
 }
 
-static void work(struct thread *thread)
+static void section(struct thread *thread, long us)
 {
 	if (thread->lock >= 0)
 		pthread_mutex_lock(&locks[thread->lock]);
-	execute(thread->suspend ? thread->cost / 2 : thread->cost);
+	if (thread->inner >= 0)
+		pthread_mutex_lock(&locks[thread->inner]);
+	execute(us);
+	if (thread->nap)
+		sleep_for(thread->nap * US);
+	if (thread->inner >= 0)
+		pthread_mutex_unlock(&locks[thread->inner]);
 	if (thread->lock >= 0)
 		pthread_mutex_unlock(&locks[thread->lock]);
+}
+
+static void work(struct thread *thread)
+{
+	long us = thread->suspend ? thread->cost / 2 : thread->cost;
+	if (thread->hold) {
+		for (int time = 0; time < thread->times; time++)
+			section(thread, thread->hold);
+		execute(us);
+	} else {
+		section(thread, us);
+	}
 	if (thread->suspend) {
 		sleep_for(thread->suspend * US);
 		execute(thread->cost - thread->cost / 2);
@@ -234,7 +254,7 @@ static void *run(void *argument)
 	prctl(PR_SET_NAME, thread->name);
 	if (!is_deadline && sched_setaffinity(0, sizeof cpus, &cpus))
 		fail("sched_setaffinity");
-	if (!is_deadline && sched_setscheduler(0, SCHED_FIFO, &priority))
+	if (!is_deadline && thread->prio && sched_setscheduler(0, SCHED_FIFO, &priority))
 		fail("sched_setscheduler");
 	pthread_barrier_wait(&ready);
 	long period = thread->period * US, at = now() + 20000 * US;
@@ -283,13 +303,16 @@ static void parse(struct thread *thread, char *text)
 		const char *key;
 		long *where;
 	} times[] = { { "period", &thread->period }, { "cost", &thread->cost }, { "jitter", &thread->jitter },
-		      { "drop", &thread->drop }, { "suspend", &thread->suspend } };
+		      { "drop", &thread->drop }, { "suspend", &thread->suspend }, { "hold", &thread->hold },
+		      { "nap", &thread->nap } };
 	struct {
 		const char *key;
 		int *where;
 	} numbers[] = { { "prio", &thread->prio }, { "cpu", &thread->cpu }, { "in", &thread->in },
-			{ "out", &thread->out }, { "lock", &thread->lock } };
-	thread->in = thread->out = thread->lock = -1;
+			{ "out", &thread->out }, { "lock", &thread->lock }, { "inner", &thread->inner },
+			{ "times", &thread->times }, { "plain", &is_plain } };
+	thread->in = thread->out = thread->lock = thread->inner = -1;
+	thread->times = 1;
 	for (char *one = strtok(text, ","); one; one = strtok(NULL, ",")) {
 		char *value = strchr(one, '=');
 		if (!value)
@@ -318,19 +341,19 @@ int main(int argc, char **argv)
 	if (argc < 3 || argc - 2 > MOST)
 		return 2;
 	jobs = number(argv[1]);
-	pthread_mutexattr_init(&inherits);
-	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
 	mlockall(MCL_CURRENT | MCL_FUTURE);
+	for (count = 0; count < argc - 2; count++) {
+		threads[count].seed = 7 + count;
+		parse(&threads[count], argv[count + 2]);
+	}
+	pthread_mutexattr_init(&inherits);
+	pthread_mutexattr_setprotocol(&inherits, is_plain ? PTHREAD_PRIO_NONE : PTHREAD_PRIO_INHERIT);
 	for (int at = 0; at < MOST; at++) {
 		pthread_mutex_init(&locks[at], &inherits);
 		pthread_mutex_init(&channels[at].lock, NULL);
 		pthread_cond_init(&channels[at].filled, NULL);
 		if (pipe(channels[at].ends))
 			fail("pipe");
-	}
-	for (count = 0; count < argc - 2; count++) {
-		threads[count].seed = 7 + count;
-		parse(&threads[count], argv[count + 2]);
 	}
 	pthread_barrier_init(&ready, NULL, count);
 	for (int at = 0; at < count; at++)

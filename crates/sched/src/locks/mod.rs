@@ -15,6 +15,7 @@
 //! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011; Gai, Lipari and Di Natale, RTSS 2001 |
 //! | `edf` | MSRP under EDF: classic, and for whole intervals (`msrp-lp`) | Biondi and Brandenburg, ECRTS 2016 |
 //! | `pip` | priority inheritance (Linux's rt_mutex), waiters suspend | Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990 |
+//! | `one_core` | the same where no resource is used by two cores, with all that `fp-rta` counts | the same; Rajkumar, "Synchronization in real-time systems", 1991 |
 //! | `mpcp` | the same by priority, holders above all tasks | Lakshmanan, de Niz and Rajkumar, RTSS 2009 |
 //! | `fmlp_plus` | the same first come, first served | Brandenburg, ECRTS 2014 |
 //! | `omlp` | donated priorities, waiters suspend: mutex, and readers and writers in turn | Brandenburg and Anderson, Design Automation for Embedded Systems 17, 2013 |
@@ -43,6 +44,7 @@ mod longest;
 mod mpcp;
 mod msrp;
 mod omlp;
+mod one_core;
 mod pending;
 mod phase_fair;
 mod pip;
@@ -57,6 +59,7 @@ pub(crate) use fixpoint::response_times_with_locks;
 pub use fixpoint::{analyze_with_locks, block_once};
 pub use global_omlp::block_once_globally;
 pub use local::{LocalLocks, Locks};
+pub(crate) use one_core::{is_known as is_on_one_core_each, without_locks};
 pub use sharing::Sharing;
 
 /// A locking protocol together with its analysis.

@@ -22,3 +22,12 @@ mod sums;
 mod tests;
 mod wait;
 pub(crate) mod waits;
+
+use model::syscalls::Syscall;
+pub(crate) use shape::LockKind;
+
+/// What a thread waits for in a call, where its arguments show that it is a lock. `glibc`: whether
+/// its process uses that C library.
+pub(crate) fn lock_waited_for(call: &Syscall, arguments: [u64; 3], glibc: bool) -> Option<LockKind> {
+    futex::FutexCall::of(call, arguments, glibc).map(|call| call.kind).filter(|kind| kind.is_lock())
+}

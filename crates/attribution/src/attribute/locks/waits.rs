@@ -123,7 +123,7 @@ impl Locks {
             }
             What::LockWords(words) => self.words(event.pid, words),
             What::CallExit { result } => self.exit(event, result),
-            What::Asks { lock, condition } => {
+            What::Asks { lock, condition, .. } => {
                 self.every.asks(event, self.process(event.pid), lock, condition);
             }
             What::Asked { result } => self.every.asked(event, result),

@@ -58,7 +58,7 @@ enum Pick {
     CallEnter { number: Field, arguments: Field },
     CallExit { result: Field },
     LockWords(Box<[Field; 5]>),
-    Asks { lock: Field, condition: Option<Field> },
+    Asks { lock: Field, condition: Option<Field>, kind: Option<Field> },
     Asked { result: Field },
     Releases { lock: Field },
     Signals { condition: Field },
@@ -222,12 +222,13 @@ impl Decoder {
                 }
                 What::LockWords(words)
             }
-            Pick::Asks { lock, condition } => {
+            Pick::Asks { lock, condition, kind } => {
                 let condition = match condition {
                     Some(condition) => Some(condition.uint(data, endian)?),
                     None => None,
                 };
-                What::Asks { lock: lock.uint(data, endian)?, condition }
+                let kind = kind.as_ref().and_then(|kind| kind.uint(data, endian)).map(|kind| kind as u32);
+                What::Asks { lock: lock.uint(data, endian)?, condition, kind }
             }
             Pick::Asked { result } => What::Asked { result: int(result)? },
             Pick::Releases { lock } => What::Releases { lock: lock.uint(data, endian)? },
@@ -347,8 +348,11 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             let word = |at: usize| field(&format!("word{at}"));
             Pick::LockWords(Box::new([word(0)?, word(1)?, word(2)?, word(3)?, word(4)?]))
         }
-        locking::ASK => Pick::Asks { lock: field("lock")?, condition: None },
-        locking::WAIT => Pick::Asks { lock: field("lock")?, condition: Some(field("condition")?) },
+        locking::ASK => Pick::Asks { lock: field("lock")?, condition: None, kind: field("kind") },
+        locking::WAIT => {
+            let condition = Some(field("condition")?);
+            Pick::Asks { lock: field("lock")?, condition, kind: field("kind") }
+        }
         locking::RETURN => Pick::Asked { result: field("result")? },
         locking::RELEASE => Pick::Releases { lock: field("lock")? },
         locking::SIGNAL => Pick::Signals { condition: field("condition")? },

@@ -142,6 +142,8 @@ pub enum What {
         lock: u64,
         /// Address of the condition that it waits for.
         condition: Option<u64>,
+        /// The word that is the kind of a mutex of the GNU C library, where it was recorded.
+        kind: Option<u32>,
     },
     /// That function returns.
     Asked {

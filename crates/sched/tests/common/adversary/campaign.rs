@@ -133,6 +133,16 @@ pub(crate) fn trials() -> Vec<Trial> {
         let kind = Kind { shares: true, jitter: 12, ..one };
         all.push(trial(&name, kind, Ask { locks: Some(protocol.into()), ..fp }));
     }
+    let inherits = Ask { locks: Some(Protocol::Pip.into()), ..fp };
+    let shares = Kind { shares: true, jitter: 12, ..one };
+    let and_suspends = Kind { suspension: 25, utilization: (35, 90), ..shares };
+    let beyond = Kind { deadlines: (60, 220), ..shares };
+    all.extend([
+        trial("pip, one core, self-suspension", and_suspends, inherits),
+        trial("pip, one core, D beyond T", beyond, inherits),
+        Trial { ties: true, ..trial("pip, one core, equal priorities", beyond, inherits) },
+        Trial { ties: true, ..trial("pip, one core, self-suspension of equals", and_suspends, inherits) },
+    ]);
     for protocol in [Protocol::MsrpClassic, Protocol::MsrpLp] {
         let name = format!("edf-qpa, {}", protocol.name());
         all.push(trial(&name, Kind::SHARING, Ask { locks: Some(protocol.into()), ..edf }));

@@ -92,6 +92,8 @@ pub(crate) fn draw(kind: Kind, numbers: &mut Numbers) -> System {
             let period_ns = bounds.intervals_ns.first().map_or(period * TICK_NS, |&ns| ns.max(1));
             SystemTask {
                 suspension_ns: suspension * TICK_NS,
+                // As many as the scripts have at most.
+                suspensions: if suspension > 0 { 2 } else { 0 },
                 non_preemptive_ns: section * TICK_NS,
                 core,
                 lock_priority: Some(numbers.between(0, 2) as u32),
