@@ -1,7 +1,9 @@
 //! From the jobs that were observed to the model.
 
 use super::choose::choose;
-use super::shape::{Interference, Link, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
+use super::shape::{
+    Interference, Link, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel, competitor,
+};
 use crate::words::time;
 use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, ThreadJobs};
 use attribution::prio::Prio;
@@ -55,6 +57,7 @@ pub fn build_on(jobs: &ProgramJobs, further: &Cpus) -> TaskModel {
         to_ns: jobs.extent_ns[1],
         chains,
         interference,
+        dispatches: jobs.dispatches.iter().filter(|one| cpus.contains(one.cpu)).cloned().collect(),
         cpus,
         lost: jobs.holes,
         statements: statements(jobs),
@@ -256,7 +259,7 @@ fn interference(jobs: &ProgramJobs, threads: &[ThreadModel], cpus: &Cpus) -> Vec
         let here = thread.cpus.iter().filter(|cpu| cpus.contains(*cpu));
         all.extend(here.map(|cpu| Interference {
             cpu,
-            what: format!("{} ({})", thread.comm, thread.pid),
+            what: competitor(&thread.comm, thread.pid),
             prio: thread.prio,
             demand,
         }));

@@ -4,9 +4,9 @@
 //! [`choose`] finds what separates the jobs of a thread, [`build`] makes the model ([`shape`]) of
 //! what was observed, [`system`] the tasks of `stillcore sched` of the model, [`verdict`] bounds
 //! their response times and says how far the program is from its first late job, [`check`] holds
-//! the bounds against every job of a trace, [`change`] asks what if, [`optimise`] looks for the
-//! best placement, [`observe`] finds the job nearest to its deadline and what happened around it,
-//! and how long each [`chain`] took. [`replay`] makes a load that does what the model says,
+//! the bounds against every job of a trace, [`change`] asks what if, [`machine`] the same of another
+//! kernel or isolation, [`optimise`] looks for the best placement, [`observe`] finds the job nearest
+//! to its deadline and what happened around it, and how long each [`chain`] took. [`replay`] makes a load that does what the model says,
 //! [`compare`] holds the model of one program against that of another, and [`load_tasks`] makes
 //! tasks of any load.
 
@@ -17,6 +17,7 @@ pub mod check;
 pub mod choose;
 pub mod compare;
 pub mod load_tasks;
+pub mod machine;
 pub mod observe;
 pub mod optimise;
 pub mod replay;

@@ -1,7 +1,7 @@
 //! The task model as it is stored and printed (`stillcore.model/1`).
 
 use super::choose::Confidence;
-use attribution::jobs::shape::Kept;
+use attribution::jobs::shape::{Dispatches, Kept};
 use infer::bucket::Bucket;
 use infer::cost::CostCurve;
 use infer::periodic::PeriodicModel;
@@ -32,6 +32,9 @@ pub struct TaskModel {
     /// The CPUs of which all that competes is in the model.
     #[serde(default)]
     pub cpus: Cpus,
+    /// How late the kernel lets real-time threads run, by CPU.
+    #[serde(default)]
+    pub dispatches: Vec<Dispatches>,
     /// Places where events are missing. Above zero, no thread has a model.
     pub lost: u64,
     /// What is missing or not known, one sentence each.
@@ -91,6 +94,11 @@ impl ThreadModel {
     /// Whether it can be analysed as a task.
     pub fn is_task(&self) -> bool {
         self.why.is_none()
+    }
+
+    /// Whether it goes before fair threads, as far as is known.
+    pub fn executes_urgently(&self) -> bool {
+        self.prio.is_none_or(|prio| !attribution::prio::Prio::new(i64::from(prio)).is_fair())
     }
 
     /// The real-time priority, 1 to 99.
@@ -216,4 +224,9 @@ pub struct Interference {
     pub prio: Option<i16>,
     /// Its demand.
     pub demand: Bucket,
+}
+
+/// How an urgent thread is named that competes without being a task.
+pub(super) fn competitor(comm: &str, pid: i32) -> String {
+    format!("{comm} ({pid})")
 }

@@ -6,14 +6,20 @@
 //! by the [`kind`] of sleep between two jobs, and [`sums`] what they have in common, for each kind
 //! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it
 //! waited.
-//! [`shape`] is the answer, [`read`] the way to it; [`stretch`] is what threads did when, in a part
+//! [`shape`] is the answer, [`read`] the way to it from a file and [`live`] from a recording that
+//! goes on: [`pass`] is what both do with an event, [`kinds`] with an activation. [`dispatched`] is
+//! how late the kernel lets threads run on each CPU; [`stretch`] is what threads did when, in a part
 //! of the trace.
 //!
 //! After LiME (RTAS 2025), without its kernel probes.
 
+mod dispatched;
 mod follow;
 mod interrupts;
 pub mod kind;
+mod kinds;
+pub mod live;
+mod pass;
 mod program;
 pub mod read;
 mod rivals;

@@ -262,7 +262,7 @@ fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
     follower.switch_out(2, Leaves::Sleeps, &interrupts);
     for (at_ns, cpu) in [(10, 1), (20, 1), (30, 3)] {
         follower.waking(woken(at_ns));
-        follower.switch_in(at_ns + 1, cpu, &interrupts, |_| None);
+        let _ = follower.switch_in(at_ns + 1, cpu, &interrupts, |_| None);
         follower.switch_out(at_ns + 2, Leaves::Sleeps, &interrupts);
     }
     assert_eq!(follower.cpus, [1, 3]);

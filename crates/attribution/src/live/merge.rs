@@ -18,30 +18,44 @@ pub enum Merged<'a> {
     Lost(Hole),
 }
 
-/// An event that waits.
+/// An event that waits, or a loss.
 #[derive(Debug)]
 struct Held {
+    /// Of a loss, of the last event before it.
     ts_ns: u64,
     cpu: u32,
-    id: u16,
-    flags: u8,
-    pid: i32,
-    data: Vec<u8>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Event { id: u16, flags: u8, pid: i32, data: Vec<u8> },
+    Lost(Hole),
 }
 
 impl Held {
     fn of(event: &Event<'_>) -> Self {
         let Event { ts_ns, cpu, id, flags, pid, data } = *event;
-        Self { ts_ns, cpu, id, flags, pid, data: data.to_vec() }
+        Self { ts_ns, cpu, what: What::Event { id, flags, pid, data: data.to_vec() } }
     }
 
-    fn event(&self) -> Event<'_> {
-        let Self { ts_ns, cpu, id, flags, pid, .. } = *self;
-        Event { ts_ns, cpu, id, flags, pid, data: &self.data }
+    fn merged(&self) -> Merged<'_> {
+        let Self { ts_ns, cpu, .. } = *self;
+        match &self.what {
+            What::Event { id, flags, pid, data } => {
+                Merged::Event(Event { ts_ns, cpu, id: *id, flags: *flags, pid: *pid, data })
+            }
+            What::Lost(hole) => Merged::Lost(*hole),
+        }
+    }
+
+    /// The order of a finished trace: by time, then by CPU.
+    fn key(&self) -> (u64, u32) {
+        (self.ts_ns, self.cpu)
     }
 }
 
-/// The events that wait between two chunks.
+/// What waits between two chunks.
 #[derive(Debug, Default)]
 pub struct Merge {
     held: VecDeque<Held>,
@@ -65,7 +79,14 @@ impl Merge {
             match item {
                 Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                     let known = self.last_ns.get(&cpu).copied().unwrap_or(0);
-                    sink(Merged::Lost(Hole::new(cpu, after_ts_ns.max(known), before_ts_ns)));
+                    let after_ns = after_ts_ns.max(known);
+                    let hole = Hole::new(cpu, after_ns, before_ts_ns);
+                    if after_ns > until_ns {
+                        later.push_back(Held { ts_ns: after_ns, cpu, what: What::Lost(hole) });
+                        continue;
+                    }
+                    self.before((after_ns, cpu), sink);
+                    sink(Merged::Lost(hole));
                 }
                 Item::Event(event) => {
                     self.last_ns.insert(event.cpu, event.ts_ns);
@@ -73,28 +94,28 @@ impl Merge {
                         later.push_back(Held::of(&event));
                         continue;
                     }
-                    while let Some(first) = self.held.front()
-                        && first.ts_ns <= event.ts_ns
-                    {
-                        sink(Merged::Event(first.event()));
-                        self.held.pop_front();
-                    }
+                    self.before((event.ts_ns, event.cpu), sink);
                     sink(Merged::Event(event));
                 }
             }
         }
-        while let Some(first) = self.held.front()
-            && first.ts_ns <= until_ns
-        {
-            sink(Merged::Event(first.event()));
-            self.held.pop_front();
-        }
+        self.before((until_ns, u32::MAX), sink);
         let mixes = !self.held.is_empty() && !later.is_empty();
         self.held.append(&mut later);
         if mixes {
             // Stable: the events of one CPU stay in their order.
-            self.held.make_contiguous().sort_by_key(|held| held.ts_ns);
+            self.held.make_contiguous().sort_by_key(Held::key);
         }
         Ok(())
+    }
+
+    /// Passes on what waits and comes not behind this time and CPU.
+    fn before(&mut self, key: (u64, u32), sink: &mut impl FnMut(Merged<'_>)) {
+        while let Some(first) = self.held.front()
+            && first.key() <= key
+        {
+            sink(first.merged());
+            self.held.pop_front();
+        }
     }
 }
