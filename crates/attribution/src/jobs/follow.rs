@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::rivals::Waited;
 use crate::attribute::watch::event::Leaves;
 use crate::attribute::watch::waker::By;
+use crate::prio::Prio;
 use infer::Window;
 
 /// What a thread did between two sleeps.
@@ -123,7 +124,7 @@ pub(super) struct Follower {
     gap: bool,
     /// Woken then, and not yet on a CPU, ns.
     woken_ns: Option<i64>,
-    /// The longest.
+    /// The longest while it was urgent.
     pub(super) dispatch: Dispatch,
     /// Of all that was followed, ns.
     pub(super) executed_ns: u64,
@@ -160,11 +161,13 @@ impl Follower {
     }
 
     /// The CPU is handed to it. `waited`: for whom it waited there since a time; `None` where that
-    /// is not known. Returns how late it came, where this is after a wake-up.
+    /// is not known. Returns how late it came, where this is after a wake-up. What it waited before
+    /// it became urgent says nothing of how late it comes since.
     pub(super) fn switch_in(
         &mut self,
         ts_ns: i64,
         cpu: u32,
+        prio: Prio,
         interrupts: &Interrupts,
         waited: impl FnOnce(i64) -> Option<Waited>,
     ) -> Option<Came> {
@@ -174,7 +177,9 @@ impl Follower {
         {
             let waited_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
             let dispatch = Dispatch { ns: waited_ns.saturating_sub(rivals_ns), kept };
-            self.dispatch = self.dispatch.or_longer(dispatch);
+            if !prio.is_fair() {
+                self.dispatch = self.dispatch.or_longer(dispatch);
+            }
             self.current.iter_mut().for_each(|current| current.dispatch = dispatch);
             let late_ns = self.current.map_or(0, |current| current.release.late_ns());
             came = Some(Came { dispatch, late_ns });

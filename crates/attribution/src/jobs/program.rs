@@ -92,7 +92,7 @@ impl Program {
                     let Self { followers, interrupts, rivals, .. } = self;
                     let waited = |since_ns| rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]);
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
-                    let came = followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
+                    let came = followers[place].switch_in(ts_ns, event.cpu, prios[1], interrupts, waited);
                     let came = came.filter(|_| prios[1].realtime().is_some());
                     came.into_iter().for_each(|came| self.dispatched.add(event.cpu, came));
                 }

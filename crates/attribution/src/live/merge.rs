@@ -119,3 +119,95 @@ impl Merge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ftrace::TraceFile;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    /// Time and CPU of an event, or the hole.
+    type Seen = Result<(u64, u32), Hole>;
+
+    fn file() -> TraceFile {
+        let trace = "../../fixtures/runs/small/trace.dat";
+        TraceFile::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(trace)).unwrap()
+    }
+
+    /// The pages of each CPU; before some of them events are missing.
+    fn lanes(file: &TraceFile, missed: &[usize]) -> Vec<(u32, Vec<u8>)> {
+        let (layout, endian) = (*file.formats().page(), file.formats().endian());
+        let bytes = std::fs::read(file.path()).unwrap();
+        let all = file.buffers().iter().flat_map(|buffer| buffer.cpus.iter().filter(|cpu| cpu.size > 0));
+        let lane = |cpu: &ftrace::CpuData| {
+            let mut pages = bytes[cpu.offset as usize..][..cpu.size as usize].to_vec();
+            for (at, page) in pages.chunks_mut(layout.page_size()).enumerate() {
+                if missed.contains(&at) {
+                    layout.mark_missed(page, endian);
+                }
+            }
+            (cpu.cpu, pages)
+        };
+        all.map(lane).collect()
+    }
+
+    fn whole(file: &TraceFile, lanes: &[(u32, Vec<u8>)]) -> Vec<Seen> {
+        let mut stream = stream_pages(file.formats(), lanes.to_vec());
+        let mut all = Vec::new();
+        while let Some(item) = stream.next().unwrap() {
+            all.push(match item {
+                Item::Event(event) => Ok((event.ts_ns, event.cpu)),
+                Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                    Err(Hole::new(cpu, after_ts_ns, before_ts_ns))
+                }
+            });
+        }
+        all
+    }
+
+    fn in_chunks(file: &TraceFile, lanes: &[(u32, Vec<u8>)], sizes: &[usize]) -> Vec<Seen> {
+        let (formats, page_bytes) = (file.formats(), file.formats().page().page_size());
+        let (mut merge, mut all, mut at) = (Merge::default(), Vec::new(), vec![0; lanes.len()]);
+        for turn in 0.. {
+            let (mut chunk, mut until_ns) = (Vec::new(), i64::MAX - 1);
+            for (lane, (cpu, bytes)) in lanes.iter().enumerate() {
+                let more = sizes[(turn + lane) % sizes.len()] * page_bytes;
+                let to = (at[lane] + more).min(bytes.len());
+                chunk.push((*cpu, bytes[at[lane]..to].to_vec()));
+                at[lane] = to;
+                if to < bytes.len() {
+                    let header = formats.page().header(&bytes[to..], formats.endian()).unwrap();
+                    until_ns = until_ns.min(header.timestamp.cast_signed() - 1);
+                }
+            }
+            let mut sink = |merged: Merged<'_>| {
+                all.push(match merged {
+                    Merged::Event(event) => Ok((event.ts_ns, event.cpu)),
+                    Merged::Lost(hole) => Err(hole),
+                });
+            };
+            merge.pass(formats, chunk, until_ns, &mut sink).unwrap();
+            if until_ns == i64::MAX - 1 {
+                break;
+            }
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn the_order_is_that_of_the_finished_trace(
+            sizes in prop::collection::vec(0usize..6, 1..6),
+            missed in prop::collection::vec(0usize..12, 0..4),
+        ) {
+            let sizes: Vec<usize> = sizes.into_iter().chain([1]).collect();
+            let file = file();
+            let lanes = lanes(&file, &missed);
+            let whole = whole(&file, &lanes);
+            prop_assert!(whole.iter().any(Result::is_err) || missed.is_empty());
+            prop_assert_eq!(in_chunks(&file, &lanes, &sizes), whole);
+        }
+    }
+}

@@ -432,12 +432,13 @@ fn follow(
             look_ns = now_ns + LOOK_NS;
         }
         let over = args.duration.is_some_and(|time| (now_ns - start_ns) as u128 >= time.as_nanos());
-        let seen = match &mut looking.by {
-            Some(by) if asked.is_none() => by.look(&target.tasks)?,
-            _ => false,
-        };
         let end = signals.arrived().map(End::Signal).or(over.then_some(End::Time));
-        let end = end.or(seen.then_some(End::Seen));
+        let end = match &mut looking.by {
+            Some(by) if end.or(asked.map(|(end, _)| end)).is_none() => {
+                by.look(&target.tasks)?.then_some(End::Seen)
+            }
+            _ => end,
+        };
         if let (None, Some(end)) = (asked, end) {
             asked = Some((end, now_ns));
             *last = Some(stop(args, target, recorder)?);
