@@ -52,7 +52,7 @@ fn side_by_side(now: &Guarantee, then: &Guarantee) -> String {
         .collect();
     let gone = now.bounds.iter().filter(|one| of(then, one.pid).is_none());
     rows.extend(gone.map(|one| {
-        let name = format!("{} (removed)", named(&one.comm, one.pid));
+        let name = format!("{} (not there)", named(&one.comm, one.pid));
         vec![name, one.cpu.to_string(), bound(one), none(), deadline(one), none(), none()]
     }));
     format!("{}now:  {}\nthen: {}\n", table(&head, rows), of_guarantee(now), of_guarantee(then))
