@@ -11,7 +11,7 @@ use super::choose::LEAST_JOBS;
 use super::shape::{Interference, ReleaseKind, TaskModel, ThreadModel, competitor};
 use super::system::Assumed;
 use super::verdict::{Guarantee, guarantee};
-use crate::words::time;
+use crate::words::{count, time};
 use attribution::jobs::shape::{Dispatches, ProgramJobs, ThreadJobs};
 use attribution::prio::Prio;
 use model::Cpus;
@@ -294,6 +294,16 @@ fn follow_the_chains(ours: &TaskModel, then: &mut TaskModel, assumed: &Assumed) 
     grown
 }
 
+/// How many dispatches may be later than the worst of n, with 95 % confidence: 3 / n.
+fn later(replaced: &[Replaced]) -> Vec<String> {
+    let of_cpu = |one: &Replaced| {
+        let most = (3.0 / one.then.n.max(1) as f64 * 1e4).ceil();
+        let n = count(one.then.n);
+        format!("on CPU {} at most {most} of 10,000, after none of {n} (95 %)", one.cpu)
+    };
+    replaced.iter().map(of_cpu).collect()
+}
+
 fn assumptions(
     ours: &TaskModel,
     elsewhere: &Elsewhere<'_>,
@@ -304,6 +314,7 @@ fn assumptions(
     let mut all = vec![
         "costs, suspensions and the program's own release jitter are those of this recording, on the present machine: they were not measured on the other".to_owned(),
         format!("dispatch, timers, interrupts and urgent threads are the worst seen in {name}, with the margin; its own real-time threads are left out"),
+        format!("later dispatches than these are not excluded: {}", later(replaced).join("; ")),
         format!("interrupts of the program's own devices are counted as far as the load in {name} has the like"),
     ];
     let others = ours.threads.iter().filter(|thread| !thread.of_program && thread.executes_urgently());

@@ -105,6 +105,7 @@ fn what_the_machine_does_is_that_of_the_other_recording() {
     assert!((least_ns..least_ns + 150 * US).contains(&bound(&found.model)), "{}", bound(&found.model));
     assert!(bound(&ours()) < 3 * MS + 200 * US);
     assert!(found.assumed.iter().any(|one| one.contains("k8 (8)")));
+    assert!(found.assumed.iter().any(|one| one.contains("on CPU 1 at most 75 of 10,000, after none of 400")));
 }
 
 #[test]
