@@ -60,6 +60,17 @@ pub struct Chunk {
     pub dropped_pages: u64,
 }
 
+/// What has come since the last time, of several buffers of a CPU.
+#[derive(Debug)]
+pub struct WatchedChunk {
+    /// As [`Chunk::until_ns`].
+    pub until_ns: i64,
+    /// Whole pages, by CPU.
+    pub cpus: Vec<(u32, Vec<u8>)>,
+    /// As [`Chunk::dropped_pages`].
+    pub dropped_pages: u64,
+}
+
 /// Where the reader of one instance puts its pages.
 #[derive(Debug)]
 pub(crate) struct Tap {
@@ -126,11 +137,28 @@ impl Tap {
 /// The other side of a recorder's taps.
 #[derive(Debug, Clone)]
 pub struct LivePages {
+    /// Of the instances that have each CPU once.
     pub(crate) taps: Vec<Arc<Tap>>,
+    /// Of the watched program's own, on any CPU.
+    pub(crate) watched: Option<Arc<Tap>>,
 }
 
 impl LivePages {
-    /// What has come since the last call, of all instances.
+    /// The same with what the watched program's instance has: pages by CPU, several of one CPU in
+    /// the order in which a file has its buffers.
+    pub fn take_with_watched(&self) -> WatchedChunk {
+        let Chunk { until_ns, cpus, dropped_pages } = self.take();
+        let mut all = WatchedChunk { until_ns, cpus: cpus.into_iter().collect(), dropped_pages };
+        if let Some(tap) = &self.watched {
+            let Chunk { until_ns, cpus, dropped_pages } = tap.take();
+            all.until_ns = all.until_ns.min(until_ns);
+            all.cpus.extend(cpus);
+            all.dropped_pages += dropped_pages;
+        }
+        all
+    }
+
+    /// What has come since the last call, of all instances but the watched program's.
     pub fn take(&self) -> Chunk {
         let mut all = Chunk { until_ns: i64::MAX, ..Chunk::default() };
         for tap in &self.taps {
@@ -175,7 +203,7 @@ mod tests {
         let layout = PageLayout::classic(8);
         let tap = Arc::new(Tap::new(layout, Endian::Little));
         let page_bytes = tap.layout.page_size();
-        let pages = LivePages { taps: vec![Arc::clone(&tap)] };
+        let pages = LivePages { taps: vec![Arc::clone(&tap)], watched: None };
         tap.put(2, &vec![0; page_bytes]);
         tap.reached(5_000_000);
         let first = pages.take();
@@ -191,5 +219,20 @@ mod tests {
         let header = layout.header(&behind.cpus[&2], Endian::Little).unwrap();
         assert_ne!(header.missed, ftrace::Missed::None);
         assert_eq!(behind.dropped_pages, 0);
+    }
+
+    #[test]
+    fn pages_of_the_program_come_behind_those_of_its_cpu() {
+        let layout = PageLayout::classic(8);
+        let [of_cpu, watched] = [1, 2].map(|_| Arc::new(Tap::new(layout, Endian::Little)));
+        let pages = LivePages { taps: vec![Arc::clone(&of_cpu)], watched: Some(Arc::clone(&watched)) };
+        let page = |byte| vec![byte; layout.page_size()];
+        watched.put(2, &page(9));
+        of_cpu.put(2, &page(7));
+        watched.reached(4_000_000);
+        of_cpu.reached(9_000_000);
+        let chunk = pages.take_with_watched();
+        let first: Vec<(u32, u8)> = chunk.cpus.iter().map(|(cpu, bytes)| (*cpu, bytes[0])).collect();
+        assert_eq!((first, chunk.until_ns), (vec![(2, 7), (2, 9)], 3_000_000));
     }
 }

@@ -126,7 +126,7 @@ impl Recorder {
         }
         let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
         let mut snapshots = None;
-        let mut live = LivePages { taps: Vec::new() };
+        let mut live = LivePages { taps: Vec::new(), watched: None };
         let pages = Pages { layout: *formats.page(), endian: native_endian() };
         if let Some(order) = place.snapshots {
             let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
@@ -142,9 +142,11 @@ impl Recorder {
             if let Some(buffer) = &mut sender {
                 buffer.start_reader(pages, place.keep, tap())?;
             }
-            // The same events again, of a program: who looks on would see them twice.
+            // Apart: who looks on at CPUs alone would see a program's own events twice.
             if let Some(buffer) = &mut watched {
-                buffer.start_reader(pages, place.keep, None)?;
+                let tap = place.keep.is_live().then(|| Arc::new(Tap::new(*formats.page(), native_endian())));
+                live.watched.clone_from(&tap);
+                buffer.start_reader(pages, place.keep, tap)?;
             }
         }
         let mut groups = Groups::default();

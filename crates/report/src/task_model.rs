@@ -100,6 +100,11 @@ fn is_urgent(thread: &ThreadModel) -> bool {
     thread.prio.is_none_or(|prio| !Prio::new(i64::from(prio)).is_fair())
 }
 
+/// A thread by name and number; one that a what-if adds has none.
+pub fn named(comm: &str, pid: i32) -> String {
+    if pid > 0 { format!("{comm}[{pid}]") } else { format!("{comm} (added)") }
+}
+
 /// The same of a guarantee by itself.
 pub fn of_guarantee(guarantee: &Guarantee) -> String {
     let late: Vec<&str> = guarantee
@@ -131,6 +136,10 @@ pub fn of_guarantee(guarantee: &Guarantee) -> String {
     if let Some(jitter_ns) = guarantee.jitter_ns {
         let jitter = format::ns(i64::try_from(jitter_ns).unwrap_or(i64::MAX));
         let _ = write!(text, "; {jitter} more release jitter breaks it");
+        if let Some(worst_ns) = guarantee.worst_jitter_ns {
+            let worst = format::ns(i64::try_from(worst_ns).unwrap_or(i64::MAX));
+            let _ = write!(text, ", measured worst {worst}");
+        }
     }
     text + "."
 }
@@ -246,6 +255,23 @@ mod tests {
         assert_eq!(
             of_earlier("a", &checked),
             "Nothing was checked: no job of this program has a bound in a."
+        );
+    }
+
+    #[test]
+    fn how_far_it_is_from_its_first_late_job_is_one_sentence() {
+        let first = json!({ "grows": "filter", "by_ppm": 310_000, "late": "control" });
+        let guarantee = Guarantee {
+            spare_ppm: Some(180_000),
+            first: serde_json::from_value(first).unwrap(),
+            jitter_ns: Some(412_000),
+            worst_jitter_ns: Some(71_000),
+            ..guarantee()
+        };
+        assert_eq!(
+            of_guarantee(&guarantee),
+            "Schedulable under this model, with 18 % to spare; the first to miss is control if filter grows \
+             by 31 %; 412.0 us more release jitter breaks it, measured worst 71.00 us."
         );
     }
 

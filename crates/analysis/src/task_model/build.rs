@@ -2,7 +2,9 @@
 
 use super::choose::choose;
 use super::lock_shape::Locks;
-use super::shape::{Interference, Link, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel};
+use super::shape::{
+    Interference, Link, Release, ReleaseKind, SCHEMA, Suspension, TaskModel, ThreadModel, competitor,
+};
 use crate::words::time;
 use attribution::jobs::shape::{KindJobs, ProgramJobs, Releaser, ThreadJobs};
 use attribution::prio::Prio;
@@ -56,6 +58,7 @@ pub fn build_on(jobs: &ProgramJobs, further: &Cpus) -> TaskModel {
         to_ns: jobs.extent_ns[1],
         chains,
         interference,
+        dispatches: jobs.dispatches.iter().filter(|one| cpus.contains(one.cpu)).cloned().collect(),
         cpus,
         lost: jobs.holes,
         locks: Locks::default(),
@@ -259,7 +262,7 @@ fn interference(jobs: &ProgramJobs, threads: &[ThreadModel], cpus: &Cpus) -> Vec
         let here = thread.cpus.iter().filter(|cpu| cpus.contains(*cpu));
         all.extend(here.map(|cpu| Interference {
             cpu,
-            what: format!("{} ({})", thread.comm, thread.pid),
+            what: competitor(&thread.comm, thread.pid),
             prio: thread.prio,
             demand,
         }));

@@ -3,8 +3,11 @@
 //! The rest stays as it was observed: a thread that is released by another keeps its jitter, and
 //! caches are taken to behave as before, and locks to be held as long.
 
+mod added;
+
 use super::lock_shape::Served;
 use super::shape::{TaskModel, ThreadModel};
+pub use added::{Added, assumed_with};
 use model::quantity::duration;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -27,6 +30,10 @@ pub enum Value {
     Asleep(u64),
     /// All locks are served so; of no thread.
     Locks(Served),
+    /// There is such a thread, too.
+    Add(Added),
+    /// It is not there.
+    Remove,
 }
 
 /// A change of one thread.
@@ -50,12 +57,14 @@ impl fmt::Display for Change {
             Value::Jitter(ns) => write!(f, "{name}.jitter={}", whole(ns)),
             Value::Asleep(ns) => write!(f, "{name}.asleep={}", whole(ns)),
             Value::Locks(served) => write!(f, "{LOCKS}{}", served.protocol().name()),
+            Value::Add(added) => write!(f, "{ADD}{name},{added}"),
+            Value::Remove => write!(f, "{name}{REMOVE}"),
         }
     }
 }
 
 /// A time as a whole number of the largest unit that it is one of.
-fn whole(ns: u64) -> String {
+pub(super) fn whole(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let unit = units.into_iter().find(|(length, _)| ns > 0 && ns.is_multiple_of(*length));
     unit.map_or_else(|| format!("{ns}ns"), |(length, name)| format!("{}{name}", ns / length))
@@ -68,6 +77,16 @@ pub struct NoChange(String);
 impl NoChange {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
+    }
+
+    /// A name that no thread with a model has.
+    pub(super) fn nobody(model: &TaskModel, name: &str) -> Self {
+        let tasks = model.threads.iter().filter(|thread| thread.is_task());
+        let names: Vec<&str> = tasks.map(|thread| thread.comm.as_str()).collect();
+        Self(format!(
+            "no thread with a model is named {name}, expected one of {}",
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))
     }
 
     /// A CPU of which nothing is known.
@@ -86,27 +105,44 @@ impl fmt::Display for NoChange {
 
 impl std::error::Error for NoChange {}
 
-const EXPECTED: &str = "expected NAME.KEY=VALUE with KEY one of priority, cpu, period, cost, jitter, asleep, such as control.priority=80; or locks=PROTOCOL";
+const EXPECTED: &str = "expected NAME.KEY=VALUE with KEY one of priority, cpu, period, cost, jitter, asleep, such as control.priority=80; or NAME.remove, or add=NAME,period=TIME,cost=TIME,priority=N,cpu=N, or locks=PROTOCOL";
 /// Before the protocol of all locks.
 const LOCKS: &str = "locks=";
+/// Before the name of a thread that is added.
+const ADD: &str = "add=";
+/// Behind the name of one that is removed.
+const REMOVE: &str = ".remove";
+
+/// A time, by the name of its key.
+pub(super) fn time(key: &str, value: &str) -> Result<u64, NoChange> {
+    let ns = duration(value).map_err(|error| NoChange(format!("{key}: {error}")))?.as_nanos();
+    u64::try_from(ns).map_err(|_| NoChange(format!("{key}: {value} is too long")))
+}
+
+/// A whole number, by the name of its key.
+pub(super) fn number(key: &str, value: &str, least: u32, most: u32) -> Result<u32, NoChange> {
+    let range = least..=most;
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| NoChange(format!("{key}: {value}, expected {least} to {most}")))
+}
 
 impl Change {
-    /// Reads `NAME.KEY=VALUE` or `locks=PROTOCOL`.
+    /// Reads `NAME.KEY=VALUE`, `NAME.remove`, `add=NAME,KEY=VALUE,...` or `locks=PROTOCOL`.
     pub fn parse(text: &str) -> Result<Self, NoChange> {
         if let Some(name) = text.strip_prefix(LOCKS) {
             return Ok(Self { thread: String::new(), value: Value::Locks(served(name)?) });
         }
+        if let Some(text) = text.strip_prefix(ADD) {
+            let (thread, added) = Added::parse(text)?;
+            return Ok(Self { thread, value: Value::Add(added) });
+        }
+        if let Some(thread) = text.strip_suffix(REMOVE).filter(|name| !name.is_empty()) {
+            return Ok(Self { thread: thread.to_owned(), value: Value::Remove });
+        }
         let parts = text.rsplit_once('=').and_then(|(before, value)| Some((before.rsplit_once('.')?, value)));
         let Some(((thread, key), value)) = parts else { return Err(NoChange(EXPECTED.to_owned())) };
-        let time = || {
-            let ns = duration(value).map_err(|error| NoChange(format!("{key}: {error}")))?.as_nanos();
-            u64::try_from(ns).map_err(|_| NoChange(format!("{key}: {value} is too long")))
-        };
-        let number = |least: u32, most: u32| {
-            let range = least..=most;
-            let number = value.parse().ok().filter(|number| range.contains(number));
-            number.ok_or_else(|| NoChange(format!("{key}: {value}, expected {least} to {most}")))
-        };
+        let time = || time(key, value);
+        let number = |least: u32, most: u32| number(key, value, least, most);
         let value = match key {
             "priority" => Value::Priority(number(1, 99)? as i16),
             "cpu" => Value::Cpu(number(0, model::cpus::MAX_CPU)?),
@@ -119,10 +155,18 @@ impl Change {
         Ok(Self { thread: thread.to_owned(), value })
     }
 
+    /// The CPU that a thread is to have.
+    pub fn cpu(&self) -> Option<u32> {
+        match self.value {
+            Value::Cpu(cpu) | Value::Add(Added { cpu, .. }) => Some(cpu),
+            _ => None,
+        }
+    }
+
     fn apply(&self, thread: &mut ThreadModel) {
         match self.value {
-            // Of the whole model.
-            Value::Locks(_) => {}
+            // Of the whole model, not of a thread.
+            Value::Add(_) | Value::Remove | Value::Locks(_) => {}
             // `task_struct.prio` of a real-time priority (include/linux/sched/prio.h).
             Value::Priority(priority) => (thread.prio, thread.policy) = (Some(99 - priority), None),
             Value::Cpu(cpu) => thread.cpus = [cpu].into_iter().collect(),
@@ -159,6 +203,11 @@ fn serve(model: &mut TaskModel, served: Served) -> Result<(), NoChange> {
     Ok(())
 }
 
+/// Whether a name, with or without the number, is that of the thread.
+pub(super) fn is_named(thread: &ThreadModel, name: &str) -> bool {
+    thread.comm == name || with_number(thread) == name
+}
+
 fn with_number(thread: &ThreadModel) -> String {
     format!("{}[{}]", thread.comm, thread.pid)
 }
@@ -177,7 +226,8 @@ pub(super) fn dispatch_on(model: &TaskModel, thread: &ThreadModel, cpu: u32) -> 
         return thread.dispatch_ns;
     }
     let there = model.threads.iter().filter(|one| one.is_task() && one.cpus.contains(cpu));
-    there.map(|one| one.dispatch_ns).max().unwrap_or(0).max(thread.dispatch_ns)
+    let of_cpu = model.dispatches.iter().filter(|one| one.cpu == cpu).map(|one| one.longest_ns);
+    there.map(|one| one.dispatch_ns).chain(of_cpu).max().unwrap_or(0).max(thread.dispatch_ns)
 }
 
 /// The model with these changes. Refuses threads that have no model, and CPUs that were not
@@ -185,39 +235,34 @@ pub(super) fn dispatch_on(model: &TaskModel, thread: &ThreadModel, cpu: u32) -> 
 pub fn changed(model: &TaskModel, changes: &[Change]) -> Result<TaskModel, NoChange> {
     let mut result = model.clone();
     for change in changes {
-        if let Value::Locks(served) = change.value {
-            serve(&mut result, served)?;
-            continue;
-        }
-        let is_named =
-            |thread: &ThreadModel| thread.comm == change.thread || with_number(thread) == change.thread;
-        let mut count = 0;
-        for thread in result.threads.iter_mut().filter(|one| is_named(one) && one.is_task()) {
-            if let Value::Cpu(cpu) = change.value {
-                thread.dispatch_ns = dispatch_on(model, thread, cpu);
-            }
-            change.apply(thread);
-            count += 1;
-        }
-        if count == 0 {
-            let names: Vec<&str> = model
-                .threads
-                .iter()
-                .filter(|thread| thread.is_task())
-                .map(|thread| thread.comm.as_str())
-                .collect();
-            return Err(NoChange(format!(
-                "no thread with a model is named {}, expected one of {}",
-                change.thread,
-                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-            )));
-        }
-        if let Value::Cpu(cpu) = change.value
-            && !model.knows(cpu)
-        {
-            return Err(NoChange::unrecorded(cpu));
+        match change.value {
+            Value::Locks(served) => serve(&mut result, served)?,
+            Value::Add(added) => added::add(&mut result, &change.thread, &added)?,
+            Value::Remove => added::remove(&mut result, &change.thread)?,
+            _ => apply_to_named(model, &mut result, change)?,
         }
     }
+    added::unlink(model, &mut result)?;
     result.threads.sort_by_key(|thread| (thread.prio.unwrap_or(i16::MAX), thread.pid));
     Ok(result)
+}
+
+/// Changes the threads of a name. `model`: as it was.
+fn apply_to_named(model: &TaskModel, result: &mut TaskModel, change: &Change) -> Result<(), NoChange> {
+    let mut count = 0;
+    let named = |one: &&mut ThreadModel| is_named(one, &change.thread) && one.is_task();
+    for thread in result.threads.iter_mut().filter(named) {
+        if let Value::Cpu(cpu) = change.value {
+            thread.dispatch_ns = dispatch_on(model, thread, cpu);
+        }
+        change.apply(thread);
+        count += 1;
+    }
+    if count == 0 {
+        return Err(NoChange::nobody(result, &change.thread));
+    }
+    match change.value {
+        Value::Cpu(cpu) if !model.knows(cpu) => Err(NoChange::unrecorded(cpu)),
+        _ => Ok(()),
+    }
 }

@@ -1,10 +1,14 @@
 //! The bounds held against every job of a trace: the same that the model is of, or a later one. A
-//! job that took longer than its bound refutes the model, and is shown with what it did.
+//! job that took longer than its bound refutes the model, and is shown with what it did. [`live`]
+//! does the same while the program runs.
+
+pub mod live;
 
 use super::choose::choose_as;
-use super::shape::{TaskModel, ThreadModel};
-use super::verdict::Guarantee;
+use super::shape::TaskModel;
+use super::verdict::{Bound, Guarantee};
 use attribution::Error;
+use attribution::jobs::kind::Kind;
 use attribution::jobs::read::Source;
 use attribution::jobs::shape::{Kept, ObservedJob, ProgramJobs};
 use serde::{Deserialize, Serialize};
@@ -103,14 +107,46 @@ pub fn check(
     model: &TaskModel,
     guarantee: &Guarantee,
 ) -> Result<Checked, Error> {
-    let mut unmatched = Vec::new();
-    let (mut separators, mut rows) = (BTreeMap::new(), BTreeMap::new());
+    let (matches, unmatched) = matches(jobs, model, guarantee);
+    let mut separators = BTreeMap::new();
+    let mut rows = BTreeMap::new();
+    for (tid, Match { bound, kind }) in matches {
+        separators.insert(tid, kind);
+        rows.insert(tid, Row::new(tid, bound, model, guarantee));
+    }
+    let mut longest = Longest::default();
+    let mut order = 0;
+    let names = source.each_job(&separators, |job| {
+        order += 1;
+        let Some(row) = rows.get_mut(&job.tid) else { return };
+        row.add(job).into_iter().for_each(|refutation| longest.add(Beyond::new(refutation, job, order)));
+    })?;
+    let threads: Vec<CheckedThread> = rows.into_values().map(|row| row.thread).collect();
+    let refuted = threads.iter().map(|thread| thread.refuted).sum();
+    Ok(Checked { threads, refuting: longest.named(|kept| names.kept(kept)), refuted, unmatched })
+}
+
+/// What a thread of a trace is held against.
+#[derive(Debug, Clone, Copy)]
+struct Match<'g> {
+    bound: &'g Bound,
+    /// The kind of sleep that separates its jobs.
+    kind: Kind,
+}
+
+/// By thread number: what each thread is held against; and the bounds that nobody is.
+fn matches<'g>(
+    jobs: &ProgramJobs,
+    model: &TaskModel,
+    guarantee: &'g Guarantee,
+) -> (BTreeMap<i32, Match<'g>>, Vec<String>) {
+    let (mut matches, mut unmatched) = (BTreeMap::new(), Vec::new());
     for bound in &guarantee.bounds {
         let mut not = |why: &str| unmatched.push(format!("{}: {why}", bound.comm));
-        let Some(bound_ns) = bound.bound_ns else {
+        if bound.bound_ns.is_none() {
             not("it has no bound");
             continue;
-        };
+        }
         let named: Vec<_> = jobs.threads.iter().filter(|one| one.comm == bound.comm).collect();
         let same = named.iter().find(|one| one.tid == bound.pid);
         let only = if let [only] = named.as_slice() { Some(only) } else { None };
@@ -119,54 +155,47 @@ pub fn check(
             continue;
         };
         let of = model.threads.iter().find(|one| one.pid == bound.pid);
-        let at = match choose_as(thread, of.and_then(|one| one.waits_in.as_deref())) {
-            Ok(at) => at,
-            Err(why) => {
-                not(&why);
-                continue;
+        match choose_as(thread, of.and_then(|one| one.waits_in.as_deref())) {
+            Ok(at) => {
+                matches.insert(thread.tid, Match { bound, kind: thread.kinds[at].kind });
             }
-        };
-        separators.insert(thread.tid, thread.kinds[at].kind);
-        rows.insert(
-            thread.tid,
-            Row {
-                thread: CheckedThread {
-                    pid: thread.tid,
-                    comm: bound.comm.clone(),
-                    bound_ns,
-                    jobs: 0,
-                    refuted: 0,
-                    longest_ns: 0,
-                },
-                model: of,
-                last_ns: None,
-            },
-        );
-    }
-    let (mut refuting, mut refuted) = (Vec::new(), 0);
-    let names = source.each_job(&separators, |job| {
-        let Some(row) = rows.get_mut(&job.tid) else { return };
-        if let Some(one) = row.add(job, guarantee) {
-            refuted += 1;
-            refuting.push((one, job.kept));
-            refuting.sort_by_key(|(one, _): &(Refutation, _)| Reverse(one.response_ns - one.bound_ns));
-            refuting.truncate(MOST_SHOWN);
+            Err(why) => not(&why),
         }
-    })?;
-    let named =
-        |(one, kept): (Refutation, Option<_>)| Refutation { kept: kept.map(|kept| names.kept(kept)), ..one };
-    let refuting = refuting.into_iter().map(named).collect();
-    Ok(Checked { threads: rows.into_values().map(|row| row.thread).collect(), refuting, refuted, unmatched })
+    }
+    (matches, unmatched)
 }
 
-struct Row<'a> {
+/// A thread while its jobs stream by.
+#[derive(Debug, Clone)]
+struct Row {
     thread: CheckedThread,
-    model: Option<&'a ThreadModel>,
+    /// The longest that the model knows, with the margin, ns.
+    cost_ns: u64,
+    suspension_ns: u64,
     last_ns: Option<i64>,
 }
 
-impl Row<'_> {
-    fn add(&mut self, job: &ObservedJob, guarantee: &Guarantee) -> Option<Refutation> {
+impl Row {
+    fn new(tid: i32, bound: &Bound, model: &TaskModel, guarantee: &Guarantee) -> Self {
+        let of = model.threads.iter().find(|one| one.pid == bound.pid);
+        let more = |ns: u64| guarantee.assumed.more(ns);
+        Self {
+            thread: CheckedThread {
+                pid: tid,
+                comm: bound.comm.clone(),
+                bound_ns: bound.bound_ns.unwrap_or(u64::MAX),
+                jobs: 0,
+                refuted: 0,
+                longest_ns: 0,
+            },
+            cost_ns: of.map_or(0, |model| more(model.cost.most_ns())),
+            suspension_ns: of.map_or(0, |model| more(model.suspension.total_ns)),
+            last_ns: None,
+        }
+    }
+
+    /// Takes the next job; returns it if it took longer than its bound.
+    fn add(&mut self, job: &ObservedJob) -> Option<Refutation> {
         let after_ns = self.last_ns.map(|last_ns| job.release_ns.saturating_sub(last_ns));
         self.last_ns = Some(job.release_ns);
         self.thread.jobs += 1;
@@ -175,7 +204,6 @@ impl Row<'_> {
             return None;
         }
         self.thread.refuted += 1;
-        let more = |ns: u64| guarantee.assumed.more(ns);
         Some(Refutation {
             pid: self.thread.pid,
             comm: self.thread.comm.clone(),
@@ -183,12 +211,47 @@ impl Row<'_> {
             response_ns: job.response_ns,
             bound_ns: self.thread.bound_ns,
             executed_ns: job.executed_ns,
-            cost_ns: self.model.map_or(0, |model| more(model.cost.most_ns())),
+            cost_ns: self.cost_ns,
             suspended_ns: job.suspended_ns,
-            suspension_ns: self.model.map_or(0, |model| more(model.suspension.total_ns)),
+            suspension_ns: self.suspension_ns,
             dispatch_ns: job.dispatch_ns,
             kept: None,
             after_ns,
         })
+    }
+}
+
+/// A refuting job, its place among all jobs, and who kept the CPU, by number.
+#[derive(Debug, Clone)]
+struct Beyond {
+    refutation: Refutation,
+    kept: Option<(i32, u64)>,
+    order: u64,
+}
+
+impl Beyond {
+    fn new(refutation: Refutation, job: &ObservedJob, order: u64) -> Self {
+        Self { refutation, kept: job.kept, order }
+    }
+
+    fn named(&self, name: impl Fn((i32, u64)) -> Kept) -> Refutation {
+        Refutation { kept: self.kept.map(name), ..self.refutation.clone() }
+    }
+}
+
+/// The jobs that went farthest beyond their bounds.
+#[derive(Debug, Clone, Default)]
+struct Longest(Vec<Beyond>);
+
+impl Longest {
+    fn add(&mut self, one: Beyond) {
+        self.0.push(one);
+        let beyond = |one: &Refutation| one.response_ns - one.bound_ns;
+        self.0.sort_by_key(|one| (Reverse(beyond(&one.refutation)), one.order));
+        self.0.truncate(MOST_SHOWN);
+    }
+
+    fn named(&self, name: impl Fn((i32, u64)) -> Kept) -> Vec<Refutation> {
+        self.0.iter().map(|one| one.named(&name)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::choose::Confidence;
 use super::lock_shape::{Locks, Request};
-use attribution::jobs::shape::Kept;
+use attribution::jobs::shape::{Dispatches, Kept};
 use infer::bucket::Bucket;
 use infer::cost::CostCurve;
 use infer::periodic::PeriodicModel;
@@ -36,6 +36,9 @@ pub struct TaskModel {
     /// The CPUs of which all that competes is in the model.
     #[serde(default)]
     pub cpus: Cpus,
+    /// How late the kernel lets real-time threads run, by CPU.
+    #[serde(default)]
+    pub dispatches: Vec<Dispatches>,
     /// Places where events are missing. Above zero, no thread has a model.
     pub lost: u64,
     /// What is missing or not known, one sentence each.
@@ -98,6 +101,11 @@ impl ThreadModel {
     /// Whether it can be analysed as a task.
     pub fn is_task(&self) -> bool {
         self.why.is_none()
+    }
+
+    /// Whether it goes before fair threads, as far as is known.
+    pub fn executes_urgently(&self) -> bool {
+        self.prio.is_none_or(|prio| !attribution::prio::Prio::new(i64::from(prio)).is_fair())
     }
 
     /// The real-time priority, 1 to 99.
@@ -223,4 +231,9 @@ pub struct Interference {
     pub prio: Option<i16>,
     /// Its demand.
     pub demand: Bucket,
+}
+
+/// How an urgent thread is named that competes without being a task.
+pub(super) fn competitor(comm: &str, pid: i32) -> String {
+    format!("{comm} ({pid})")
 }

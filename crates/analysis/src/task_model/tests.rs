@@ -58,6 +58,7 @@ pub(crate) fn program(threads: Vec<ThreadModel>, interference: Vec<Interference>
         chains: Vec::new(),
         interference,
         cpus: model::Cpus::default(),
+        dispatches: Vec::new(),
         lost: 0,
         locks: Locks::default(),
         statements: Vec::new(),
@@ -78,6 +79,10 @@ fn bounds_and_margins_are_those_of_response_time_analysis() {
     let first = found.first.unwrap();
     assert_eq!((first.grows.as_str(), first.late.as_str()), ("t1", "t2"));
     assert_eq!(first.by_ppm, 1_501_000);
+    assert_eq!(found.worst_jitter_ns, Some(0));
+    let mut late = model.clone();
+    late.threads[1].release.jitter_ns = 71_000;
+    assert_eq!(guarantee(&late, &assumed(200_000)).unwrap().worst_jitter_ns, Some(71_000));
     // With 20 % more of everything: 3.6, and 6 + 3.6 = 9.6.
     let found = guarantee(&model, &assumed(200_000)).unwrap();
     assert_eq!(found.bounds[1].bound_ns, Some(9_600_000));
@@ -268,6 +273,7 @@ fn found(threads: Vec<ThreadJobs>, holes: u64) -> TaskModel {
     build(&ProgramJobs {
         extent_ns: [0, 1],
         threads,
+        dispatches: Vec::new(),
         interrupts: Vec::new(),
         holes,
         missing_switches: 0,

@@ -29,6 +29,10 @@ pub struct Guarantee {
     pub first: Option<First>,
     /// The release jitter on top of every thread's own that makes some job late, ns.
     pub jitter_ns: Option<u64>,
+    /// The longest release jitter of a periodic thread, without the margin, ns; `None` where no
+    /// analysed thread is periodic.
+    #[serde(default)]
+    pub worst_jitter_ns: Option<u64>,
 }
 
 /// The bound of a thread.
@@ -113,6 +117,10 @@ pub fn guarantee(model: &TaskModel, assumed: &Assumed) -> Option<Guarantee> {
         spare_ppm: has_margin.then(|| margins.spare_ppm()).flatten(),
         first: has_margin.then(|| margins.first()).flatten(),
         jitter_ns: has_margin.then(|| margins.jitter_ns()).flatten(),
+        worst_jitter_ns: analysed(model, &tasks)
+            .filter(|(_, thread)| thread.release.kind == ReleaseKind::Periodic)
+            .map(|(_, thread)| thread.release.jitter_ns)
+            .max(),
     })
 }
 

@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::rivals::Waited;
 use crate::attribute::watch::event::Leaves;
 use crate::attribute::watch::waker::By;
+use crate::prio::Prio;
 use infer::Window;
 
 /// What a thread did between two sleeps.
@@ -42,6 +43,15 @@ impl Dispatch {
     }
 }
 
+/// A thread came onto a CPU after a wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) dispatch: Dispatch,
+    /// From the intended expiry of the timer that woke it to the wake-up, ns; 0 where there was
+    /// none, or its expiry is not known.
+    pub(super) late_ns: u64,
+}
+
 /// When a thread was to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Released {
@@ -51,6 +61,14 @@ pub(super) struct Released {
     /// Whether that is so.
     pub(super) is_uncertain: bool,
     pub(super) by: By,
+}
+
+impl Released {
+    /// How late the timer was that released it, ns; 0 where that is not known.
+    fn late_ns(&self) -> u64 {
+        let by_timer = matches!(self.by, By::Timer { .. }) && !self.is_uncertain;
+        if by_timer { self.window.latest_ns.abs_diff(self.window.earliest_ns) } else { 0 }
+    }
 }
 
 /// A wake-up.
@@ -106,7 +124,7 @@ pub(super) struct Follower {
     gap: bool,
     /// Woken then, and not yet on a CPU, ns.
     woken_ns: Option<i64>,
-    /// The longest.
+    /// The longest while it was urgent.
     pub(super) dispatch: Dispatch,
     /// Of all that was followed, ns.
     pub(super) executed_ns: u64,
@@ -143,21 +161,28 @@ impl Follower {
     }
 
     /// The CPU is handed to it. `waited`: for whom it waited there since a time; `None` where that
-    /// is not known.
+    /// is not known. Returns how late it came, where this is after a wake-up. What it waited before
+    /// it became urgent says nothing of how late it comes since.
     pub(super) fn switch_in(
         &mut self,
         ts_ns: i64,
         cpu: u32,
+        prio: Prio,
         interrupts: &Interrupts,
         waited: impl FnOnce(i64) -> Option<Waited>,
-    ) {
+    ) -> Option<Came> {
+        let mut came = None;
         if let Some(woken_ns) = self.woken_ns.take()
             && let Some(Waited { rivals_ns, kept }) = waited(woken_ns)
         {
             let waited_ns = ts_ns.saturating_sub(woken_ns).max(0).unsigned_abs();
             let dispatch = Dispatch { ns: waited_ns.saturating_sub(rivals_ns), kept };
-            self.dispatch = self.dispatch.or_longer(dispatch);
+            if !prio.is_fair() {
+                self.dispatch = self.dispatch.or_longer(dispatch);
+            }
             self.current.iter_mut().for_each(|current| current.dispatch = dispatch);
+            let late_ns = self.current.map_or(0, |current| current.release.late_ns());
+            came = Some(Came { dispatch, late_ns });
         }
         if !self.cpus.contains(&cpu) {
             self.cpus.push(cpu);
@@ -166,6 +191,7 @@ impl Follower {
         self.throttled_ns = None;
         let interrupts_ns = interrupts.total_ns(cpu, ts_ns);
         self.running = Some(Running { cpu, since_ns: ts_ns, interrupts_ns });
+        came
     }
 
     /// Counts what it has executed since it came, or was counted last.

@@ -7,14 +7,19 @@
 //! that may be it. [`interrupts`] is what is not the thread's own time, [`rivals`] for whom it
 //! waited.
 //! [`locks`] counts what jobs request of locks, and for how long they hold them ([`lock_shape`]).
-//! [`shape`] is the answer, [`read`] the way to it; [`stretch`] is what threads did when, in a part
+//! [`shape`] is the answer, [`read`] the way to it from a file and [`live`] from a recording that
+//! goes on: [`pass`] is what both do with an event, [`kinds`] with an activation. [`dispatched`] is
+//! how late the kernel lets threads run on each CPU; [`stretch`] is what threads did when, in a part
 //! of the trace.
 //!
 //! After LiME (RTAS 2025), without its kernel probes.
 
+mod dispatched;
 mod follow;
 mod interrupts;
 pub mod kind;
+mod kinds;
+pub mod live;
 mod lock_jobs;
 mod lock_known;
 pub mod lock_shape;
@@ -23,6 +28,7 @@ mod lock_turns;
 mod locks;
 #[cfg(test)]
 mod locks_tests;
+mod pass;
 mod program;
 pub mod read;
 mod rivals;

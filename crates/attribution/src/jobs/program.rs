@@ -1,5 +1,6 @@
 //! All followed threads while the trace streams by.
 
+use super::dispatched::Dispatched;
 use super::follow::{Activation, Follower, Woken};
 use super::interrupts::Interrupts;
 use super::kind::Kind;
@@ -25,6 +26,7 @@ pub(super) struct Program {
     pub(super) followers: Vec<Follower>,
     pub(super) interrupts: Interrupts,
     rivals: Rivals,
+    pub(super) dispatched: Dispatched,
     /// By address: the thread of which a timer may be that of its reservation.
     reservations: FxHashMap<u64, usize>,
     /// [`REPLENISHES`].
@@ -45,6 +47,7 @@ impl Program {
             followers: Vec::new(),
             interrupts: Interrupts::default(),
             rivals: Rivals::default(),
+            dispatched: Dispatched::default(),
             reservations: FxHashMap::default(),
             replenishes,
             running: ByCpu::default(),
@@ -93,7 +96,9 @@ impl Program {
                         rivals.waited(event.cpu, prios[1], [since_ns, ts_ns]).filter(|_| is_urgent)
                     };
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
-                    followers[place].switch_in(ts_ns, event.cpu, interrupts, waited);
+                    let came = followers[place].switch_in(ts_ns, event.cpu, prios[1], interrupts, waited);
+                    let came = came.filter(|_| prios[1].realtime().is_some());
+                    came.into_iter().for_each(|came| self.dispatched.add(event.cpu, came));
                 }
                 return;
             }

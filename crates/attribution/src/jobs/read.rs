@@ -2,37 +2,31 @@
 
 use super::follow::Activation;
 use super::kind::Kind;
+use super::kinds::Kinds;
 use super::lock_known::{At, Known};
 use super::lock_shape::ProgramLocks;
 use super::locks::Locks;
+use super::pass::{Pass, Who, kept, observed};
 use super::program::Program;
-use super::separate::{Job, Separator};
-use super::shape::{Kept, KindJobs, ObservedJob, ProgramJobs, Releaser, ThreadJobs};
+use super::separate::Separator;
+use super::shape::{Kept, ObservedJob, ProgramJobs};
 use super::stretch::{Observer, Seen, Stretch};
-use super::sums::JobSums;
 use crate::Error;
 use crate::any_trace::{arch, clock};
-use crate::attribute::watch::decode::Decoder;
 use crate::attribute::watch::program::{Follow, Watch};
 use crate::attribute::watch::read;
-use crate::attribute::watch::thread::Thread;
-use crate::attribute::watch::waker::By;
 use crate::holes::Hole;
 use crate::names::Names;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
-use infer::bucket::Buckets;
 use model::Cpus;
 use model::locking;
 use model::run::Run;
-use model::watch::WatchRecord;
+use model::watch::{WatchRecord, WatchedTask};
 use std::cell::RefCell;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Kinds of sleep that are kept of a thread.
-const MOST_KINDS: usize = 12;
 /// As far behind a stretch, at least a quarter of it, ends of its jobs are looked for, ns.
 const LEAST_BEHIND_NS: i64 = 250_000_000;
 
@@ -97,12 +91,8 @@ impl Source {
     }
 
     fn watch(&self) -> Watch {
-        let tasks = self.record.iter().flat_map(|record| &record.tasks);
-        let (before, later): (Vec<_>, Vec<_>) = tasks.partition(|task| task.before);
-        let before = before.into_iter().map(|task| (task.tid, task.syscall.map(Into::into)));
-        let mut watch = Watch::new(&self.arch, 0, before).following(Follow::RealTime);
-        watch.wakeups = None;
-        watch.expect(later.into_iter().map(|task| task.tid));
+        let tasks = self.record.as_ref().map_or(&[][..], |record| &record.tasks);
+        let mut watch = watched(&self.arch, tasks);
         if !self.is_monotonic {
             watch.by_another_clock();
         }
@@ -110,19 +100,16 @@ impl Source {
     }
 
     /// Reads the events up to a time, ns. `observe` gets each event, `sink` the thread of each
-    /// activation, by place and number.
+    /// activation.
     fn read(
         &self,
         until_ns: i64,
         mut observe: impl FnMut(Seen<'_>, &Program, &Watch),
-        mut sink: impl FnMut(usize, i32, &Activation),
-    ) -> Result<Reading, Error> {
-        let mut names = Names::default();
-        let mut decoder = Decoder::new(self.file.formats(), self.file.symbols()?, &mut names.labels);
-        let (mut watch, mut program) = (self.watch(), Program::new(&self.arch, &mut names.labels));
+        mut sink: impl FnMut(Who<'_>, &Activation),
+    ) -> Result<Pass, Error> {
+        let mut pass = Pass::new(self.file.formats(), self.file.symbols()?, &self.arch, self.watch());
         let buffers: Vec<&str> = self.buffers.iter().map(String::as_str).collect();
         let mut stream = self.file.stream_buffers(&buffers)?;
-        let (mut extent_ns, mut holes) = (None::<[i64; 2]>, 0);
         while let Some(item) = stream.next()? {
             match item {
                 Item::Event(event) => {
@@ -133,27 +120,12 @@ impl Source {
                     if ts_ns > self.window_ns[1].min(until_ns) {
                         break;
                     }
-                    if let Some([_, last_ns]) = &mut extent_ns {
-                        *last_ns = ts_ns;
-                    } else {
-                        watch.begin(ts_ns);
-                        extent_ns = Some([ts_ns; 2]);
-                    }
-                    let event = decoder.decode(&event, &mut names);
-                    watch.event(&event, &names);
-                    observe(Seen::Event(&event, &names), &program, &watch);
-                    program.event(&event, &watch, |place, activation| {
-                        if let Some(thread) = watch.threads.get(place) {
-                            sink(place, thread.tid, activation);
-                        }
-                    });
+                    pass.event(&event, &mut observe, &mut sink);
                 }
                 Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                     if Hole::new(cpu, after_ts_ns, before_ts_ns).touches(self.window_ns) {
-                        holes += 1;
-                        observe(Seen::Lost, &program, &watch);
-                        watch.lost(cpu);
-                        program.lost(cpu);
+                        observe(Seen::Lost, &pass.program, &pass.watch);
+                        pass.lost(cpu);
                     }
                 }
             }
@@ -161,39 +133,23 @@ impl Source {
         let what = "no event of it is in the time that is asked for";
         let expected = "a window in which something was recorded";
         let missing = || model::Error::invalid(self.file.path().display(), what, expected);
-        Ok(Reading { extent_ns: extent_ns.ok_or_else(missing)?, holes, names, watch, program })
+        if pass.extent_ns.is_some() { Ok(pass) } else { Err(missing().into()) }
     }
 
     /// The jobs of all threads, for every kind of sleep that may separate them.
     pub fn jobs(&self) -> Result<ProgramJobs, Error> {
         let mut threads: Vec<Kinds> = Vec::new();
-        let reading = self.read(
+        let pass = self.read(
             i64::MAX,
             |_, _, _| {},
-            |place, _, activation| {
-                if threads.len() <= place {
-                    threads.resize_with(place + 1, Kinds::default);
+            |who, activation| {
+                if threads.len() <= who.place {
+                    threads.resize_with(who.place + 1, Kinds::default);
                 }
-                threads[place].add(activation);
+                threads[who.place].add(activation, |_, _| {});
             },
         )?;
-        threads.resize_with(reading.watch.threads.len(), Kinds::default);
-        let mut jobs: Vec<ThreadJobs> = threads
-            .into_iter()
-            .zip(&reading.watch.threads)
-            .enumerate()
-            .map(|(place, (kinds, thread))| reading.thread(place, kinds, thread, self.record.as_ref()))
-            .collect();
-        jobs.sort_by_key(|thread| thread.tid);
-        let demands = reading.program.interrupts.demands();
-        Ok(ProgramJobs {
-            extent_ns: reading.extent_ns,
-            threads: jobs,
-            interrupts: demands.map(|(cpu, demand)| (cpu, demand.clone())).collect(),
-            holes: reading.holes,
-            missing_switches: reading.program.missing,
-            has_calls: reading.program.has_calls,
-        })
+        Ok(pass.jobs(&threads, self.record.as_ref().map(|record| record.tasks.as_slice())))
     }
 
     /// The locks of the program. `prios`: what threads have where they inherit none
@@ -223,7 +179,7 @@ impl Source {
                 Seen::Event(event, _) => locks.borrow_mut().event(At { event, program, watch }),
                 Seen::Lost => locks.borrow_mut().lost(),
             },
-            |_, tid, activation| locks.borrow_mut().activation(tid, activation),
+            |who, activation| locks.borrow_mut().activation(who.thread.tid, activation),
         )?;
         Ok(locks.into_inner().finish())
     }
@@ -272,19 +228,29 @@ impl Source {
     ) -> Result<TaskNames, Error> {
         let mut open: BTreeMap<usize, Separator> = BTreeMap::new();
         let mut observe = observe;
-        let reading = self.read(
+        let pass = self.read(
             until_ns,
             |seen, _, _| observe(seen),
-            |place, tid, activation| {
-                let Some(kind) = separators.get(&tid) else { return };
-                let separator = open.entry(place).or_insert_with(|| Separator::new(*kind));
+            |who, activation| {
+                let Some(kind) = separators.get(&who.thread.tid) else { return };
+                let separator = open.entry(who.place).or_insert_with(|| Separator::new(*kind));
                 if let Some(job) = separator.add(activation) {
-                    sink(&observed(tid, &job));
+                    sink(&observed(who.thread.tid, &job));
                 }
             },
         )?;
-        Ok(TaskNames(reading.names))
+        Ok(TaskNames(pass.names))
     }
+}
+
+/// The threads of a program, and all under real-time policies.
+pub(super) fn watched(arch: &str, tasks: &[WatchedTask]) -> Watch {
+    let (before, later): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| task.before);
+    let before = before.into_iter().map(|task| (task.tid, task.syscall.map(Into::into)));
+    let mut watch = Watch::new(arch, 0, before).following(Follow::RealTime);
+    watch.wakeups = None;
+    watch.expect(later.into_iter().map(|task| task.tid));
+    watch
 }
 
 /// Who tasks of a trace are.
@@ -295,139 +261,5 @@ impl TaskNames {
     /// Who kept a CPU.
     pub fn kept(&self, (pid, ns): (i32, u64)) -> Kept {
         kept(&self.0, pid, ns)
-    }
-}
-
-fn kept(names: &Names, pid: i32, ns: u64) -> Kept {
-    let name = names.of(pid).map(|name| names.labels.text(name).to_owned());
-    Kept { by: name.unwrap_or_else(|| format!("task {pid}")), ns }
-}
-
-fn observed(tid: i32, job: &Job) -> ObservedJob {
-    let response_ns = job.response_ns();
-    ObservedJob {
-        tid,
-        release_ns: job.ended_ns.saturating_sub_unsigned(response_ns),
-        ended_ns: job.ended_ns,
-        response_ns,
-        executed_ns: job.executed_ns,
-        suspended_ns: job.suspended_ns,
-        dispatch_ns: job.dispatch.ns,
-        kept: job.dispatch.kept,
-        woken_ns: job.release.window.latest_ns,
-        released_by: match job.release.by {
-            By::Thread(tid) => Some(tid),
-            _ => None,
-        },
-    }
-}
-
-/// The kinds of sleep of one thread.
-#[derive(Debug, Default)]
-struct Kinds {
-    all: Vec<(Separator, JobSums)>,
-    unkept: u64,
-    demand: Buckets,
-    /// A release came before the one that it should follow.
-    disorder: bool,
-}
-
-impl Kinds {
-    fn add(&mut self, activation: &Activation) {
-        self.demand.add(activation.release.window.latest_ns, activation.executed_ns);
-        if let Some(kind) = activation.kind
-            && !self.all.iter().any(|(separator, _)| separator.kind == kind)
-        {
-            if self.all.len() < MOST_KINDS {
-                self.all.push((Separator::new(kind), JobSums::default()));
-            } else {
-                self.unkept += 1;
-            }
-        }
-        for (separator, sums) in &mut self.all {
-            if let Some(job) = separator.add(activation) {
-                self.disorder |= sums.add(&job).is_err();
-            }
-        }
-    }
-}
-
-/// What a pass has found.
-struct Reading {
-    extent_ns: [i64; 2],
-    holes: u64,
-    names: Names,
-    watch: Watch,
-    program: Program,
-}
-
-impl Reading {
-    fn thread(
-        &self,
-        place: usize,
-        kinds: Kinds,
-        thread: &Thread,
-        record: Option<&WatchRecord>,
-    ) -> ThreadJobs {
-        let task = record.and_then(|record| record.tasks.iter().find(|task| task.tid == thread.tid));
-        let name = thread.comm.or_else(|| self.names.of(thread.tid));
-        let comm = name.map(|name| self.names.labels.text(name).to_owned());
-        let follower = self.program.followers.get(place);
-        let is_deadline = follower.is_some_and(|one| one.is_deadline);
-        let prio = if is_deadline { Prio::DEADLINE } else { thread.prio };
-        let mut found: Vec<KindJobs> =
-            kinds.all.into_iter().filter_map(|(separator, sums)| self.kind(separator.kind, &sums)).collect();
-        found.sort_by_key(|one| (Reverse(one.n), one.kind));
-        ThreadJobs {
-            tid: thread.tid,
-            comm: comm.or_else(|| task.map(|task| task.comm.clone())).unwrap_or_default(),
-            prio: prio.number(),
-            policy: read::policy(task.map(|task| task.policy.as_str()), prio),
-            reservation: task.and_then(|task| task.reservation),
-            is_of_program: task.is_some() || record.is_none(),
-            cpus: follower.iter().flat_map(|one| one.cpus.iter().copied()).collect(),
-            executed_ns: follower.map_or(0, |one| one.executed_ns),
-            dispatch_ns: follower.map_or(0, |one| one.dispatch.ns),
-            kept: follower.and_then(|one| one.dispatch.kept).map(|(pid, ns)| kept(&self.names, pid, ns)),
-            demand: kinds.demand,
-            in_order: !kinds.disorder,
-            kinds: found,
-            unkept: kinds.unkept,
-        }
-    }
-
-    fn kind(&self, kind: Kind, sums: &JobSums) -> Option<KindJobs> {
-        let mut releasers: Vec<(Releaser, u64)> =
-            sums.wakers.iter().map(|(by, n)| (self.releaser(*by), *n)).collect();
-        releasers.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
-        Some(KindJobs {
-            kind,
-            n: sums.n,
-            uncertain: sums.uncertain,
-            regular: sums.regular.clone(),
-            intended: sums.intended.clone(),
-            lime: sums.lime.model(),
-            shortest_ns: sums.shortest.curve().to_vec(),
-            costs: sums.costs.curve(),
-            demand: sums.demand.clone(),
-            suspended_ns: sums.suspended_ns,
-            suspensions: sums.suspensions,
-            suspending: sums.suspending,
-            response_ns: sums.response_ns,
-            late_ns: sums.late_ns,
-            extent_ns: sums.extent_ns?,
-            releasers,
-        })
-    }
-
-    fn releaser(&self, by: By) -> Releaser {
-        let text = |label| self.names.labels.text(label).to_owned();
-        match by {
-            By::Timer { function } => Releaser::Timer(text(function)),
-            By::Interrupt(label) => Releaser::Interrupt(text(label)),
-            By::SomeInterrupt => Releaser::Interrupt(String::new()),
-            By::Thread(tid) => Releaser::Thread(tid),
-            By::Unknown => Releaser::Unknown,
-        }
     }
 }

@@ -39,6 +39,11 @@ impl Separator {
         Self { kind, open: None }
     }
 
+    /// What comes next does not follow what was seen last.
+    pub(super) fn forget(&mut self) {
+        self.open = None;
+    }
+
     /// Takes the next activation; returns the job that ended before it.
     pub(super) fn add(&mut self, activation: &Activation) -> Option<Job> {
         let Activation { kind, release, slept_ns, ended_ns, executed_ns, after_gap, dispatch } = *activation;

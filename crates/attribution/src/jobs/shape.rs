@@ -18,6 +18,8 @@ pub struct ProgramJobs {
     pub threads: Vec<ThreadJobs>,
     /// The demand of the interrupts of each CPU.
     pub interrupts: Vec<(u32, Buckets)>,
+    /// How late the kernel let real-time threads run, by CPU.
+    pub dispatches: Vec<Dispatches>,
     /// Places where events are missing.
     pub holes: u64,
     /// Context switches missing between two others, which the kernel does not count.
@@ -58,6 +60,25 @@ pub struct ThreadJobs {
     pub kinds: Vec<KindJobs>,
     /// Activations after sleeps of further kinds.
     pub unkept: u64,
+}
+
+/// How late the kernel lets real-time threads run on a CPU, whichever these are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispatches {
+    /// The CPU.
+    pub cpu: u32,
+    /// Dispatches that were seen: from a wake-up to the switch, tasks at least as urgent not
+    /// counted.
+    pub n: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+    /// The less urgent task that kept the CPU for the longest of it.
+    #[serde(default)]
+    pub kept: Option<Kept>,
+    /// Of these, those after the expiry of a timer.
+    pub timers: u64,
+    /// The longest from such an intended expiry to the wake-up, ns.
+    pub late_ns: u64,
 }
 
 /// A less urgent task that kept a CPU while a thread waited for it: no switch was made.

@@ -267,16 +267,42 @@ fn who_runs_before_it_is_no_part_of_its_dispatch() {
 }
 
 #[test]
-fn a_thread_that_is_still_fair_is_not_dispatched_late() {
-    let mut events = vec![comes(10), sleeps(30), switch(40, IDLE, Leaves::Runnable, 99)];
-    let fair = |one: WatchEvent| match one.what {
+fn what_a_thread_waited_before_it_became_urgent_is_no_dispatch_of_its() {
+    let fair = Prio::new(120);
+    let as_fair = |one: WatchEvent| match one.what {
         What::Switch { prev, leaves, next, .. } => {
-            WatchEvent { what: What::Switch { prev, leaves, next, prios: [prio(99); 2] }, ..one }
+            WatchEvent { what: What::Switch { prev, leaves, next, prios: [fair; 2] }, ..one }
         }
         _ => one,
     };
-    events.extend([waking(100), fair(switch(900, 99, Leaves::Runnable, A)), sleeps(910)]);
-    assert_eq!(follow(&events).1, 0);
+    let mut events = vec![as_fair(comes(10)), as_fair(sleeps(30))];
+    events.extend([waking(100), as_fair(comes(900)), sleeps(910), waking(1000), comes(1007), sleeps(1020)]);
+    assert_eq!(follow(&events).1, 7);
+    let mut watch = Watch::new("x86_64", 0, [(A, None)]);
+    let mut names = Names::default();
+    let mut program = Program::new("x86_64", &mut names.labels);
+    for event in &events {
+        watch.event(event, &names);
+        program.event(event, &watch, |_, _| {});
+    }
+    // Of the CPU, too: one dispatch, and no timer.
+    let of_cpu: Vec<_> =
+        program.dispatched.iter().map(|(cpu, one)| (cpu, one.n, one.longest.ns, one.timers)).collect();
+    assert_eq!(of_cpu, [(0, 1, 7, 0)]);
+}
+
+#[test]
+fn a_cpu_knows_how_late_its_timers_were() {
+    let mut watch = Watch::new("x86_64", 0, [(A, None)]);
+    let mut names = Names::default();
+    let mut program = Program::new("x86_64", &mut names.labels);
+    for event in &periodic(4) {
+        watch.event(event, &names);
+        program.event(event, &watch, |_, _| {});
+    }
+    let of_cpu: Vec<_> =
+        program.dispatched.iter().map(|(_, one)| (one.n, one.longest.ns, one.timers, one.late_ns)).collect();
+    assert_eq!(of_cpu, [(4, 15, 4, 5)]);
 }
 
 #[test]
@@ -284,11 +310,11 @@ fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
     let (mut follower, interrupts) = (Follower::default(), Interrupts::default());
     let woken = |at_ns| Woken { at_ns, intended_ns: None, by: By::Unknown };
     follower.started(woken(0));
-    follower.switch_in(1, 0, &interrupts, |_| None);
+    follower.switch_in(1, 0, prio(A), &interrupts, |_| None);
     follower.switch_out(2, Leaves::Sleeps, &interrupts);
     for (at_ns, cpu) in [(10, 1), (20, 1), (30, 3)] {
         follower.waking(woken(at_ns));
-        follower.switch_in(at_ns + 1, cpu, &interrupts, |_| None);
+        let _ = follower.switch_in(at_ns + 1, cpu, prio(A), &interrupts, |_| None);
         follower.switch_out(at_ns + 2, Leaves::Sleeps, &interrupts);
     }
     assert_eq!(follower.cpus, [1, 3]);

@@ -3,17 +3,21 @@
 
 mod command;
 mod document;
+mod live;
+mod live_text;
 mod lock_text;
 pub(crate) mod page;
 mod replay;
 mod replay_text;
 mod text;
+mod what_if;
+mod what_if_text;
+mod words;
 
 use crate::shell::in_shell;
-use crate::trace_verb::watch::{WatchArgs, only_record, watch_quietly};
+use crate::trace_verb::watch::{Looking, WatchArgs, only_record, watch_live, watch_quietly};
 use crate::values::LockMode;
 use analysis::task_model::build::{build, build_on};
-use analysis::task_model::change::{Change, Value, changed};
 use analysis::task_model::check::check;
 use analysis::task_model::compare::compare;
 use analysis::task_model::lock_check;
@@ -22,21 +26,24 @@ use analysis::task_model::observe::{Observed, observe};
 use analysis::task_model::optimise::optimise;
 use analysis::task_model::shape::TaskModel;
 use analysis::task_model::system::{self, Assumed};
-use analysis::task_model::verdict::guarantee;
+use analysis::task_model::verdict::{Guarantee, guarantee};
 use anyhow::Context;
 use attribution::jobs::read::Source;
 use clap::Args;
-use document::{Document, WhatIf};
+use document::Document;
 use ftrace::TraceFile;
+use live::{Lines, Watching};
 use model::quantity::duration;
 use model::run::Run;
 use model::run::stored::read_run;
 use model::{Cpus, store};
+use record::live::Keep;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::signals::EndSignals;
+use what_if::Asked;
 
 /// The margin that is added to everything observed, in percent.
 const MARGIN: u32 = 20;
@@ -78,18 +85,28 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN, value_parser = clap::value_parser!(u32).range(0..=1000))]
     margin: u32,
     /// Also bound the response times with this changed; repeatable. KEY is priority, cpu, period,
-    /// cost, jitter or asleep; locks=PROTOCOL has all locks served by pip (PTHREAD_PRIO_INHERIT),
-    /// mpcp, fmlp+, dpcp or omlp.
-    #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Change::parse)]
-    what_if: Vec<Change>,
+    /// cost, jitter or asleep. NAME.remove is without a thread, add=NAME,KEY=VALUE,... with one
+    /// more: period, cost, priority and cpu, and optionally deadline, jitter and asleep.
+    /// locks=PROTOCOL has all locks served by pip (PTHREAD_PRIO_INHERIT), mpcp, fmlp+, dpcp or
+    /// omlp. machine=RUN is on the machine of another recording; ,cpus=OURS:THEIRS,... says which of
+    /// its CPUs stand for which of these.
+    #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Asked::parse)]
+    what_if: Vec<Asked>,
+    /// File for the model with all --what-if, for --check and replay; replaced if it exists.
+    #[arg(long, value_name = "FILE", requires = "what_if")]
+    changed: Option<PathBuf>,
     /// Also propose CPUs and priorities with which costs can grow most until a deadline may be
     /// missed.
     #[arg(long)]
     optimise: bool,
     /// Hold the bounds of an earlier model (its model.json) against the jobs of this program,
-    /// instead of those of its own model; exit 2 if one is exceeded.
+    /// instead of those of its own model; exit 2 if one is exceeded. Without --from, while the
+    /// program runs, with a line per second; nothing is kept without --out.
     #[arg(long, value_name = "MODEL")]
     check: Option<PathBuf>,
+    /// With --check of a program that runs: stop at the first job that takes longer than its bound.
+    #[arg(long, requires = "check", conflicts_with = "from")]
+    stop_at_first: bool,
     /// Compare with an earlier model (its model.json), thread by thread: the largest relative
     /// difference of each quantity.
     #[arg(long, value_name = "MODEL")]
@@ -102,7 +119,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only record. The run can be modelled later, or on a faster machine, with --from.
-    #[arg(long, conflicts_with_all = ["from", "check", "compare", "optimise", "html", "deadline", "margin", "what_if", "tasks", "json"])]
+    #[arg(long, conflicts_with_all = ["from", "check", "compare", "optimise", "html", "deadline", "margin", "what_if", "changed", "tasks", "json"])]
     record_only: bool,
     /// Write the page to this file as well; a new run directory has it as report.html.
     #[arg(long, value_name = "FILE")]
@@ -157,10 +174,21 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         "--cpus names the CPUs to record, expected none with --from, or --optimise"
     );
     let earlier = args.check.as_deref().map(Document::read_bounds).transpose()?;
+    if let (Some(check), Some(earlier), None, None) = (&args.check, &earlier, &args.from, &args.out) {
+        return check_live(args, check, earlier.clone(), signals);
+    }
     let to_compare = args.compare.as_deref().map(Document::read).transpose()?;
-    let watched = match &args.from {
-        Some(_) => None,
-        None => Some(watch_quietly(&watch_args(args), signals)?),
+    let mut live = match (&args.check, &earlier) {
+        (Some(check), Some(earlier)) if args.from.is_none() => Some(watching(args, check, earlier.clone())),
+        _ => None,
+    };
+    let watched = match (&args.from, &mut live) {
+        (Some(_), _) => None,
+        (None, None) => Some(watch_quietly(&watch_args(args), signals, &mut Looking::default())?),
+        (None, Some(live)) => {
+            let mut looking = Looking { keep: Keep::FileAndLive, by: Some(live) };
+            Some(watch_quietly(&watch_args(args), signals, &mut looking)?)
+        }
     };
     let recorded = watched.as_ref().map(|watched| watched.dir.clone());
     let path = args.from.clone().or(recorded).context("no program was watched")?;
@@ -181,7 +209,11 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         locks::add(&mut model, &locks, probe_ns);
         model
     };
-    let what_if = what_if(args, source.recorded(), model_on, &assumed)?;
+    let answer = what_if::answer(&args.what_if, &path, source.recorded(), model_on, &assumed)?;
+    if let (Some(file), Some((model, what_if))) = (&args.changed, &answer) {
+        Document::of_changed(&path, model.clone(), what_if).write_to(file)?;
+    }
+    let what_if = answer.map(|(_, what_if)| what_if);
     let optimised = args.optimise.then(|| {
         let known = source.recorded();
         let cpus = args.cpus.clone().unwrap_or_else(|| known.iter().chain(model.cpus.iter()).collect());
@@ -212,6 +244,7 @@ fn model(args: &ModelArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         optimised,
         checked,
         lock_waits,
+        checked_live: live.and_then(Watching::ended).map(|ended| ended.state.checked),
         chain_times: observed.chains.clone(),
         checked_model,
         compared,
@@ -253,21 +286,40 @@ fn source_run(path: &Path) -> anyhow::Result<Option<Run>> {
     Ok(if path.is_dir() { Some(read_run(path)?) } else { None })
 }
 
-/// The guarantee with what is asked for changed, on CPUs that were recorded.
-fn what_if(
+fn watching(args: &ModelArgs, check: &Path, earlier: (TaskModel, Guarantee)) -> Watching {
+    let lines = if args.json { Lines::Omit } else { Lines::Print };
+    Watching::new(check.to_owned(), earlier, lines, args.stop_at_first)
+}
+
+/// Holds the bounds of an earlier model against the jobs of a program while it runs.
+fn check_live(
     args: &ModelArgs,
-    recorded: &Cpus,
-    model_on: impl Fn(&Cpus) -> TaskModel,
-    assumed: &Assumed,
-) -> anyhow::Result<Option<WhatIf>> {
-    if args.what_if.is_empty() {
-        return Ok(None);
+    check: &Path,
+    earlier: (TaskModel, Guarantee),
+    signals: &EndSignals,
+) -> anyhow::Result<u8> {
+    let given = [
+        ("--what-if", !args.what_if.is_empty()),
+        ("--optimise", args.optimise),
+        ("--compare", args.compare.is_some()),
+        ("--html", args.html.is_some()),
+        ("--tasks", args.tasks.is_some()),
+        ("--deadline", !args.deadline.is_empty()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        anyhow::bail!(
+            "{option} with --check of a program that runs: expected --out as well, for the run that is modelled then"
+        );
     }
-    let cpu = |change: &Change| if let Value::Cpu(cpu) = change.value { Some(cpu) } else { None };
-    let further = args.what_if.iter().filter_map(cpu).filter(|cpu| recorded.contains(*cpu)).collect();
-    let changed = changed(&model_on(&further), &args.what_if).context("--what-if")?;
-    let (changes, guarantee) = (args.what_if.clone(), guarantee(&changed, assumed));
-    Ok(Some(WhatIf { changes, guarantee }))
+    let mut live = watching(args, check, earlier);
+    let interrupted = watch_live(watch_args(args), signals, &mut live)?;
+    let ended = live.ended().context("recording never began")?;
+    if args.json {
+        println!("{}", live_text::json(check, &ended));
+    } else {
+        println!("{}", live_text::summary(check, &ended).trim_end());
+    }
+    Ok(if interrupted.is_some() { 1 } else { 2 * u8::from(ended.state.checked.refuted > 0) })
 }
 
 /// A deadline of nobody would go unnoticed.

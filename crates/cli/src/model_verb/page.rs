@@ -1,6 +1,7 @@
 //! The page of a model: of a run folded behind it, or of a trace by itself.
 
 use super::document::{Document, WhatIf};
+use super::what_if_text::machines;
 use analysis::task_model::observe::{Observed, observe};
 use analysis::task_model::optimise::{Optimised, Proposal};
 use analysis::task_model::shape::FILE;
@@ -41,16 +42,21 @@ fn text(document: &Document, observed: &Observed, run: Option<&report::Document>
     let source = document.source.display().to_string();
     let earlier = document.checked_model.as_ref().map(|path| path.display().to_string());
     let mut compared = Vec::new();
-    if let (Some(now), Some(WhatIf { changes, guarantee: Some(then) })) =
+    let asked = document.what_if.as_ref().map(asked).unwrap_or_default();
+    let mut assumed = Vec::new();
+    if let (Some(now), Some(WhatIf { guarantee: Some(then), machine, assumed: notes, .. })) =
         (&document.guarantee, &document.what_if)
     {
-        compared.push(Compared { title: "What if", changes, now, then, assumed: &[] });
+        assumed.extend(machine.iter().flat_map(|machine| machines(machine, &document.source)));
+        assumed.extend(notes.iter().cloned());
+        compared.push(Compared { title: "What if", changes: &asked, now, then, assumed: &assumed });
     }
+    let proposed = document.optimised.as_ref().and_then(|one| one.proposal.as_ref());
+    let proposed: Vec<String> =
+        proposed.iter().flat_map(|one| one.changes.iter().map(ToString::to_string)).collect();
     let title = document.optimised.as_ref().map(searched).unwrap_or_default();
-    if let Some(Optimised { now, proposal: Some(Proposal { changes, then }), assumed, .. }) =
-        &document.optimised
-    {
-        compared.push(Compared { title: &title, changes, now, then, assumed });
+    if let Some(Optimised { now, proposal: Some(Proposal { then, .. }), assumed, .. }) = &document.optimised {
+        compared.push(Compared { title: &title, changes: &proposed, now, then, assumed });
     }
     let page = TaskModelPage {
         source: &source,
@@ -65,4 +71,10 @@ fn text(document: &Document, observed: &Observed, run: Option<&report::Document>
         Some(run) => page_of_model(run, &page)?,
         None => task_model_page(&page)?,
     })
+}
+
+/// What was asked for, as it was typed.
+fn asked(what_if: &WhatIf) -> Vec<String> {
+    let machine = what_if.machine.iter().map(|machine| machine.asked.clone());
+    machine.chain(what_if.changes.iter().map(ToString::to_string)).collect()
 }

@@ -4,10 +4,11 @@ use super::document::Document;
 use super::{replay_text, source};
 use crate::stdout::{Label, write_labelled};
 use analysis::rt_app;
-use analysis::task_model::build::build;
+use analysis::task_model::build::build_on;
+use analysis::task_model::change::{Change, changed};
 use analysis::task_model::load_tasks::tasks_of;
 use analysis::task_model::replay::load_of;
-use analysis::task_model::shape::{FILE, SCHEMA};
+use analysis::task_model::shape::{FILE, SCHEMA, TaskModel};
 use analysis::task_model::system;
 use anyhow::Context;
 use clap::Args;
@@ -35,6 +36,9 @@ pub(crate) struct ReplayArgs {
     /// How long to play, at most 1h [default: as the file of rt-app says, else 10s].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
+    /// Play the model with this changed, as `model --what-if` takes it; repeatable.
+    #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Change::parse)]
+    what_if: Vec<Change>,
     /// CPUs to play on in place of those of the file, in this order.
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
@@ -55,7 +59,7 @@ pub(crate) struct ReplayArgs {
 
 /// Plays. Exit code 1 where a signal ended it.
 pub(crate) fn run(args: &ReplayArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    let (mut load, notes) = read(&args.from)?;
+    let (mut load, notes) = read(&args.from, &args.what_if)?;
     say(&notes);
     if let Some(cpus) = &args.cpus {
         moved(&mut load, cpus)?;
@@ -104,12 +108,16 @@ fn write(args: &ReplayArgs, load: &Load, duration_ns: u64) -> anyhow::Result<()>
 }
 
 /// The load of a file or directory, and what is not in it.
-fn read(path: &Path) -> anyhow::Result<(Load, Vec<String>)> {
+fn read(path: &Path, changes: &[Change]) -> anyhow::Result<(Load, Vec<String>)> {
     let place = path.display().to_string();
+    let load = |model: &TaskModel| -> anyhow::Result<_> {
+        Ok(load_of(&changed(model, changes).context("--what-if")?, &place)?)
+    };
     let stored = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
     let is_json = stored.extension().is_some_and(|extension| extension == "json");
     if !is_json || !stored.exists() {
-        return Ok(load_of(&build(&source(path)?.jobs()?), &place)?);
+        let source = source(path)?;
+        return load(&build_on(&source.jobs()?, source.recorded()));
     }
     let size = std::fs::metadata(&stored).map_err(|error| Error::io("read", &stored, error))?.len();
     if size <= rt_app::MOST_BYTES {
@@ -117,10 +125,13 @@ fn read(path: &Path) -> anyhow::Result<(Load, Vec<String>)> {
         let text = text.map_err(|_| Error::invalid(&place, "it is no UTF-8", "a JSON file"))?;
         // All models say so themselves.
         if !text.contains(SCHEMA) {
+            let expected = "a model, of which threads can be changed";
+            let is_model = changes.is_empty();
+            anyhow::ensure!(is_model, "--what-if: {place} is a file of rt-app, expected {expected}");
             return Ok((rt_app::read(&place, &text)?, Vec::new()));
         }
     }
-    Ok(load_of(&Document::read(&stored)?.model, &place)?)
+    load(&Document::read(&stored)?.model)
 }
 
 /// The CPUs of the load, in their order, become these.

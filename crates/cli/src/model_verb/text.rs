@@ -1,8 +1,10 @@
 //! The model in words and tables, readable at 100 columns.
 
 use super::command::what_if;
-use super::document::{Document, WhatIf};
+use super::document::Document;
 use super::lock_text;
+use super::what_if_text;
+use super::words::{in_time, time};
 use crate::measure::table::table;
 use analysis::task_model::chain::ChainTimes;
 use analysis::task_model::change::{Change, Value};
@@ -12,7 +14,7 @@ use analysis::task_model::compare::Compared;
 use analysis::task_model::optimise::Optimised;
 use analysis::task_model::shape::{TaskModel, ThreadModel};
 use analysis::task_model::verdict::{Bound, Guarantee};
-use report::format::{count, ns, span};
+use report::format::{count, span};
 use report::task_model::{
     kind, of_earlier, of_guarantee, of_refuted_chain, of_refuted_waits, searched, sentence,
 };
@@ -46,9 +48,8 @@ pub(super) fn text(document: &Document, tasks: Option<&str>, again: &str) -> Str
         text.push_str(&dispatches(model));
     }
     text.push_str(&lock_text::text(model, document.guarantee.as_ref(), &document.lock_waits));
-    if let (Some(now), Some(WhatIf { guarantee: Some(then), .. })) = (&document.guarantee, &document.what_if)
-    {
-        text.push_str(&side_by_side(now, then));
+    if let (Some(now), Some(what_if)) = (&document.guarantee, &document.what_if) {
+        text.push_str(&what_if_text::text(now, what_if, &document.source));
     }
     if let Some(optimised) = &document.optimised {
         text.push_str(&proposal(optimised, again));
@@ -73,10 +74,6 @@ pub(super) fn text(document: &Document, tasks: Option<&str>, again: &str) -> Str
 
 fn name(thread: &ThreadModel) -> String {
     format!("{}[{}]", thread.comm, thread.pid)
-}
-
-fn time(value: u64) -> String {
-    ns(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn threads(model: &TaskModel) -> String {
@@ -171,30 +168,6 @@ fn dispatches(model: &TaskModel) -> String {
     text + "dispatch: from a wake-up to the switch, tasks at least as urgent not counted\n\n"
 }
 
-/// What is, and what would be.
-fn side_by_side(now: &Guarantee, then: &Guarantee) -> String {
-    let head = ["what if", "CPU", "bound now", "then", "deadline now", "then", "in time then"];
-    let bound = |one: Option<u64>| one.map_or_else(|| "none".to_owned(), time);
-    let deadline = |one: Option<u64>| one.map_or_else(|| "-".to_owned(), time);
-    let rows = then
-        .bounds
-        .iter()
-        .filter_map(|one| {
-            let before = now.bounds.iter().find(|before| before.pid == one.pid)?;
-            Some(vec![
-                format!("{}[{}]", one.comm, one.pid),
-                one.cpu.to_string(),
-                bound(before.bound_ns),
-                bound(one.bound_ns),
-                deadline(before.deadline_ns),
-                deadline(one.deadline_ns),
-                in_time(one).to_owned(),
-            ])
-        })
-        .collect();
-    format!("{}then: {}\n\n", table(&head, rows), of_guarantee(then))
-}
-
 /// This model against another.
 fn comparison(compared: &Compared, earlier: &Path) -> String {
     let head = ["difference", "threads", "median", "largest", "of thread", "before", "now"];
@@ -266,14 +239,6 @@ fn proposal(optimised: &Optimised, again: &str) -> String {
         let _ = writeln!(text, "assumed: {assumed}");
     }
     text + "\n"
-}
-
-fn in_time(one: &Bound) -> &'static str {
-    match one.in_time() {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "-",
-    }
 }
 
 fn without(model: &TaskModel) -> String {
@@ -349,7 +314,8 @@ fn check(checked: &Checked, is_earlier: bool, model: &TaskModel) -> String {
     let mut text = String::new();
     if checked.refuted > 0 {
         text.push_str("jobs that took longer than their bound, the longest beyond it first\n");
-        checked.refuting.iter().for_each(|job| text.push_str(&refutation(job, model)));
+        let jobs = checked.refuting.iter().map(|job| refutation(job, model.from_ns, "the first event"));
+        jobs.for_each(|job| text.push_str(&job));
     } else if !is_earlier && checked.jobs() > 0 {
         let _ = writeln!(
             text,
@@ -363,10 +329,11 @@ fn check(checked: &Checked, is_earlier: bool, model: &TaskModel) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-fn refutation(job: &Refutation, model: &TaskModel) -> String {
-    let at = job.release_ns.saturating_sub(model.from_ns).max(0).unsigned_abs();
+/// A job beyond its bound. `what` was at `from_ns`.
+pub(super) fn refutation(job: &Refutation, from_ns: i64, what: &str) -> String {
+    let at = job.release_ns.saturating_sub(from_ns).max(0).unsigned_abs();
     let mut text = format!(
-        "  {}[{}], released {} after the first event: {} of {}; executed {} of {}",
+        "  {}[{}], released {} after {what}: {} of {}; executed {} of {}",
         job.comm,
         job.pid,
         time(at),

@@ -1,6 +1,9 @@
 //! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs,
 //! then reported thread by thread.
 
+mod looking;
+mod target;
+
 use super::{every_lock, kernel_locks, watch_text};
 use crate::conclude;
 use crate::failure;
@@ -17,24 +20,25 @@ use anyhow::Context;
 use attribution::attribute::lint::suppress::Suppressions;
 use clap::Args;
 use journal::session::Session;
+pub(crate) use looking::{Looking, Onlooker};
 use model::events::{EventCatalogue, PAGE_FAULT, Side, Stacks, USER_STACK};
 use model::kernel_locks::CONTENTION_END;
 use model::quantity::duration;
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, KernelThreadName, LockWords, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
+use record::live::Keep;
 use record::recorder::Recorder;
-use record::tasks::Tasks;
 use report::Document;
 use serde_json::json;
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use sys::held::{Held, code_and_signal};
+use sys::held::code_and_signal;
 use sys::process::is_root;
 use sys::signals::EndSignals;
 use sys::{clock, sched};
+use target::{Target, executable, target, words};
 
 /// Name of the only phase.
 const PHASE: &str = "watched";
@@ -121,7 +125,7 @@ pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let suppressions = suppressions(args.suppress.as_deref())?;
     let (dir, interrupted) = match &args.from {
         Some(dir) => (dir.clone(), None),
-        None => record(args, signals)?,
+        None => record(args, signals, &mut Looking::default())?,
     };
     let mut analysis = analysis::analyse(&dir)?;
     let found = suppress(&mut analysis, &suppressions, &dir, args.suppress.is_some())?;
@@ -146,10 +150,26 @@ pub(crate) struct Watched {
     pub(crate) interrupted: Option<&'static str>,
 }
 
+/// Watches a program while somebody looks on, and keeps nothing. Returns the signal that ended it
+/// before its time.
+pub(crate) fn watch_live(
+    args: WatchArgs,
+    signals: &EndSignals,
+    by: &mut dyn Onlooker,
+) -> anyhow::Result<Option<&'static str>> {
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let args = WatchArgs { out: Some(scratch.path().join("run")), ..args };
+    Ok(record(&args, signals, &mut Looking { keep: Keep::Live, by: Some(by) })?.1)
+}
+
 /// Watches a program for another verb: the same run, analysed and stored but for its page, with
 /// nothing printed.
-pub(crate) fn watch_quietly(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<Watched> {
-    let (dir, interrupted) = record(args, signals)?;
+pub(crate) fn watch_quietly(
+    args: &WatchArgs,
+    signals: &EndSignals,
+    looking: &mut Looking<'_>,
+) -> anyhow::Result<Watched> {
+    let (dir, interrupted) = record(args, signals, looking)?;
     let analysis = analysis::analyse(&dir)?;
     if analysis.complete {
         output::mark_complete(&dir)?;
@@ -164,7 +184,7 @@ pub(crate) fn only_record(
     args: &WatchArgs,
     signals: &EndSignals,
 ) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
-    let (dir, interrupted) = record(args, signals)?;
+    let (dir, interrupted) = record(args, signals, &mut Looking::default())?;
     if model::run::stored::read_run(&dir)?.complete {
         output::mark_complete(&dir)?;
     }
@@ -230,59 +250,12 @@ fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()
     Ok(())
 }
 
-/// Whom to watch.
-struct Target {
-    asked: String,
-    tasks: Tasks,
-    held: Option<Held>,
-}
-
-fn target(args: &WatchArgs) -> anyhow::Result<Target> {
-    if let Some(pid) = args.pid {
-        return Ok(Target { asked: format!("process {pid}"), tasks: Tasks::of_process(pid)?, held: None });
-    }
-    if let Some(name) = &args.comm {
-        return Ok(Target { asked: format!("name {name}"), tasks: Tasks::of_name(name)?, held: None });
-    }
-    can_be_executed(&args.command)?;
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let held = Held::spawn(&program, &args.command, args.json)?;
-    let tasks = Tasks::of_process(held.pid())?;
-    Ok(Target { asked: format!("command {}", words(args).join(" ")), tasks, held: Some(held) })
-}
-
-/// Refuses a command that is not there before anything is recorded or made for it.
-fn can_be_executed(words: &[OsString]) -> Result<(), model::Error> {
-    let Some(name) = words.first().map(Path::new) else { return Ok(()) };
-    if executable(words).is_some() {
-        return Ok(());
-    }
-    Err(model::Error::invalid("the command", name.display(), "a program that can be executed"))
-}
-
-/// The file of a command.
-fn executable(words: &[OsString]) -> Option<PathBuf> {
-    let name = words.first().map(Path::new)?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_program = |file: &Path| {
-        let mode = std::fs::metadata(file)
-            .ok()
-            .filter(std::fs::Metadata::is_file)
-            .map(|data| data.permissions().mode());
-        mode.is_some_and(|mode| mode & 0o111 != 0)
-    };
-    if name.components().count() > 1 {
-        return Some(name.to_owned()).filter(|file| is_program(file));
-    }
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| is_program(file))
-}
-
-fn words(args: &WatchArgs) -> Vec<String> {
-    args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
 /// Records; returns the run's directory and the signal that ended it before its time.
-fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
+fn record(
+    args: &WatchArgs,
+    signals: &EndSignals,
+    looking: &mut Looking<'_>,
+) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
     anyhow::ensure!(is_root(), "watching a program records kernel events, for which it must be root");
     let mut target = target(args)?;
     let online = machine::read(&machine::Root::live())?.topology.online;
@@ -295,7 +268,7 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
     off_stretches::check(args.off_stretches.as_deref(), &mut session)?;
     let mut output = RunOutput::create(&dir, &place)?;
     sched::pin(&place.housekeeping)?;
-    let ended = watch(args, &place, &mut target, &mut output, signals, &mut session);
+    let ended = watch(args, &place, &mut target, &mut output, signals, &mut session, looking);
     output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
     let interrupted = ended.as_ref().ok().copied().flatten();
     let reason = match (&ended, interrupted) {
@@ -304,7 +277,11 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
         (Ok(_), None) => None,
     };
     let closed = output.close(reason);
-    ended.with_context(|| format!("the partial run is kept in {}", dir.display()))?;
+    if looking.keep == Keep::Live {
+        ended?;
+    } else {
+        ended.with_context(|| format!("the partial run is kept in {}", dir.display()))?;
+    }
     closed?;
     Ok((dir, interrupted))
 }
@@ -338,6 +315,7 @@ fn watch(
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
+    looking: &mut Looking<'_>,
 ) -> anyhow::Result<Option<&'static str>> {
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
@@ -346,7 +324,7 @@ fn watch(
     target.tasks.look();
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
     let off_stretches = args.off_stretches.as_deref();
-    let wanted = Wanted { tids: &tids, off_stretches, ..Wanted::default() };
+    let wanted = Wanted { tids: &tids, off_stretches, keep: looking.keep, ..Wanted::default() };
     let mut events = events(args)?.and(kernel_locks::owners().filter(|_| !tids.is_empty()));
     if args.locks == LockMode::Every {
         let tgids = target.tasks.tasks.values().map(|task| task.tgid).collect();
@@ -355,18 +333,18 @@ fn watch(
         events = events.and(every_lock::probes(&files, place, output, session)?);
     }
     let mut recorder = recording::prepare_for(session, output, &events, place, &wanted)?;
-    Reporter::say(&format!(
-        "watching {} on CPUs {}; run directory {}",
-        target.asked,
-        place.measured,
-        output.dir.display()
-    ));
+    let kept = match looking.keep {
+        Keep::Live => String::new(),
+        _ => format!("; run directory {}", output.dir.display()),
+    };
+    Reporter::say(&format!("watching {} on CPUs {}{kept}", target.asked, place.measured));
     target.tasks.look();
     target.tasks.recording = true;
     let t0_ns = clock::now_ns();
+    looking.by.iter_mut().for_each(|by| by.begin(&recorder, &target.tasks, t0_ns));
     recorder.record(true)?;
     let mut last = None;
-    let ended = follow(args, target, &mut recorder, signals, &mut last);
+    let ended = follow(args, target, &mut recorder, signals, &mut last, looking);
     let Last { t1_ns, lock_words } = last.map_or_else(|| stop(args, target, &mut recorder), Ok)?;
     let (interrupted, command) = ended?;
     if let (Some(adopted), true) = (adopted, command.is_some()) {
@@ -386,7 +364,12 @@ fn watch(
         command,
     };
     store::write_json(&output.dir.join(FILE), &facts)?;
-    recording::finish(recorder, session, output)?;
+    if looking.keep == Keep::Live {
+        recorder.discard(session)?;
+    } else {
+        recording::finish(recorder, session, output)?;
+    }
+    looking.by.iter_mut().try_for_each(|by| by.end(&target.tasks, t1_ns))?;
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
@@ -412,6 +395,8 @@ fn stop(args: &WatchArgs, target: &Target, recorder: &mut Recorder) -> anyhow::R
 enum End {
     Signal(&'static str),
     Time,
+    /// Who looked on has seen enough.
+    Seen,
 }
 
 /// Threads of the kernel that are there now.
@@ -432,6 +417,7 @@ fn follow(
     recorder: &mut Recorder,
     signals: &EndSignals,
     last: &mut Option<Last>,
+    looking: &mut Looking<'_>,
 ) -> anyhow::Result<(Option<&'static str>, Option<CommandRecord>)> {
     if let Some(held) = &mut target.held {
         held.begin()?;
@@ -447,6 +433,12 @@ fn follow(
         }
         let over = args.duration.is_some_and(|time| (now_ns - start_ns) as u128 >= time.as_nanos());
         let end = signals.arrived().map(End::Signal).or(over.then_some(End::Time));
+        let end = match &mut looking.by {
+            Some(by) if end.or(asked.map(|(end, _)| end)).is_none() => {
+                by.look(&target.tasks)?.then_some(End::Seen)
+            }
+            _ => end,
+        };
         if let (None, Some(end)) = (asked, end) {
             asked = Some((end, now_ns));
             *last = Some(stop(args, target, recorder)?);

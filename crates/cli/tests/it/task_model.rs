@@ -152,6 +152,46 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
         bounds.iter().find(|one| one["comm"] == name).unwrap()["bound_ns"].as_u64()
     };
     assert!(bound(&other["what_if"]["guarantee"], "filter") > bound(&other["guarantee"], "filter"));
+    let what_if = |changes: &[&str]| {
+        let words: Vec<&str> = changes.iter().flat_map(|change| ["--what-if", *change]).collect();
+        again(&words).1["what_if"].clone()
+    };
+    let added = what_if(&["add=logger,period=5ms,cost=1ms,priority=90,cpu=0", "poll.remove"]);
+    // On a busy machine nothing may have a bound.
+    let reach = |guarantee: &Value, name: &str| bound(guarantee, name).unwrap_or(u64::MAX);
+    assert!(reach(&added["guarantee"], "logger") >= 1_000_000, "{added}");
+    assert!(reach(&added["guarantee"], "control") >= reach(&model["guarantee"], "control"), "{added}");
+    assert!(!added["guarantee"]["bounds"].to_string().contains("poll"), "{added}");
+    // The same machine in its own place: its dispatches and interrupts as they were.
+    let machine = format!("machine={},cpus=0:0", run.display());
+    let same = what_if(&[&machine]);
+    // The changed model, by itself: its bounds can be checked, and it can be played.
+    let changed = place.path("changed.json");
+    let changed = changed.to_str().unwrap();
+    let added = "add=logger,period=5ms,cost=1ms,priority=90,cpu=0";
+    let (_, of_changed) = again(&["--what-if", added, "--what-if", &machine, "--changed", changed]);
+    let stored: Value = serde_json::from_slice(&std::fs::read(changed).unwrap()).unwrap();
+    assert_eq!(stored["guarantee"], of_changed["what_if"]["guarantee"]);
+    let (_, checked) = again(&["--check", changed]);
+    assert_eq!(checked["checked"]["unmatched"], serde_json::json!(["logger"]), "{}", checked["checked"]);
+    let load = place.path("load.json");
+    let replay = ["model", "replay", changed, "--what-if", "poll.remove", "--rt-app", load.to_str().unwrap()];
+    let output = stillcore(&replay).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let load = std::fs::read_to_string(&load).unwrap();
+    assert!(load.contains("logger") && !load.contains("poll"), "{load}");
+    let [now, then] = ["now", "then"].map(|when| same["machine"][when]["kernel"].clone());
+    assert!(now == then && now.as_str().is_some_and(|kernel| !kernel.is_empty()), "{same}");
+    assert_eq!(same["machine"]["cpus"][0]["now"], same["machine"]["cpus"][0]["then"]);
+    assert!(reach(&same["guarantee"], "control") >= reach(&model["guarantee"], "control"), "{same}");
+    let output = stillcore(&["model", "--from"]).arg(run).args(["--what-if", &machine]).output().unwrap();
+    let printed = text(&output.stdout);
+    for part in ["then, its CPU 0", "assumed: costs", "now (", "boot line: "] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+    let other = format!("machine={},cpus=0:77", run.display());
+    let output = stillcore(&["model", "--from"]).arg(run).args(["--what-if", &other]).output().unwrap();
+    assert_refused(&output, &["--what-if", "CPU 77, for our CPU 0", "not recorded"]);
     // Bounds that are too short by hand refute themselves.
     let mut forged = model.clone();
     for bound in forged["guarantee"]["bounds"].as_array_mut().unwrap() {
@@ -172,6 +212,63 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
     std::fs::write(&file, none.to_string()).unwrap();
     let output = stillcore(&["model", "--from"]).arg(run).args(["--check"]).arg(&file).output().unwrap();
     assert_refused(&output, &["it has no bounds", "expected a model"]);
+}
+
+/// The jobs of a program that runs are those of its trace, and the first that is late ends the
+/// check where that is asked for.
+#[test]
+fn jobs_are_held_against_their_bounds_while_the_program_runs() {
+    let place = Place::alone();
+    let Some(program) = jobs(&place) else { return };
+    let [run, live] = ["run", "live"].map(|name| place.path(name));
+    let command = stillcore(&["model", "--json", "--out"])
+        .arg(&run)
+        .arg("--")
+        .arg(&program)
+        .arg("80")
+        .args(THREADS)
+        .output()
+        .unwrap();
+    let mut model: Value = serde_json::from_slice(&command.stdout).unwrap();
+    let mut running = Command::new(&program).arg("3000").args(THREADS).spawn().unwrap();
+    let pid = running.id().to_string();
+    let check = |of: &Path, more: &[&str]| {
+        let mut call = stillcore(&["model", "--check"]);
+        call.arg(of).args(["--pid", &pid, "--duration", "1500ms"]).args(more).output().unwrap()
+    };
+    let output = check(&run, &["--json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}{}", text(&output.stdout), text(&output.stderr)));
+    assert_eq!(answer["schema"], "stillcore.model-check/1");
+    let held: u64 = answer["checked"]["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["jobs"].as_u64().unwrap())
+        .sum();
+    assert!(held > 200, "{answer}");
+    // The same events, once while they came and once from the run.
+    let output = check(&run, &["--json", "--out", live.to_str().unwrap()]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["checked_live"]["threads"].as_array().unwrap().len() >= 2, "{document}");
+    assert_eq!(document["checked_live"], document["checked"]);
+    // Bounds that are too short by hand: the first job ends it.
+    for bound in model["guarantee"]["bounds"].as_array_mut().unwrap() {
+        bound["bound_ns"] = 1_000.into();
+    }
+    let file = place.path("forged.json");
+    std::fs::write(&file, model.to_string()).unwrap();
+    let output = check(&file, &["--stop-at-first"]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{printed}{}", text(&output.stderr));
+    assert!(printed.starts_with("holding jobs against the bounds of "), "{printed}");
+    assert!(printed.contains("\nfirst job that took longer than its bound:\n  "), "{printed}");
+    assert!(printed.contains(" do not hold: "), "{printed}");
+    assert!(!place.path("run.json").exists());
+    let output = check(&run, &["--optimise"]);
+    assert_refused(&output, &["--optimise", "--out"]);
+    running.kill().unwrap();
+    running.wait().unwrap();
 }
 
 /// What a replay of a run does is modelled, and compared with the model of that run.
@@ -281,4 +378,7 @@ fn bad_requests_are_refused_in_one_sentence() {
     assert_refused(&from(&trace, &["--deadline", "nobody"]), &["NAME=TIME"]);
     assert_refused(&from(&trace, &["--cpus", "0"]), &["--cpus", "--optimise"]);
     assert_refused(&from(&trace, &["--check", trace.to_str().unwrap()]), &["6.1.dat"]);
+    assert_refused(&from(&trace, &["--what-if", "machine=nowhere"]), &["run directory"]);
+    assert_refused(&from(&trace, &["--what-if", "add=new,period=5ms"]), &["new without priority"]);
+    assert_refused(&from(&trace, &["--stop-at-first"]), &["--stop-at-first"]);
 }

@@ -5,7 +5,6 @@
 //! Long because: it is all sections of one page, each a function of a few lines.
 
 use analysis::task_model::chain::ChainTimes;
-use analysis::task_model::change::Change;
 use analysis::task_model::check::Checked;
 use analysis::task_model::choose::Confidence;
 use analysis::task_model::observe::{Observed, Worst};
@@ -20,7 +19,7 @@ use super::front::Front;
 use super::plot::rooms;
 use super::{environment, render, value};
 use crate::svg::{Gantt, GanttBar, GanttLane, GanttLink, GanttMark, Room, UsedRow, gantt, micro, used};
-use crate::task_model::{kind, of_earlier, of_guarantee, of_refuted_chain, percent, sentence};
+use crate::task_model::{kind, named, of_earlier, of_guarantee, of_refuted_chain, percent, sentence};
 use crate::{Card, Error, Opening, format};
 
 /// Lanes of a chart; the jobs that are drawn of one.
@@ -51,8 +50,8 @@ pub struct TaskModelPage<'a> {
 pub struct Compared<'a> {
     /// In words.
     pub title: &'a str,
-    /// What is changed.
-    pub changes: &'a [Change],
+    /// What is changed, as `--what-if` takes it.
+    pub changes: &'a [String],
     /// Before and after.
     pub now: &'a Guarantee,
     /// After.
@@ -425,7 +424,7 @@ fn plotted(id: &str, title: &str, rows: &[UsedRow]) -> Value {
 
 fn bound_row(bound: &Bound) -> Value {
     context! {
-        name => format!("{}[{}]", bound.comm, bound.pid),
+        name => named(&bound.comm, bound.pid),
         cpu => bound.cpu,
         observed_ns => bound.observed_ns,
         bound_ns => bound.bound_ns,
@@ -495,13 +494,14 @@ fn compared(page: &TaskModelPage<'_>) -> Option<Value> {
             bound.bound_ns.map_or(f64::INFINITY, |ns| ns as f64 / of)
         };
         let text = |bound: Option<&Bound>| {
-            bound.and_then(|bound| bound.bound_ns).map_or_else(|| "none".to_owned(), time)
+            let none = if bound.is_some() { "none" } else { "not there" };
+            bound.and_then(|bound| bound.bound_ns).map_or_else(|| none.to_owned(), time)
         };
         let rows: Vec<UsedRow> = pairs
             .iter()
             .filter(|(then, _)| then.deadline_ns.is_some())
             .map(|(then, now)| UsedRow {
-                label: format!("{}[{}]", then.comm, then.pid),
+                label: named(&then.comm, then.pid),
                 words: format!("bound {}, then {}", text(*now), text(Some(then))),
                 class: if then.in_time() == Some(false) { "bad" } else { "" },
                 bars: vec![("k0", now.map_or(0.0, share)), ("k2", share(then))],
@@ -510,9 +510,12 @@ fn compared(page: &TaskModelPage<'_>) -> Option<Value> {
         let row = |(then, now): &(&Bound, Option<&Bound>)| {
             context! { now => now.map(bound_row), then => bound_row(then) }
         };
+        let is_gone = |now: &&Bound| !one.then.bounds.iter().any(|then| then.pid == now.pid);
+        let gone = one.now.bounds.iter().filter(is_gone).map(bound_row);
         context! {
             title => one.title,
-            changes => one.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            changes => value(&one.changes),
+            gone => gone.collect::<Vec<_>>(),
             now => of_guarantee(one.now),
             then => of_guarantee(one.then),
             plot => plotted(&format!("wi{at}"), "Bounds before and after", &rows),
