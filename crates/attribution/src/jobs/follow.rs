@@ -128,8 +128,12 @@ pub(super) struct Follower {
     pub(super) dispatch: Dispatch,
     /// Of all that was followed, ns.
     pub(super) executed_ns: u64,
-    /// CPUs that it ran on; of a new thread, since its first sleep.
+    /// CPUs that it ran on; of a new thread, since its first sleep, and since it became urgent.
     pub(super) cpus: Vec<u32>,
+    /// Those before, while it was fair. They count again if it is fair again: then it was boosted.
+    cpus_while_fair: Vec<u32>,
+    /// Whether it was fair when it last got a CPU.
+    was_fair: bool,
 }
 
 impl Follower {
@@ -183,6 +187,11 @@ impl Follower {
             self.current.iter_mut().for_each(|current| current.dispatch = dispatch);
             let late_ns = self.current.map_or(0, |current| current.release.late_ns());
             came = Some(Came { dispatch, late_ns });
+        }
+        match (std::mem::replace(&mut self.was_fair, prio.is_fair()), prio.is_fair()) {
+            (true, false) => self.cpus_while_fair = std::mem::take(&mut self.cpus),
+            (false, true) => self.cpus.append(&mut self.cpus_while_fair),
+            _ => {}
         }
         if !self.cpus.contains(&cpu) {
             self.cpus.push(cpu);

@@ -319,3 +319,16 @@ fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
     }
     assert_eq!(follower.cpus, [1, 3]);
 }
+
+#[test]
+fn where_a_thread_was_before_it_became_urgent_does_not_count_unless_it_was_only_boosted() {
+    let (mut follower, interrupts) = (Follower::default(), Interrupts::default());
+    let fair = Prio::new(120);
+    for (at_ns, cpu, prio) in [(10, 1, fair), (20, 0, prio(A)), (30, 0, prio(A))] {
+        let _ = follower.switch_in(at_ns, cpu, prio, &interrupts, |_| None);
+        follower.switch_out(at_ns + 2, Leaves::Sleeps, &interrupts);
+    }
+    assert_eq!(follower.cpus, [0]);
+    let _ = follower.switch_in(40, 2, fair, &interrupts, |_| None);
+    assert_eq!(follower.cpus, [0, 1, 2]);
+}
