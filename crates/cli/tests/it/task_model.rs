@@ -232,16 +232,16 @@ impl Drop for Running {
 fn jobs_are_held_against_their_bounds_while_the_program_runs() {
     let place = Place::alone();
     let Some(program) = jobs(&place) else { return };
-    let [run, live] = ["run", "live"].map(|name| place.path(name));
-    let command = stillcore(&["model", "--json", "--out"])
-        .arg(&run)
-        .arg("--")
-        .arg(&program)
-        .arg("80")
-        .args(THREADS)
-        .output()
-        .unwrap();
-    let mut model: Value = serde_json::from_slice(&command.stdout).unwrap();
+    let live = place.path("live");
+    let record = |run: &Path| {
+        let mut call = stillcore(&["model", "--json", "--out"]);
+        let output = call.arg(run).arg("--").arg(&program).arg("80").args(THREADS).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    // A recording of a crowded machine may lose events, and then has no bounds: it is made again.
+    let tries = (0..3).map(|at| place.path(&format!("run{at}"))).map(|run| (record(&run), run));
+    let found = tries.into_iter().find(|(model, _)| !model["guarantee"].is_null());
+    let (mut model, run) = found.expect("one of three recordings has bounds");
     // It outlives all that is done with it, however slow the machine is.
     let running = Running(Command::new(&program).arg("1000000").args(THREADS).spawn().unwrap());
     let pid = running.0.id().to_string();
