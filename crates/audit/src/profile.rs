@@ -11,8 +11,8 @@
 //! | `roles` | table | a name for some of the CPUs each |
 //! | `mechanisms` | table | id → `true` (change it also) or `false` (leave it) |
 //!
-//! The file is data of whoever wrote it: sizes are bounded, and an unknown key, mechanism, placement
-//! or CPU is refused by its line.
+//! The file is data of whoever wrote it: sizes are bounded, and an unknown key, mechanism,
+//! placement or CPU is refused by its line.
 
 use crate::catalogue::Catalogue;
 use crate::keep::Keep;

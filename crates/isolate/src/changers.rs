@@ -1,7 +1,7 @@
 //! Who sets a setting otherwise, where the kernel shows it: a setting that is a file has a writer,
 //! whose number fanotify reports ([`sys::writers`]).
 //!
-//! A write that changes nothing is nobody's drift, so writers are forgotten each time a setting was
+//! A write that changes nothing is no drift, so writers are forgotten each time a setting was
 //! found right. Where several processes have written since, each of them is named.
 
 use crate::heal::{Key, key};

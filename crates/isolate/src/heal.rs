@@ -1,8 +1,8 @@
 //! Healing: a setting that stands and was changed since is set again, to what applying has left.
 //!
 //! Nothing is added to the journal. It has each of these settings already, with the value of before
-//! the isolation, which undoing restores whether healed or not; and it is held meanwhile, so that no
-//! undo and no other call is at work on the same settings.
+//! the isolation, which undoing restores whether healed or not; and it is held meanwhile, so that
+//! no undo and no other call is at work on the same settings.
 
 use crate::setting::{Compared, Setting};
 use crate::standing::Standing;

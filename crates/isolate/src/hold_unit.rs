@@ -4,8 +4,8 @@
 //! not do), systemd.kill(5): only the program itself is ended, since what it keeps open for a
 //! setting (`/dev/cpu_dma_latency`) and what undoes its tracing are processes of their own.
 
-use crate::persist::{Link, Persistence, TextFile};
-use crate::unit::{HOLD as UNIT, link_folder, quoted, reload, remove_files};
+use crate::persist::Persistence;
+use crate::unit::{HOLD as UNIT, command_line, link_folder, quoted, take_away};
 use machine::Root;
 use std::path::Path;
 use sys::Error;
@@ -29,15 +29,14 @@ const HARDENED: &str = "NoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=y
 const CAPABILITIES: &str = "CAP_SYS_NICE CAP_SYS_ADMIN CAP_SYS_PTRACE CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH \
      CAP_KILL CAP_NET_ADMIN CAP_SYSLOG";
 
-/// Works out the unit that makes this call, or what to do by hand where there is no systemd. `state`
-/// is the directory of the journal, where it is another one than the system's.
+/// Works out the unit that makes this call, or what to do by hand where there is no systemd.
+/// `state` is the directory of the journal, where it is another one than the system's.
 pub fn unit(root: &Root, program: &Path, arguments: &[String], state: Option<&Path>) -> Persistence {
-    let mut all = Persistence::default();
-    let words = [program.display().to_string(), "isolate".to_owned(), "hold".to_owned()];
-    let call = words.iter().chain(arguments).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let program = program.display().to_string();
+    let words = [program.as_str(), "isolate", "hold"].into_iter();
+    let call = command_line(words.chain(arguments.iter().map(String::as_str)));
     if !root.has("etc/systemd/system") {
-        all.by_hand.push(format!("keep running from the end of each boot: {call}"));
-        return all;
+        return Persistence::by_hand(format!("keep running from the end of each boot: {call}"));
     }
     let made = link_folder(root);
     let writable = state.map(|state| format!("ReadWritePaths={}\n", quoted(&state.display().to_string())));
@@ -50,17 +49,12 @@ pub fn unit(root: &Root, program: &Path, arguments: &[String], state: Option<&Pa
          CapabilityBoundingSet={CAPABILITIES}\n{HARDENED}{}\n[Install]\nWantedBy=multi-user.target\n",
         writable.unwrap_or_default()
     );
-    all.files.push(TextFile { path: UNIT.to_owned(), text });
-    all.links.push(Link { path: WANTED.to_owned(), to: format!("/{UNIT}") });
-    all.commands = reload(root, true);
-    all
+    Persistence::of_unit(root, UNIT, WANTED, text)
 }
 
 /// Takes it away; gives what was removed, and the commands that make that count.
 pub fn remove(root: &Root) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
-    let removed = remove_files(root, &[WANTED, UNIT])?;
-    let commands = reload(root, !removed.is_empty());
-    Ok((removed, commands))
+    take_away(root, UNIT, WANTED)
 }
 
 #[cfg(test)]

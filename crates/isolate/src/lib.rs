@@ -1,5 +1,5 @@
-//! Isolation applied as planned, verified, held, made to last over boots, and undone. What stands is in a
-//! journal that outlives the call (`standing`).
+//! Isolation applied as planned, verified, held, made to last over boots, and undone. What stands
+//! is in a journal that outlives the call (`standing`).
 
 #![forbid(unsafe_code)]
 

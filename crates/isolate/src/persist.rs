@@ -8,7 +8,7 @@
 //! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
 //! printed.
 
-use crate::unit::{ISOLATE as UNIT, leads_to_own, link_folder, ours, quoted, reload, remove_files};
+use crate::unit::{ISOLATE as UNIT, command_line, leads_to_own, link_folder, ours, reload, remove_files};
 use boot::store;
 use machine::Root;
 use model::plan::{Plan, StepKind};
@@ -55,6 +55,23 @@ pub struct Persistence {
     pub by_hand: Vec<String>,
 }
 
+impl Persistence {
+    /// A unit that is started after each boot. `link`: where systemd looks for it.
+    pub(crate) fn of_unit(root: &Root, unit: &str, link: &str, text: String) -> Self {
+        Self {
+            files: vec![TextFile { path: unit.to_owned(), text }],
+            links: vec![Link { path: link.to_owned(), to: format!("/{unit}") }],
+            commands: reload(root, true),
+            by_hand: Vec::new(),
+        }
+    }
+
+    /// A machine without systemd.
+    pub(crate) fn by_hand(line: String) -> Self {
+        Self { by_hand: vec![line], ..Self::default() }
+    }
+}
+
 /// Works out what to put where. `program` and `arguments` are what the unit calls.
 pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String]) -> Persistence {
     let mut all = Persistence::default();
@@ -82,8 +99,9 @@ fn sysctls(plan: &Plan) -> Vec<String> {
 
 fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence) {
     let call = |verb: &str, rest: &[String]| {
-        let words = [program.display().to_string(), "isolate".to_owned(), verb.to_owned()];
-        words.iter().chain(rest).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        let program = program.display().to_string();
+        let words = [program.as_str(), "isolate", verb].into_iter();
+        command_line(words.chain(rest.iter().map(String::as_str)))
     };
     if !root.has("etc/systemd/system") {
         all.by_hand.push(format!("call at the end of each boot: {}", call("apply", arguments)));

@@ -3,8 +3,8 @@
 //! Source: systemd.service(5), systemd.kill(5): the signal goes to the program alone, which ends
 //! what it has started and undoes what that changed.
 
-use crate::persist::{Link, Persistence, TextFile};
-use crate::unit::{REPLICATE as UNIT, link_folder, quoted, reload, remove_files};
+use crate::persist::Persistence;
+use crate::unit::{REPLICATE as UNIT, command_line, link_folder, take_away};
 use machine::Root;
 use std::path::Path;
 use sys::Error;
@@ -16,12 +16,10 @@ const MARK: &str = "# Made by stillcore study replicate --boots; its --stop take
 
 /// Works out the unit that makes this call, or what to do by hand where there is no systemd.
 pub fn unit(root: &Root, program: &Path, arguments: &[String]) -> Persistence {
-    let mut all = Persistence::default();
-    let words = [program.display().to_string()];
-    let call = words.iter().chain(arguments).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let program = program.display().to_string();
+    let call = command_line(std::iter::once(program.as_str()).chain(arguments.iter().map(String::as_str)));
     if !root.has("etc/systemd/system") {
-        all.by_hand.push(format!("call after each boot: {call}"));
-        return all;
+        return Persistence::by_hand(format!("call after each boot: {call}"));
     }
     let made = link_folder(root);
     let text = format!(
@@ -29,17 +27,12 @@ pub fn unit(root: &Root, program: &Path, arguments: &[String]) -> Persistence {
          After=multi-user.target\n\n[Service]\nType=exec\nKillMode=mixed\nTimeoutStopSec=3min\n\
          ExecStart={call}\n\n[Install]\nWantedBy=multi-user.target\n"
     );
-    all.files.push(TextFile { path: UNIT.to_owned(), text });
-    all.links.push(Link { path: WANTED.to_owned(), to: format!("/{UNIT}") });
-    all.commands = reload(root, true);
-    all
+    Persistence::of_unit(root, UNIT, WANTED, text)
 }
 
 /// Takes it away; gives what was removed, and the commands that make that count.
 pub fn remove(root: &Root) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
-    let removed = remove_files(root, &[WANTED, UNIT])?;
-    let commands = reload(root, !removed.is_empty());
-    Ok((removed, commands))
+    take_away(root, UNIT, WANTED)
 }
 
 #[cfg(test)]

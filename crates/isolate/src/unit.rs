@@ -44,6 +44,22 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("\"{escaped}\"")
 }
 
+/// A unit's command line.
+pub(crate) fn command_line<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Takes a unit and its link away; gives what was removed, and the commands that make that count.
+pub(crate) fn take_away(
+    root: &Root,
+    unit: &str,
+    link: &str,
+) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+    let removed = remove_files(root, &[link, unit])?;
+    let commands = reload(root, !removed.is_empty());
+    Ok((removed, commands))
+}
+
 /// Takes ours of these files and links away, and the directory of the links where it was made with
 /// one of them and nothing else is in it.
 pub(crate) fn remove_files(root: &Root, files: &[&str]) -> Result<Vec<String>, Error> {

@@ -84,7 +84,7 @@ pub fn of_earlier(name: &str, checked: &Checked) -> String {
     match (jobs, checked.refuted) {
         (0, _) => format!("Nothing was checked: no job of this program has a bound in {name}."),
         (_, 0) => format!(
-            "The bounds of {name} held for all {} jobs (at most {} of 10,000 are later, 95 %).",
+            "The bounds of {name} held for all {} jobs (at most {} of 10,000 are later, 95 %, if late jobs come singly).",
             format::count(jobs),
             (3.0 / jobs as f64 * 1e4).ceil()
         ),

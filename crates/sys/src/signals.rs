@@ -95,8 +95,8 @@ impl EndSignals {
         })
     }
 
-    /// Waits until one of these descriptors can be read or one of the signals has arrived, at most so
-    /// long.
+    /// Waits until one of these descriptors can be read or one of the signals has arrived, at most
+    /// so long.
     pub fn wait_among(&self, others: &[BorrowedFd<'_>], most: Duration) -> io::Result<()> {
         let most = Timespec::try_from(most).map_err(io::Error::other)?;
         let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));

@@ -72,7 +72,8 @@ pub fn choose(thread: &ThreadJobs) -> Result<(usize, Confidence), String> {
 
 /// The place of the kind that separates the jobs of a thread by its model: the same job is meant in
 /// another trace only if it begins with the same wait. `waits_in`: that wait in words; `None` in
-/// documents that do not have it. Of several that are alike the one of the rule, else the most frequent.
+/// documents that do not have it. Of several that are alike the one of the rule, else the most
+/// frequent.
 pub fn choose_as(thread: &ThreadJobs, waits_in: Option<&str>) -> Result<usize, String> {
     let (by_rule, _) = choose(thread)?;
     let Some(waits_in) = waits_in else { return Ok(by_rule) };

@@ -1,7 +1,8 @@
 //! The waits of jobs for locks, held against what their bounds count for them.
 //!
 //! A job is blocked while it waits for a lock and its CPU has neither interrupts nor a thread at
-//! least as urgent. Its bound counts sections of others, and how late the kernel hands the CPU over.
+//! least as urgent. Its bound counts sections of others, and how late the kernel hands the CPU
+//! over.
 
 use super::lock_shape::ThreadLocks;
 use super::shape::TaskModel;

@@ -1,10 +1,10 @@
 //! Which bound holds for which lock, and whose response times none bounds.
 //!
-//! A mutex that inherits priorities is bounded by priority inheritance (`sched --locks pip`). A plain
-//! one has no bound under fixed priorities if a thread may run between a waiter and a holder: it
-//! may do so as long as it likes (Sha, Rajkumar and Lehoczky, "Priority inheritance protocols", IEEE
-//! Transactions on Computers 39, 1990, section 2). With nothing in between the holder runs whenever
-//! the waiter waits, as if it inherited.
+//! A mutex that inherits priorities is bounded by priority inheritance (`sched --locks pip`). A
+//! plain one has no bound under fixed priorities if a thread may run between a waiter and a holder:
+//! it may do so as long as it likes (Sha, Rajkumar and Lehoczky, "Priority inheritance protocols",
+//! IEEE Transactions on Computers 39, 1990, section 2). With nothing in between the holder runs
+//! whenever the waiter waits, as if it inherited.
 //!
 //! Sections within sections, and sleeping with a lock, no bound here covers.
 
@@ -73,7 +73,8 @@ pub(super) fn rule(model: &TaskModel) -> Ruling {
     ruling
 }
 
-/// Whether a thread uses a lock at the same address of which it is not known that it is another one.
+/// Whether a thread uses a lock at the same address of which it is not known that it is another
+/// one.
 fn is_used_elsewhere(model: &TaskModel, lock: &Lock) -> bool {
     model.locks.all.iter().any(|other| {
         let is_same = other.address == lock.address && other.process != lock.process;

@@ -69,8 +69,8 @@ pub fn add(model: &mut TaskModel, found: &ProgramLocks, probe_ns: Option<f64>) {
     model.statements.extend(statement);
 }
 
-/// The requests of a thread, its suspensions without its waits for locks, and how late it is dispatched
-/// beside sections of others.
+/// The requests of a thread, its suspensions without its waits for locks, and how late it is
+/// dispatched beside sections of others.
 fn requests_of(model: &mut TaskModel, found: &LockingThread) {
     let Some(thread) = model.threads.iter_mut().find(|one| one.pid == found.tid) else { return };
     if found.jobs > 0 {

@@ -299,7 +299,10 @@ fn later(replaced: &[Replaced]) -> Vec<String> {
     let of_cpu = |one: &Replaced| {
         let most = (3.0 / one.then.n.max(1) as f64 * 1e4).ceil();
         let n = count(one.then.n);
-        format!("on CPU {} at most {most} of 10,000, after none of {n} (95 %)", one.cpu)
+        format!(
+            "on CPU {} at most {most} of 10,000, after none of {n} (95 %, if late ones come singly)",
+            one.cpu
+        )
     };
     replaced.iter().map(of_cpu).collect()
 }

@@ -53,7 +53,8 @@ pub struct Bound {
     /// The release jitter that is part of it, ns.
     #[serde(default)]
     pub jitter_ns: u64,
-    /// How long it counts a job as blocked: by sections of less urgent threads, and by the kernel, ns.
+    /// How long it counts a job as blocked: by sections of less urgent threads, and by the kernel,
+    /// ns.
     #[serde(default)]
     pub blocking_ns: u64,
     /// Why there is none, where locks are the reason.

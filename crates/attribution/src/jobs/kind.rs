@@ -78,8 +78,8 @@ impl Kind {
         !matches!(self, Self::Call { wait: Wait::Child | Wait::Other, .. })
     }
 
-    /// Whether these words ([`Self::words`]) are of this kind but for its descriptor or address, which
-    /// may be another in another run of the program.
+    /// Whether these words ([`Self::words`]) are of this kind but for its descriptor or address,
+    /// which may be another in another run of the program.
     pub fn is_like(self, words: &str) -> bool {
         let is_of =
             |name: &str, rest: &str| words.strip_prefix(name).is_some_and(|end| end.starts_with(rest));

@@ -95,8 +95,8 @@ pub struct LockingThread {
     pub suspensions: u64,
     /// The same: of all jobs.
     pub suspending: Suspending,
-    /// The longest from a wake-up to the switch to it, without tasks at least as urgent, and without
-    /// sections of others for which one as urgent waits, ns.
+    /// The longest from a wake-up to the switch to it, without tasks at least as urgent, and
+    /// without sections of others for which one as urgent waits, ns.
     pub dispatch_ns: u64,
     /// The most lockings of a job.
     pub lockings: u64,

@@ -9,8 +9,8 @@
 //! [`locks`] counts what jobs request of locks, and for how long they hold them ([`lock_shape`]).
 //! [`shape`] is the answer, [`read`] the way to it from a file and [`live`] from a recording that
 //! goes on: [`pass`] is what both do with an event, [`kinds`] with an activation. [`dispatched`] is
-//! how late the kernel lets threads run on each CPU; [`stretch`] is what threads did when, in a part
-//! of the trace.
+//! how late the kernel lets threads run on each CPU; [`stretch`] is what threads did when, in a
+//! part of the trace.
 //!
 //! After LiME (RTAS 2025), without its kernel probes.
 

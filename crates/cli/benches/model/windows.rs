@@ -107,7 +107,8 @@ impl Plan<'_> {
             |kernel| format!("in a guest of {kernel} whose clock counts instructions"),
         );
         let jobs = sums.jobs.max(1) as f64;
-        // Late jobs come together: windows with some are counted, each with as many as on average.
+        // Late jobs come together: windows with some are counted, each with as many as on average,
+        // which is one where none was seen. The limit of windows needs no such assumption.
         let together = sums.late as f64 / sums.late_windows.max(1) as f64;
         let upper = count_upper(sums.late_windows) * together.max(1.0);
         let what = format!("{place}: windows held against the model of the one before");
@@ -124,6 +125,9 @@ impl Plan<'_> {
         rows.push(if judged { row.budget(Of::Value, Limit::AtMost(1.0)) } else { row })?;
         let what = format!("{place}: windows with such a job");
         rows.push(Row::new(&what, sums.late_windows as f64, "").n(sums.windows))?;
+        let what = format!("{place}: at most so many windows at 95 % confidence");
+        let most = count_upper(sums.late_windows) / sums.windows.max(1) as f64 * 1e4;
+        rows.push(Row::new(&what, most, "of 10,000").n(sums.windows))?;
         let what = format!("{place}: of such jobs, those that executed or slept longer than the model says");
         rows.push(Row::new(&what, sums.by_itself as f64, "").n(sums.shown))?;
         let what =

@@ -73,8 +73,9 @@ pub(crate) struct ModelArgs {
     /// threads may have [default: those allowed to the program].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
-    /// Which lockings to record: `contended` records waits alone; `every` also how often and how long
-    /// each lock is held, so that waits have a bound. It makes locking a thousand times slower.
+    /// Which lockings to record: `contended` records waits alone; `every` also how often and how
+    /// long each lock is held, so that waits have a bound. It makes locking a thousand times
+    /// slower.
     #[arg(long, value_name = "WHICH", default_value = "contended", conflicts_with = "from")]
     locks: LockMode,
     /// Relative deadline of the threads with this name; repeatable [default: the period, of threads
@@ -88,8 +89,8 @@ pub(crate) struct ModelArgs {
     /// cost, jitter or asleep. NAME.remove is without a thread, add=NAME,KEY=VALUE,... with one
     /// more: period, cost, priority and cpu, and optionally deadline, jitter and asleep.
     /// locks=PROTOCOL has all locks served by pip (PTHREAD_PRIO_INHERIT), mpcp, fmlp+, dpcp or
-    /// omlp. machine=RUN is on the machine of another recording; ,cpus=OURS:THEIRS,... says which of
-    /// its CPUs stand for which of these.
+    /// omlp. machine=RUN is on the machine of another recording; ,cpus=OURS:THEIRS,... says which
+    /// of its CPUs stand for which of these.
     #[arg(long, value_name = "NAME.KEY=VALUE", value_parser = Asked::parse)]
     what_if: Vec<Asked>,
     /// File for the model with all --what-if, for --check and replay; replaced if it exists.

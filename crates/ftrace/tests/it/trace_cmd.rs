@@ -10,8 +10,8 @@ use ftrace::{BufferInput, Compression, Counts, TraceFile, convert_to_v7, write_v
 
 type PerCpu = BTreeMap<u32, BTreeMap<String, u64>>;
 
-/// trace-cmd, which mounts tracefs where it is not and may: in mounts of its own then, because other
-/// tests beside this one look at what changes on the machine.
+/// trace-cmd, which mounts tracefs where it is not and may: in mounts of its own then, because
+/// other tests beside this one look at what changes on the machine.
 fn trace_cmd() -> Command {
     let apart = Command::new("unshare").args(["--mount", "true"]).output();
     if !apart.is_ok_and(|output| output.status.success()) {

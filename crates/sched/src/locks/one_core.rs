@@ -8,8 +8,9 @@
 //! while nothing as urgent as the job is ready. While the job, or one above it, waits for a lock,
 //! the core executes the holder, or what is more urgent still: nobody suspends with a lock. So
 //! sections begin before the job arrives, and while it suspends itself: once more for each of its
-//! suspensions (Rajkumar, "Synchronization in real-time systems", 1991, section 3). A section counts
-//! if a task of at least the job's priority uses its resource; equals inherit from each other.
+//! suspensions (Rajkumar, "Synchronization in real-time systems", 1991, section 3). A section
+//! counts if a task of at least the job's priority uses its resource; equals inherit from each
+//! other.
 //!
 //! A job that waits for a lock does not leave its core to tasks below the holder, so it interferes
 //! with those below it as if it did not wait.

@@ -83,10 +83,11 @@ pub(super) struct Keeper<'a> {
     report: Report,
     /// When everything is checked next.
     full_at: Duration,
-    /// When the last such check ended, and whether the next one follows upon what was done about it.
+    /// When the last such check ended, and whether the next one follows upon what was done about
+    /// it.
     full_ended: Duration,
     follows: bool,
-    /// When the service manager is told next that this process is alive.
+    /// When the service manager hears next that this process is alive.
     alive_at: Duration,
     /// A full check that is under way, on a thread of its own: it takes longer than a write may
     /// wait for its answer.

@@ -97,7 +97,9 @@ pub(crate) fn run(args: &HoldArgs, signals: &EndSignals) -> anyhow::Result<u8> {
         return service::install(args);
     }
     need_root()?;
-    anyhow::ensure!(!args.interval.is_zero() && !args.full_interval.is_zero(), "an interval of 0 is none");
+    for (option, interval) in [("--interval", args.interval), ("--full-interval", args.full_interval)] {
+        anyhow::ensure!(!interval.is_zero(), "{option}: 0, expected a time above 0");
+    }
     let state = args.state.path()?;
     let alone = alone::take(&state)?;
     let found = apply_first(args, signals)?;

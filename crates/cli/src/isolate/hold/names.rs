@@ -1,11 +1,11 @@
 //! Names of processes that have ended before they could be asked, and who sets affinities: from a
 //! tracing instance of our own.
 //!
-//! `task:task_newtask` and `task:task_rename` give each process its name when it is made and when it
-//! becomes another program; they cost something where processes begin, and nothing else. A probe of
-//! `sched_setaffinity` sees who calls it, where the kernel has kprobes. Switching these on patches
-//! the kernel's text once, when holding begins: an IPI to every CPU. Buffers are of the housekeeping
-//! CPUs, small, and read in passing; what they lost is not known.
+//! `task:task_newtask` and `task:task_rename` give each process its name when it is made and when
+//! it becomes another program; they cost something where processes begin, and nothing else. A probe
+//! of `sched_setaffinity` sees who calls it, where the kernel has kprobes. Switching these on
+//! patches the kernel's text once, when holding begins: an IPI to every CPU. Buffers are of the
+//! housekeeping CPUs, small, and read in passing; what they lost is not known.
 
 use journal::session::Session;
 use model::Cpus;
@@ -28,7 +28,7 @@ const FUNCTION: &str = "sched_setaffinity target=$arg1:s32";
 
 /// What the trace says.
 #[derive(Debug, Default)]
-struct Told {
+struct Seen {
     names: BTreeMap<u32, String>,
     /// In the order of their beginning.
     order: VecDeque<u32>,
@@ -40,7 +40,7 @@ struct Told {
 pub(super) struct Names {
     trace: Option<Trace>,
     why_not: Option<String>,
-    told: Told,
+    seen: Seen,
 }
 
 struct Trace {
@@ -54,7 +54,7 @@ struct Trace {
 impl Names {
     /// Without a trace.
     pub(super) fn none(why: &str) -> Self {
-        Self { trace: None, why_not: Some(why.to_owned()), told: Told::default() }
+        Self { trace: None, why_not: Some(why.to_owned()), seen: Seen::default() }
     }
 
     /// Switches the events on; what keeps it from that is no error.
@@ -63,7 +63,7 @@ impl Names {
             return Self::none("this PID namespace has other numbers than the kernel's events");
         }
         match open(state, cpus) {
-            Ok(trace) => Self { trace: Some(trace), why_not: None, told: Told::default() },
+            Ok(trace) => Self { trace: Some(trace), why_not: None, seen: Seen::default() },
             Err(error) => Self::none(&format!("{error:#}")),
         }
     }
@@ -89,24 +89,24 @@ impl Names {
             trace.begun.push_str(&String::from_utf8_lossy(&bytes[..length]));
             while let Some(end) = trace.begun.find('\n') {
                 let line: String = trace.begun.drain(..=end).collect();
-                self.told.line(&line);
+                self.seen.line(&line);
             }
         }
     }
 
     /// The last name that a process had.
     pub(super) fn of(&self, pid: u32) -> Option<&str> {
-        self.told.names.get(&pid).map(String::as_str)
+        self.seen.names.get(&pid).map(String::as_str)
     }
 
     /// Who has set the affinity of a task last.
     pub(super) fn pinned_by(&self, tid: u32) -> Option<u32> {
-        self.told.pinned.get(&tid).copied()
+        self.seen.pinned.get(&tid).copied()
     }
 
     /// Forgets who has set affinities, but those of these tasks: the others are right.
     pub(super) fn forget_affinities_but(&mut self, tids: &BTreeSet<u32>) {
-        self.told.pinned.retain(|target, _| tids.contains(target));
+        self.seen.pinned.retain(|target, _| tids.contains(target));
     }
 
     /// Takes the instance away.
@@ -157,10 +157,10 @@ fn define(session: &mut Session, tracefs: &Path) -> bool {
     file.exists() && session.change(change, make).is_ok()
 }
 
-impl Told {
+impl Seen {
     /// A line of `trace_pipe` (Linux kernel/trace/trace_output.c):
-    /// `NAME-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Names are whatever their owners like, so that the
-    /// last place is taken where a name may look like the rest.
+    /// `NAME-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Names are whatever their owners like, so that
+    /// the last place is taken where a name may look like the rest.
     fn line(&mut self, line: &str) {
         if let Some((_, fields)) = line.split_once(": task_newtask: ") {
             let named = number(fields, "pid=").zip(between(fields, " comm=", " clone_flags="));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn names_are_read_from_the_kernel_s_lines_whatever_processes_are_called() {
-        let mut told = Told::default();
+        let mut seen = Seen::default();
         for line in [
             "           sh-7       [001] .....  12.000001: task_newtask: pid=9 comm=sh clone_flags=1200000 oom_score_adj=0",
             "        <...>-9       [001] .....  12.000002: task_rename: pid=9 oldcomm=sh newcomm=tee oom_score_adj=0",
@@ -231,20 +231,20 @@ mod tests {
             "CPU:2 [LOST 12 EVENTS]",
             "",
         ] {
-            told.line(line);
+            seen.line(line);
         }
-        let name = |pid: u32| told.names.get(&pid).map(String::as_str);
+        let name = |pid: u32| seen.names.get(&pid).map(String::as_str);
         assert_eq!([name(9), name(10), name(12), name(7)], [Some("tee"), Some("irq tool"), Some("x"), None]);
-        assert_eq!(told.pinned, BTreeMap::from([(77, 13), (14, 14)]));
+        assert_eq!(seen.pinned, BTreeMap::from([(77, 13), (14, 14)]));
     }
 
     #[test]
     fn only_the_last_names_are_kept() {
-        let mut told = Told::default();
+        let mut seen = Seen::default();
         for pid in 1..=10_000u32 {
-            told.line(&format!("x-1 [000] ..... 1.0: task_newtask: pid={pid} comm=x clone_flags=0"));
+            seen.line(&format!("x-1 [000] ..... 1.0: task_newtask: pid={pid} comm=x clone_flags=0"));
         }
-        assert_eq!((told.names.len(), told.order.len()), (MOST, MOST));
-        assert!(told.names.contains_key(&10_000) && !told.names.contains_key(&1));
+        assert_eq!((seen.names.len(), seen.order.len()), (MOST, MOST));
+        assert!(seen.names.contains_key(&10_000) && !seen.names.contains_key(&1));
     }
 }
