@@ -413,4 +413,7 @@ fn the_unit_starts_no_program_and_reads_no_file_of_a_user() {
         answer(&["isolate", "hold", "--install", "--print", "--program", "/usr/bin/env", "--cpus", "1"]);
     let text = text(&unit.stdout);
     assert!(text.contains("/usr/bin/env isolate hold --cpus 1 --interval 1s"), "{text}");
+    assert!(!text.contains("linked: ") && !text.contains("systemctl start"), "nothing was written: {text}");
+    let never = answer(&["isolate", "hold", "--install", "--print", "--cpus", "1", "--interval", "0s"]);
+    assert!(String::from_utf8_lossy(&never.stderr).contains("--interval: 0, expected"), "{never:?}");
 }

@@ -93,13 +93,13 @@ pub(crate) fn run(args: &HoldArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     if args.remove {
         return service::remove(args);
     }
+    for (option, interval) in [("--interval", args.interval), ("--full-interval", args.full_interval)] {
+        anyhow::ensure!(!interval.is_zero(), "{option}: 0, expected a time above 0");
+    }
     if args.install {
         return service::install(args);
     }
     need_root()?;
-    for (option, interval) in [("--interval", args.interval), ("--full-interval", args.full_interval)] {
-        anyhow::ensure!(!interval.is_zero(), "{option}: 0, expected a time above 0");
-    }
     let state = args.state.path()?;
     let alone = alone::take(&state)?;
     let found = apply_first(args, signals)?;

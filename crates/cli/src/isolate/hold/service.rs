@@ -31,23 +31,18 @@ pub(super) fn install(args: &HoldArgs) -> anyhow::Result<u8> {
         call.extend(["--state".to_owned(), state.display().to_string()]);
     }
     let all = hold_unit::unit(&root, &program, &call, state.as_deref());
-    let mut lines = Vec::new();
-    if !args.print {
+    let mut lines: Vec<String> = all.by_hand.iter().map(|line| format!("by hand: {line}")).collect();
+    if args.print {
+        lines.extend(all.files.iter().map(|file| format!("/{}\n{}", file.path, file.text.trim_end())));
+    } else {
         need_root()?;
         write_files(&root, &all)?;
         all.commands.iter().try_for_each(|command| make_effective(command))?;
-    }
-    for file in &all.files {
-        lines.push(if args.print {
-            format!("/{}\n{}", file.path, file.text.trim_end())
-        } else {
-            format!("written: /{}", file.path)
-        });
-    }
-    lines.extend(all.links.iter().map(|link| format!("linked: /{} to {}", link.path, link.to)));
-    lines.extend(all.by_hand.iter().map(|line| format!("by hand: {line}")));
-    if !all.files.is_empty() {
-        lines.push("start it now with systemctl start stillcore-hold".to_owned());
+        lines.extend(all.files.iter().map(|file| format!("written: /{}", file.path)));
+        lines.extend(all.links.iter().map(|link| format!("linked: /{} to {}", link.path, link.to)));
+        if !all.files.is_empty() {
+            lines.push("start it now with systemctl start stillcore-hold".to_owned());
+        }
     }
     println!("{}", lines.join("\n"));
     Ok(0)
