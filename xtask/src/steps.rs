@@ -60,7 +60,8 @@ impl<'a> Step<'a> {
         Self { name, work: Box::new(work) }
     }
 
-    /// Runs it and prints how it ended; of a failed one also the end of its log.
+    /// Runs it and prints how it ended; of a failed one also the further lines of its failure, or
+    /// the end of its log.
     fn run(self, output: Result<Output>) -> Done {
         let started = Instant::now();
         let mut counts = Counts::default();
@@ -74,10 +75,9 @@ impl<'a> Step<'a> {
         let failure = outcome.err().map(|error| format!("{error:#}"));
         let done = Done { name: self.name.to_owned(), took: started.elapsed(), counts, failure };
         let mut text = row(&done, 0);
-        if done.failure.is_some()
-            && let Some(log) = log
-        {
-            let _ = writeln!(text, "--- {}\n{}---", log.display(), tail(&log));
+        if let (Some(failure), Some(log)) = (&done.failure, log) {
+            let more = failure.trim().split_once('\n').map(|(_, more)| format!("{more}\n"));
+            let _ = writeln!(text, "--- {}\n{}---", log.display(), more.unwrap_or_else(|| tail(&log)));
         }
         print!("{text}");
         done

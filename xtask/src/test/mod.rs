@@ -211,7 +211,9 @@ fn all_well(failures: &[anyhow::Error]) -> Result<()> {
         return Ok(());
     }
     let all: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
-    bail!("{}", all.join("; "))
+    let (first, more): (Vec<_>, Vec<_>) =
+        all.iter().map(|text| text.split_once('\n').unwrap_or((text, ""))).unzip();
+    bail!("{}\n{}", first.join("; "), more.join("\n").trim())
 }
 
 /// A step fails where a package is missing that `deps.sh` installs.

@@ -49,7 +49,8 @@ pub(crate) fn run(program: &Program, order: &Order, output: &mut Output, counts:
     let failed = found.failed;
     counts
         .add(Counts { skipped: found.skipped.iter().map(|why| format!("{name}: {why}")).collect(), ..found });
-    ensure!(failed == 0, "{name}: {failed} tests failed: {}", failures(&text).join(", "));
+    let names = failures(&text);
+    ensure!(failed == 0, "{name}: {failed} tests failed: {}{}", names.join(", "), said(&text, &names));
     ensure!(status.success(), "{name}: {status}");
     Ok(())
 }
@@ -134,6 +135,25 @@ fn failures(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// What failed tests wrote up to the stack of their panic, each below a line with its name: for
+/// whoever sees only the terminal.
+fn said(text: &str, failed: &[&str]) -> String {
+    const LINES: usize = 15;
+    // Long answers stand in messages of failed assertions.
+    const LETTERS: usize = 1_500;
+    let mut all = String::new();
+    for name in failed {
+        let header = format!("---- {name} stdout ----");
+        let written = text.lines().skip_while(|line| *line != header).skip(1);
+        let own = written.take_while(|line| *line != "stack backtrace:" && !line.starts_with("---- "));
+        let lines: Vec<&str> = own.filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+        let cut: String = last.chars().take(LETTERS).collect();
+        all.push_str(&format!("\n{header}\n{cut}"));
+    }
+    all
+}
+
 /// Skips that a strict run does not allow: for want of a package that `deps.sh` installs.
 pub(crate) fn for_want_of_a_package(counts: &Counts) -> Vec<&str> {
     let names = |why: &&String| why.contains("(package ") && why.ends_with(')');
@@ -155,6 +175,12 @@ mod tests {
         assert_eq!(counts.skipped, ["needs root", "trace-cmd is missing (package trace-cmd)"]);
         assert_eq!(for_want_of_a_package(&counts), ["trace-cmd is missing (package trace-cmd)"]);
         assert_eq!(failures(text), ["b"]);
+        let failed = "failures:\n\n---- a::b stdout ----\n\nthread 'a::b' (7) panicked at x.rs:9:5:\nleft: 1\n\
+                      stack backtrace:\n   0: begin\n\n---- c stdout ----\nError: none\n\nfailures:\n    a::b\n";
+        assert_eq!(
+            said(failed, &["a::b"]),
+            "\n---- a::b stdout ----\nthread 'a::b' (7) panicked at x.rs:9:5:\nleft: 1"
+        );
         assert_eq!(parse("running 3 tests\nSegmentation fault\n"), None);
     }
 
