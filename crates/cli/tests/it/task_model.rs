@@ -36,6 +36,38 @@ fn thread<'a>(model: &'a Value, name: &str) -> &'a Value {
     threads.iter().find(|one| one["comm"] == name).unwrap_or_else(|| panic!("{name} in {model}"))
 }
 
+/// What a crowded machine took from a recording: the jobs around events that are lost, or so much
+/// of a thread's CPU that it has no bound.
+fn lacking(model: &Value) -> Vec<String> {
+    let bounds = model["guarantee"]["bounds"].as_array();
+    let is_bounded = |name: &&str| {
+        let found = bounds.and_then(|all| all.iter().find(|one| one["comm"] == *name));
+        found.is_some_and(|one| one["bound_ns"].is_u64())
+    };
+    let unbounded = ["control", "filter", "poll"].into_iter().filter(|name| !is_bounded(name));
+    let mut all: Vec<String> = unbounded.map(|name| format!("{name} has no bound")).collect();
+    for one in model["threads"].as_array().into_iter().flatten() {
+        let (name, n) = (one["comm"].as_str().unwrap_or_default(), one["release"]["n"].as_u64());
+        if ["control", "filter"].contains(&name) && n < Some(80) {
+            all.push(format!("{name}: {n:?} jobs"));
+        }
+    }
+    all
+}
+
+/// The first of four recordings that lacks nothing.
+fn whole(place: &Place, name: &str, record: impl Fn(&Path) -> Value) -> (Value, PathBuf) {
+    let mut lacked = Vec::new();
+    for run in (0..4).map(|at| place.path(&format!("{name}{at}"))) {
+        let model = record(&run);
+        match lacking(&model) {
+            none if none.is_empty() => return (model, run),
+            some => lacked.push(format!("{}: {}", some.join(", "), model["threads"])),
+        }
+    }
+    panic!("none of four recordings is whole: {lacked:#?}")
+}
+
 #[test]
 fn a_run_that_is_only_recorded_is_modelled_later() {
     let place = Place::alone();
@@ -61,25 +93,22 @@ fn a_run_that_is_only_recorded_is_modelled_later() {
 fn the_jobs_of_a_program_are_found_and_held_against_their_bounds() {
     let place = Place::alone();
     let Some(program) = jobs(&place) else { return };
-    let run = place.path("run");
-    let output = stillcore(&["model", "--json", "--deadline", "poll=8ms", "--out"])
-        .arg(&run)
-        .arg("--")
-        .arg(&program)
-        .arg("100")
-        .args(THREADS)
-        .output()
-        .unwrap();
-    let model: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}{}", text(&output.stdout), text(&output.stderr)));
+    let (model, run) = whole(&place, "run", |run| {
+        let mut call = stillcore(&["model", "--json", "--deadline", "poll=8ms", "--out"]);
+        let output = call.arg(run).arg("--").arg(&program).arg("100").args(THREADS).output().unwrap();
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}{}", text(&output.stdout), text(&output.stderr)))
+    });
     assert_eq!(model["schema"], "stillcore.model/1");
     for name in ["control", "filter"] {
         let release = &thread(&model, name)["release"];
-        assert_eq!((&release["kind"], &release["period_ns"]), (&"periodic".into(), &10_000_000.into()));
-        // A kernel that leaves switches out of the trace loses the jobs around them.
-        assert!(release["n"].as_u64() >= Some(80), "{name}: {release}");
+        assert_eq!(
+            (&release["kind"], &release["period_ns"]),
+            (&"periodic".into(), &10_000_000.into()),
+            "{name}: {release}"
+        );
     }
-    assert_eq!(thread(&model, "poll")["release"]["kind"], "sporadic");
+    assert_eq!(thread(&model, "poll")["release"]["kind"], "sporadic", "{}", model["threads"]);
     assert!(thread(&model, "control")["cost"]["curve_ns"][0].as_u64() >= Some(300_000));
     let chains = model["chains"].as_array().unwrap();
     let links: Vec<_> = chains.iter().map(|one| (&one["from_comm"], &one["to_comm"])).collect();
@@ -147,18 +176,18 @@ fn the_same_run_again(place: &Place, run: &Path, model: &Value) {
         assert!(of_sched.contains(&bound_ns), "{bound} in {verdict}");
     }
     let (_, other) = again(&["--what-if", "control.priority=80", "--what-if", "filter.cost=3ms"]);
-    let bound = |guarantee: &Value, name: &str| {
+    // What is changed may have no bound.
+    let reach = |guarantee: &Value, name: &str| {
         let bounds = guarantee["bounds"].as_array().unwrap();
-        bounds.iter().find(|one| one["comm"] == name).unwrap()["bound_ns"].as_u64()
+        let found = bounds.iter().find(|one| one["comm"] == name).unwrap();
+        found["bound_ns"].as_u64().unwrap_or(u64::MAX)
     };
-    assert!(bound(&other["what_if"]["guarantee"], "filter") > bound(&other["guarantee"], "filter"));
+    assert!(reach(&other["what_if"]["guarantee"], "filter") > reach(&other["guarantee"], "filter"));
     let what_if = |changes: &[&str]| {
         let words: Vec<&str> = changes.iter().flat_map(|change| ["--what-if", *change]).collect();
         again(&words).1["what_if"].clone()
     };
     let added = what_if(&["add=logger,period=5ms,cost=1ms,priority=90,cpu=0", "poll.remove"]);
-    // On a busy machine nothing may have a bound.
-    let reach = |guarantee: &Value, name: &str| bound(guarantee, name).unwrap_or(u64::MAX);
     assert!(reach(&added["guarantee"], "logger") >= 1_000_000, "{added}");
     assert!(reach(&added["guarantee"], "control") >= reach(&model["guarantee"], "control"), "{added}");
     assert!(!added["guarantee"]["bounds"].to_string().contains("poll"), "{added}");
@@ -233,15 +262,11 @@ fn jobs_are_held_against_their_bounds_while_the_program_runs() {
     let place = Place::alone();
     let Some(program) = jobs(&place) else { return };
     let live = place.path("live");
-    let record = |run: &Path| {
+    let (mut model, run) = whole(&place, "run", |run| {
         let mut call = stillcore(&["model", "--json", "--out"]);
-        let output = call.arg(run).arg("--").arg(&program).arg("80").args(THREADS).output().unwrap();
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()
-    };
-    // A recording of a crowded machine may lose events, and then has no bounds: it is made again.
-    let tries = (0..3).map(|at| place.path(&format!("run{at}"))).map(|run| (record(&run), run));
-    let found = tries.into_iter().find(|(model, _)| !model["guarantee"].is_null());
-    let (mut model, run) = found.expect("one of three recordings has bounds");
+        let output = call.arg(run).arg("--").arg(&program).arg("100").args(THREADS).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    });
     // It outlives all that is done with it, however slow the machine is.
     let running = Running(Command::new(&program).arg("1000000").args(THREADS).spawn().unwrap());
     let pid = running.0.id().to_string();
@@ -287,7 +312,6 @@ fn jobs_are_held_against_their_bounds_while_the_program_runs() {
 fn a_replay_of_a_model_has_its_model() {
     let place = Place::alone();
     let Some(program) = jobs(&place) else { return };
-    let (run, again) = (place.path("run"), place.path("again"));
     let model = |out: &Path, more: &[&str], command: &[&str]| {
         let mut call = stillcore(&["model", "--json", "--out"]);
         let output = call.arg(out).args(more).arg("--").args(command).output().unwrap();
@@ -298,15 +322,16 @@ fn a_replay_of_a_model_has_its_model() {
     threads[0].push_str(",jitter=1000,suspend=500");
     let mut command = vec![program.to_str().unwrap(), "100"];
     command.extend(threads.iter().map(String::as_str));
-    let before = model(&run, &[], &command);
+    let (before, run) = whole(&place, "run", |run| model(run, &[], &command));
     let stillcore = env!("CARGO_BIN_EXE_stillcore");
     let replay = ["model", "replay", "--duration", "1200ms", run.to_str().unwrap()];
     let replay: Vec<&str> = std::iter::once(stillcore).chain(replay).collect();
-    let after = model(&again, &["--compare", run.join("model.json").to_str().unwrap()], &replay);
+    let of_run = run.join("model.json");
+    let (after, _) =
+        whole(&place, "again", |out| model(out, &["--compare", of_run.to_str().unwrap()], &replay));
     for name in ["control", "filter"] {
         let (one, other) = (thread(&before, name), thread(&after, name));
         assert_eq!(one["release"]["period_ns"], other["release"]["period_ns"], "{name}: {after}");
-        assert!(other["release"]["n"].as_u64() >= Some(80), "{name}: {after}");
         assert_eq!((&one["prio"], &one["cpus"]), (&other["prio"], &other["cpus"]));
     }
     assert_eq!(thread(&after, "poll")["release"]["kind"], "sporadic");
