@@ -5,6 +5,7 @@
 //! and settings on which the field does not agree ([`Mechanism::decided`]) come in only when named.
 
 use super::catalogue::{Catalogue, Mechanism};
+use super::in_force::{self, Setting};
 use super::judge::{Judgement, judge};
 use super::lost_workers::cpus_without_their_workers;
 use super::probe::Scene;
@@ -12,6 +13,7 @@ use super::purpose::Purpose;
 use super::residents::{Planned, residents};
 use super::tenants::Tenants;
 use super::{next_boot, placement, smt};
+use boot::Wanted;
 use machine::Root;
 use model::boot::BootLine;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
@@ -46,9 +48,30 @@ pub struct Request {
     pub move_pinned: bool,
 }
 
+/// A plan, and what is right without it.
+pub(super) struct Made {
+    pub(super) plan: Plan,
+    /// Files that are as wanted, by path.
+    pub(super) right: Vec<(String, Setting)>,
+    /// What the next boot is to have, whether this one has it or not.
+    pub(super) words: Vec<Wanted>,
+    /// What was named and cannot be read here.
+    pub(super) unread: Vec<Left>,
+}
+
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue
 /// does not have.
 pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
+    make(root, machine, catalogue, request).map(|made| made.plan)
+}
+
+/// The same, with what is right already.
+pub(super) fn make(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    request: &Request,
+) -> Result<Made, Error> {
     known(catalogue, request)?;
     // Siblings that go offline are no part of what is planned for the rest.
     match catalogue.get(smt::ID).filter(|_| request.with.iter().any(|id| id == smt::ID)) {
@@ -65,18 +88,18 @@ fn without_siblings(
     catalogue: &Catalogue,
     request: &Request,
     control: &Mechanism,
-) -> Result<Plan, Error> {
+) -> Result<Made, Error> {
     let kept = smt::firsts(machine);
     let gone = machine.topology.online.minus(&kept);
     let mut rest = Request { cpus: smt::staying(machine, &request.cpus)?, ..request.clone() };
     rest.with.retain(|id| id != smt::ID);
-    let mut plan = plan_for(root, &smt::shrunk(machine, &kept), catalogue, &rest)?;
-    plan.steps.extend(smt::steps(root, machine, &gone, &control.harm, &control.cost));
-    plan.left.extend(smt::found(machine));
-    Ok(plan)
+    let mut made = plan_for(root, &smt::shrunk(machine, &kept), catalogue, &rest)?;
+    made.plan.steps.extend(smt::steps(root, machine, &gone, &control.harm, &control.cost));
+    made.plan.left.extend(smt::found(machine));
+    Ok(made)
 }
 
-fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
+fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Made, Error> {
     let housekeeping = check(machine, request)?;
     let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
     let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
@@ -106,7 +129,8 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         residents: Vec::new(),
         move_pinned: request.move_pinned,
     };
-    let mut next_words = Vec::new();
+    let (mut next_words, mut right, mut given) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unread = Vec::new();
     let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };
     let next = next_boot::Next::of(root, machine, what);
     let mut ordered: Vec<_> = catalogue.mechanisms.iter().filter(|one| wanted(one, request)).collect();
@@ -121,9 +145,21 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         }
         let named = request.with.contains(&mechanism.id);
         let decided = mechanism.decided().filter(|_| named);
-        let judgement = judge(&scene, decided.as_ref().unwrap_or(mechanism));
+        let as_decided = decided.as_ref().unwrap_or(mechanism);
+        let judgement = judge(&scene, as_decided);
         let asked = !mechanism.risky || named;
-        next_words.extend(next_boot::wanted(&scene, &next, mechanism, judgement.finding.state));
+        let word = next_boot::wanted(&scene, &next, mechanism, judgement.finding.state);
+        if word.is_none() {
+            given.extend(in_force::parameter(&scene, mechanism, &judgement));
+        }
+        next_words.extend(word);
+        if asked {
+            right.extend(in_force::files(&scene, as_decided, &judgement));
+        }
+        let finding = &judgement.finding;
+        if named && finding.state == FindingState::Unknown && !finding.unproven {
+            unread.push(Left { mechanism: mechanism.id.clone(), reason: finding.reason.clone() });
+        }
         let first = plan.steps.len();
         add(&mut plan, judgement, asked);
         if plan.steps.len() > first {
@@ -139,7 +175,8 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     next_boot::agree(&mut plan, line, &next_words);
     let planned = Planned { isolated: &plan.isolated, online: &machine.topology.online, steps: &plan.steps };
     plan.residents = residents(root, &planned, &request.purpose);
-    Ok(plan)
+    next_words.extend(given);
+    Ok(Made { plan, right, words: next_words, unread })
 }
 
 /// The CPUs to isolate and, unless cores may be split, all their siblings.
@@ -216,7 +253,7 @@ fn kept(root: &Root, mechanism: &Mechanism, path: &str) -> Option<Step> {
 }
 
 /// Whether a mechanism has a place in this plan.
-fn wanted(mechanism: &Mechanism, request: &Request) -> bool {
+pub(super) fn wanted(mechanism: &Mechanism, request: &Request) -> bool {
     let named = |ids: &[String]| ids.contains(&mechanism.id);
     (!mechanism.optional || named(&request.with)) && !named(&request.without)
 }

@@ -109,7 +109,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The files that a pattern of the catalogue names on this machine.
-    fn expand(&self, pattern: &str) -> Vec<String> {
+    pub(crate) fn expand(&self, pattern: &str) -> Vec<String> {
         let Some(placed) = machine::placed(self.root, pattern) else { return Vec::new() };
         if placed.contains("{cpu}") {
             let cpus = self.cpus.iter().map(|cpu| placed.replace("{cpu}", &cpu.to_string()));

@@ -5,6 +5,7 @@ pub(crate) mod boot_line;
 mod crash;
 pub(crate) mod deployment;
 pub(crate) mod desired;
+pub(crate) mod export;
 pub(crate) mod hold;
 pub(crate) mod look;
 pub(crate) mod persist;
@@ -28,6 +29,8 @@ verbs! {
         Plan(plan::PlanArgs) => reads(plan::run),
         /// Write these options, or what is applied, as the file that --profile takes.
         Profile(profile::ProfileArgs) => reads(profile::run),
+        /// Write a desired state as a profile of tuned, rt-conf, Ansible or another tool.
+        Export(export::ExportArgs) => reads(export::run),
         /// Apply the plan; record every change first, so that undo can restore it.
         Apply(apply::ApplyArgs) => changes(apply::run),
         /// Compare the machine with the applied settings, once or continuously.

@@ -140,7 +140,7 @@ pub(crate) fn resident(one: &Resident) -> String {
 }
 
 /// Whether a text begins as `uname -r` does and is a file name.
-fn is_release(text: &str) -> bool {
+pub(crate) fn is_release(text: &str) -> bool {
     let mut numbers = text.split('.').map(|part| part.starts_with(|c: char| c.is_ascii_digit()));
     numbers.next() == Some(true) && numbers.next() == Some(true) && !text.contains('/')
 }
@@ -236,8 +236,17 @@ pub(crate) fn plan_of(
     state: &State,
     next: NextBoot,
 ) -> anyhow::Result<Plan> {
+    Ok(audit::plan(root, machine, catalogue, &request_of(root, profile, state, next)?)?)
+}
+
+/// A desired state as a plan is asked for.
+pub(crate) fn request_of(
+    root: &Root,
+    profile: &Profile,
+    state: &State,
+    next: NextBoot,
+) -> anyhow::Result<Request> {
     let keep: Result<Vec<Keep>, model::Error> = profile.keep.iter().map(|what| what.parse()).collect();
     let NextBoot { kernel, image } = next;
-    let request = Request { kernel, image, ..profile.request(purpose(root, state, &keep?)?) };
-    Ok(audit::plan(root, machine, catalogue, &request)?)
+    Ok(Request { kernel, image, ..profile.request(purpose(root, state, &keep?)?) })
 }

@@ -20,6 +20,7 @@ mod cards;
 mod counts;
 mod disturb_kill;
 mod every;
+mod exported;
 mod exposure;
 mod fixes;
 mod graph;

@@ -5,9 +5,9 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages, planted,
-    probes, study, theirs, time, truth, tutorial,
+    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exported, exposure, fixes,
+    graph, guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages,
+    planted, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -80,6 +80,7 @@ pub(crate) fn machines() -> Vec<Machine> {
         all.extend(boot_line::machines(kernel));
     }
     all.extend(["6.1", "6.12"].map(owned));
+    all.push(exported());
     all.extend(KERNELS.iter().flat_map(|kernel| guided(kernel)));
     all
 }
@@ -312,12 +313,29 @@ fn guided(kernel: &'static str) -> Vec<Machine> {
         .collect()
 }
 
-/// Where tuned can run.
-fn owned(kernel: &'static str) -> Machine {
-    let packages = ["tuned", "coreutils", "grep", "sed", "bash", "dash", "perl-base", "util-linux"];
+/// What tuned needs.
+const OF_TUNED: [&str; 8] = ["tuned", "coreutils", "grep", "sed", "bash", "dash", "perl-base", "util-linux"];
+
+/// Where all of tuned can run: Debian 12 lacks the module of Python that its plugin `scheduler`
+/// uses, which is in `linux-perf` from Debian 13 on.
+fn exported() -> Machine {
+    let packages = OF_TUNED.into_iter().chain(["linux-perf"]).flat_map(|name| ["--packages", name]);
     Machine {
         append: PLAIN,
-        more: packages.iter().flat_map(|name| ["--packages", *name]).collect(),
+        more: packages.chain(["--memory", "3000"]).collect(),
+        ..machine(
+            "matrix::6.12::exported",
+            "6.12",
+            vec![Case::new("exported", "exported.sh", exported::tuned_does_what_we_do).limit(900)],
+        )
+    }
+}
+
+/// Where tuned can run.
+fn owned(kernel: &'static str) -> Machine {
+    Machine {
+        append: PLAIN,
+        more: OF_TUNED.iter().flat_map(|name| ["--packages", *name]).collect(),
         ..machine(
             &format!("matrix::{kernel}::owners"),
             kernel,

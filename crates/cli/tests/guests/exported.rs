@@ -1,0 +1,45 @@
+//! A profile that was exported, as tuned itself applies it: the audit says the same of it as of the
+//! isolation that it was made from, but for what the profile says that it lacks.
+
+use crate::machine::Guest;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// All checks.
+pub(crate) fn tuned_does_what_we_do(guest: &Guest) {
+    let name = guest.kernel();
+    let log = guest.read("tuned.log");
+    // Each plugin that the profile names is there.
+    assert!(log.contains("applied") && !log.contains("ERROR"), "{name}: {log}");
+    let [before, ours, undone, theirs, after] = ["before", "ours", "undone", "theirs", "after"]
+        .map(|when| states(&guest.json(&format!("{when}.json"))));
+    let export = guest.json("export.json");
+    let left: Vec<&str> =
+        export["left"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let is_left = |id: &str| left.iter().any(|line| line.starts_with(&format!("{id}: ")));
+    let changed: Vec<&String> =
+        ours.iter().filter(|(id, state)| before[*id] != **state).map(|(id, _)| id).collect();
+    assert!(changed.len() >= 10, "{name}: {changed:?}");
+    for (id, state) in &ours {
+        assert!(theirs[id] == *state || is_left(id), "{name}: {id}: {state}, with tuned {}", theirs[id]);
+    }
+    for (what, later) in [("isolate undo", &undone), ("tuned", &after)] {
+        assert_eq!(&before, later, "{name}: after {what}");
+    }
+    println!(
+        "{}: of a profile of {} lines in tuned, the audit says of {} mechanisms what it says of isolate apply, {} of \
+         them changed",
+        guest.machine.name,
+        export["files"][0]["text"].as_str().unwrap().lines().count(),
+        ours.len(),
+        changed.len()
+    );
+}
+
+/// The state of each mechanism.
+fn states(audit: &Value) -> BTreeMap<String, String> {
+    let findings = audit["findings"].as_array().unwrap().iter();
+    findings
+        .map(|one| (one["id"].as_str().unwrap().to_owned(), one["state"].as_str().unwrap().to_owned()))
+        .collect()
+}
