@@ -62,7 +62,8 @@ pub(crate) fn write(desired: &Desired, name: &str) -> Export {
         plan.isolated
     );
     for line in settings(desired).lines() {
-        text.push_str(&if line.is_empty() { "\n".to_owned() } else { format!("        {line}\n") });
+        let indent = if line.is_empty() { "" } else { "        " };
+        let _ = writeln!(text, "{indent}{line}");
     }
     let _ = write!(
         text,

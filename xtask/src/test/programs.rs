@@ -5,6 +5,7 @@
 //! ends in `(package NAME)`, `deps.sh` installs what is missing, and a strict run counts it as a
 //! failure.
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -149,7 +150,7 @@ fn said(text: &str, failed: &[&str]) -> String {
         let lines: Vec<&str> = own.filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
         let cut: String = last.chars().take(LETTERS).collect();
-        all.push_str(&format!("\n{header}\n{cut}"));
+        let _ = write!(all, "\n{header}\n{cut}");
     }
     all
 }
