@@ -18,8 +18,8 @@ pub struct Setting {
     pub value: String,
 }
 
-/// What a step is that is no file of [`Desired::files`] and moves nothing, for tools that have their
-/// own means.
+/// What a step is that is no file of [`super::Desired::files`] and moves nothing, for tools that have
+/// means of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means<'a> {
     /// Groups that keep the scheduler off.
@@ -35,7 +35,7 @@ pub enum Means<'a> {
 /// What a step is to another tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Class<'a> {
-    /// A file of [`Desired::files`].
+    /// A file of [`super::Desired::files`].
     Setting,
     /// A task or an interrupt is moved.
     Move,
@@ -43,10 +43,13 @@ pub(super) enum Class<'a> {
 }
 
 pub(super) fn class(kind: StepKind, target: &str) -> Class<'_> {
-    let groups = ["/sys/fs/cgroup/", "/sys/fs/resctrl/"].iter().any(|place| target.starts_with(place));
+    let groups = target.starts_with("/sys/fs/cgroup/");
     let settings = ["/proc/sys/", "/sys/"].iter().any(|place| target.starts_with(place));
     match kind {
         StepKind::File if groups => Class::Rest(Means::Placement),
+        StepKind::File if target.starts_with("/sys/fs/resctrl/") => {
+            Class::Rest(Means::Other("parts of the cache and of the memory's bandwidth"))
+        }
         StepKind::File if settings => Class::Setting,
         StepKind::File if target.starts_with("/proc/irq/") => Class::Move,
         StepKind::Task | StepKind::Affinities => Class::Move,

@@ -59,11 +59,7 @@ pub const FORMATS: [Format; 6] = [
         about: "variables of linux-system-roles' kernel_settings and bootloader",
         write: ansible::write,
     },
-    Format {
-        name: "systemd",
-        about: "drop-ins of systemd, sysctl.d, tmpfiles.d and kernel-install",
-        write: systemd::write,
-    },
+    Format { name: "systemd", about: "drop-ins of systemd, sysctl.d and tmpfiles.d", write: systemd::write },
     Format { name: "yocto", about: "a kernel fragment and a configuration of Yocto", write: yocto::write },
 ];
 

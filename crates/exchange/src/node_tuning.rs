@@ -2,8 +2,8 @@
 //! `Tuned` that includes the profile which the operator makes of that, for the settings.
 //!
 //! Sources: openshift/cluster-node-tuning-operator, `manifests/20-performance-profile.crd.yaml`
-//! (fields), `assets/performanceprofile/tuned/openshift-node-performance` (what its own profile puts
-//! on the kernel command line).
+//! (fields), `assets/performanceprofile/tuned/openshift-node-performance` (what its own profile has on
+//! the kernel command line).
 
 use crate::tuned::{dotted, settings};
 use crate::words::{Takes, kept, left, quoted};
@@ -24,9 +24,10 @@ pub(crate) fn write(desired: &Desired, name: &str) -> Export {
     let mut text = format!(
         "# The role {ROLE} is to be that of your machines.\napiVersion: performance.openshift.io/v2\n\
          kind: PerformanceProfile\nmetadata:\n  name: {name}\nspec:\n  cpu:\n    isolated: {}\n    reserved: {}\n    \
-         balanceIsolated: false\n  globallyDisableIrqLoadBalancing: true\n",
+         balanceIsolated: false\n  globallyDisableIrqLoadBalancing: {}\n",
         quoted(&plan.isolated.to_string()),
         quoted(&plan.housekeeping.to_string()),
+        desired.interrupts,
     );
     let realtime = desired.options.get("CONFIG_PREEMPT_RT").is_some_and(|value| value == "y");
     let unlimited = desired

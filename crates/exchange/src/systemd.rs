@@ -1,8 +1,9 @@
-//! Files that systemd and its neighbours read: where its own services run, settings of `/proc/sys`
-//! and `/sys`, words of the kernel command line.
+//! Files that systemd and its neighbours read: where its services run, settings of `/proc/sys` and
+//! `/sys`, units to disable. `/etc/kernel/cmdline` is one line with what others put there, so its
+//! words are named and no file is written.
 //!
 //! Sources: systemd-system.conf(5) (`CPUAffinity=`), sysctl.d(5), tmpfiles.d(5) (`w`),
-//! kernel-install(8) (`/etc/kernel/cmdline`).
+//! systemd.preset(5), kernel-install(8).
 
 use crate::words::{Takes, left, services, sysctls, sysfs};
 use crate::{Export, File};

@@ -213,7 +213,7 @@ fn all_well(failures: &[anyhow::Error]) -> Result<()> {
     let all: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
     let (first, more): (Vec<_>, Vec<_>) =
         all.iter().map(|text| text.split_once('\n').unwrap_or((text, ""))).unzip();
-    bail!("{}\n{}", first.join("; "), more.join("\n").trim())
+    bail!("{}", format!("{}\n{}", first.join("; "), more.join("\n")).trim_end())
 }
 
 /// A step fails where a package is missing that `deps.sh` installs.

@@ -1,18 +1,17 @@
 //! `stillcore isolate export`: a desired state in the words of another tool.
 
-use super::State;
 use super::desired::Reading;
-use super::target::{NextBoot, Target, is_release, request_of};
-use crate::run::output::new_directory;
+use super::order::Order;
+use super::target::request_of;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use exchange::{Export, FORMATS, Format};
-use machine::Root;
 use model::foreign::in_a_line;
 use model::new_file::NewFile;
 use serde_json::json;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `isolate export`.
@@ -21,18 +20,9 @@ pub(crate) struct ExportArgs {
     /// Tool to write for.
     #[arg(value_name = "TOOL", value_parser = formats())]
     pub(crate) tool: &'static Format,
-    /// What to isolate.
+    /// What to isolate, and where.
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Location of the journal of applied changes.
-    #[command(flatten)]
-    pub(crate) state: State,
-    /// Export for a snapshot: directory or tar archive of `stillcore snapshot`.
-    #[arg(long, value_name = "DIR|TAR")]
-    pub(crate) root: Option<PathBuf>,
-    /// Kernel release to compute the boot line for, such as 6.12 [default: the running one].
-    #[arg(long, value_name = "RELEASE")]
-    pub(crate) for_kernel: Option<String>,
+    pub(crate) order: Order,
     /// Name of the profile and of its files.
     #[arg(long, value_name = "NAME", default_value = "stillcore")]
     pub(crate) name: String,
@@ -70,25 +60,26 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
 }
 
 fn exported(args: &ExportArgs) -> anyhow::Result<Export> {
-    if let Some(release) = args.for_kernel.as_deref().filter(|release| !is_release(release)) {
-        anyhow::bail!("--for-kernel {release:?}: expected a release such as 6.12 or 6.1.0-30-amd64");
-    }
-    let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
-    let catalogue = args.target.catalogue()?;
+    let Order { target, state, .. } = &args.order;
+    let root = args.order.root()?;
+    let catalogue = target.catalogue()?;
     let machine = machine::read(&root)?;
-    let profile = args.target.desired(&machine, Reading::AsData)?;
-    let next = NextBoot { kernel: args.for_kernel.clone(), image: None };
-    let request = request_of(&root, &profile, &args.state, next)?;
+    let profile = target.desired(&machine, Reading::AsData)?;
+    let request = request_of(&root, &profile, state, args.order.next())?;
     let desired = audit::desired(&root, &machine, &catalogue, &request)?;
     args.tool.write(&desired, &args.name).context("--name")
 }
 
 fn write(export: &Export, dir: &Path) -> anyhow::Result<()> {
-    new_directory(dir)?;
+    // One that is there may be another user's, who can put links into it, and a umask may let others
+    // write to a new one.
+    let mut make = std::fs::DirBuilder::new();
+    make.mode(0o755).create(dir).with_context(|| format!("--out: cannot make {}", dir.display()))?;
+    make.recursive(true);
     for file in &export.files {
         let path = dir.join(&file.path);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            make.create(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         }
         let mut new = NewFile::create(&path)?;
         new.write_all(file.text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;

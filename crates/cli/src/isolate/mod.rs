@@ -8,6 +8,7 @@ pub(crate) mod desired;
 pub(crate) mod export;
 pub(crate) mod hold;
 pub(crate) mod look;
+pub(crate) mod order;
 pub(crate) mod persist;
 pub(crate) mod plan;
 pub(crate) mod profile;

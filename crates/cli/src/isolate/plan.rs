@@ -1,30 +1,20 @@
 //! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
 
+use super::boot_line;
 use super::desired::Reading;
-use super::target::{NextBoot, Target, resident};
-use super::{State, boot_line};
+use super::order::Order;
+use super::target::resident;
 use clap::Args;
-use machine::Root;
 use model::plan::{BootStep, Fate, Plan, Step, StepKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 /// Arguments of `isolate plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// What to isolate.
+    /// What to isolate, and where.
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Location of the journal of applied changes.
-    #[command(flatten)]
-    pub(crate) state: State,
-    /// Plan for a snapshot: directory or tar archive of `stillcore snapshot`.
-    #[arg(long, value_name = "DIR|TAR")]
-    pub(crate) root: Option<PathBuf>,
-    /// Kernel release to compute the boot line for, such as 6.12 [default: the running one].
-    #[arg(long, value_name = "RELEASE")]
-    pub(crate) for_kernel: Option<String>,
+    pub(crate) order: Order,
     /// Print one JSON object instead of the list.
     #[arg(long)]
     pub(crate) json: bool,
@@ -32,12 +22,8 @@ pub(crate) struct PlanArgs {
 
 /// Prints the plan.
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
-    let root = match &args.root {
-        Some(path) => Root::open(path)?,
-        None => Root::open(Path::new("/"))?,
-    };
-    let next = NextBoot { kernel: args.for_kernel.clone(), image: None };
-    let plan = args.target.plan_for(&root, &args.state, Reading::AsData, next)?.plan;
+    let Order { target, state, .. } = &args.order;
+    let plan = target.plan_for(&args.order.root()?, state, Reading::AsData, args.order.next())?.plan;
     if args.json {
         println!("{}", serde_json::to_string(&with_schema(&plan)?)?);
     } else {

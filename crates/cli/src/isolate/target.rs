@@ -140,7 +140,7 @@ pub(crate) fn resident(one: &Resident) -> String {
 }
 
 /// Whether a text begins as `uname -r` does and is a file name.
-pub(crate) fn is_release(text: &str) -> bool {
+fn is_release(text: &str) -> bool {
     let mut numbers = text.split('.').map(|part| part.starts_with(|c: char| c.is_ascii_digit()));
     numbers.next() == Some(true) && numbers.next() == Some(true) && !text.contains('/')
 }
@@ -181,9 +181,6 @@ impl Target {
         reading: Reading,
         next: NextBoot,
     ) -> anyhow::Result<Planned> {
-        if let Some(release) = next.kernel.as_deref().filter(|release| !is_release(release)) {
-            anyhow::bail!("--for-kernel {release:?}: expected a release such as 6.12 or 6.1.0-30-amd64");
-        }
         let catalogue = self.catalogue()?;
         let machine = machine::read(root)?;
         let profile = self.desired(&machine, reading)?;
@@ -248,5 +245,8 @@ pub(crate) fn request_of(
 ) -> anyhow::Result<Request> {
     let keep: Result<Vec<Keep>, model::Error> = profile.keep.iter().map(|what| what.parse()).collect();
     let NextBoot { kernel, image } = next;
+    if let Some(release) = kernel.as_deref().filter(|release| !is_release(release)) {
+        anyhow::bail!("--for-kernel {release:?}: expected a release such as 6.12 or 6.1.0-30-amd64");
+    }
     Ok(Request { kernel, image, ..profile.request(purpose(root, state, &keep?)?) })
 }

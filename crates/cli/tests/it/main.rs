@@ -25,6 +25,7 @@ mod cpuset;
 mod cyclictest;
 mod disturb_kill;
 mod experiment;
+mod export;
 mod graph;
 mod graph_latency;
 mod guest_scripts;

@@ -8,6 +8,7 @@ use crate::support::{
 use model::samples_file;
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -156,7 +157,8 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
         .find(|path| path.is_file())
         .unwrap();
     let bytes = vec![0xff; usize::try_from(fs::metadata(&spoilt).unwrap().len()).unwrap()];
-    fs::write(&spoilt, bytes).unwrap();
+    // In place: a file that is empty for a moment ends the process that compares.
+    fs::OpenOptions::new().write(true).open(&spoilt).unwrap().write_all(&bytes).unwrap();
     let answer = answer_of(&child.wait_with_output().unwrap(), 2);
     let jobs = &answer["threads"][0]["record"]["jobs"];
     assert!(jobs["outputs_wrong"].as_u64().unwrap() > 0, "{jobs}");
