@@ -76,7 +76,7 @@ impl Format {
         let is_label = name.len() <= LONGEST_NAME && name.chars().all(inner);
         if !is_label || !ends(name.chars().next()) || !ends(name.chars().next_back()) {
             let expected = "letters a to z, digits and hyphens between them, at most 63";
-            return Err(Error::invalid("name", format!("{name:?}"), expected));
+            return Err(Error::invalid("--name", format!("{name:?}"), expected));
         }
         let mut all = (self.write)(desired, name);
         let head = words::head(self.name, desired, &all.left);

@@ -67,14 +67,16 @@ fn exported(args: &ExportArgs) -> anyhow::Result<Export> {
     let profile = target.desired(&machine, Reading::AsData)?;
     let request = request_of(&root, &profile, state, args.order.next())?;
     let desired = audit::desired(&root, &machine, &catalogue, &request)?;
-    args.tool.write(&desired, &args.name).context("--name")
+    Ok(args.tool.write(&desired, &args.name)?)
 }
 
 fn write(export: &Export, dir: &Path) -> anyhow::Result<()> {
     // One that is there may be another user's, who can put links into it, and a umask may let others
     // write to a new one.
     let mut make = std::fs::DirBuilder::new();
-    make.mode(0o755).create(dir).with_context(|| format!("--out: cannot make {}", dir.display()))?;
+    make.mode(0o755).create(dir).with_context(|| {
+        format!("--out {}: expected a new directory, in one that is there", dir.display())
+    })?;
     make.recursive(true);
     for file in &export.files {
         let path = dir.join(&file.path);

@@ -41,7 +41,10 @@ fn files_are_written_to_a_directory_of_its_own() {
     fs::create_dir(&there).unwrap();
     fs::create_dir(dir.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), there.join("stillcore")).unwrap();
-    assert_refused(&export("tuned", &["--out", there.to_str().unwrap()]), &["--out", "there", "exists"]);
+    assert_refused(
+        &export("tuned", &["--out", there.to_str().unwrap()]),
+        &["--out", "there", "expected a new directory", "exists"],
+    );
     assert_eq!(fs::read_dir(dir.path().join("elsewhere")).unwrap().count(), 0);
     let script = format!(
         "umask 0; exec {} isolate export tuned --cpus 2,3 --root {FIXTURE} --out {}",
