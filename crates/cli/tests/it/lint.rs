@@ -102,9 +102,16 @@ fn each_mistake_is_found_and_nothing_else() {
         assert!(callers.is_none_or(|text| text.contains(place_of.unwrap())), "{name}: {lint:#}");
         let faults = |name: &str| findings.iter().find_map(|one| one["faults"][name].as_u64());
         if name == "fault-storage" {
-            // Files in memory are never read from storage.
+            // Files in memory are never read from storage, and storage may answer at once.
+            let printed = text(&output.stderr);
+            let counted =
+                printed.lines().find_map(|line| line.strip_prefix("slept ")?.strip_suffix(" times"));
+            let counted: u64 = counted.unwrap_or_else(|| panic!("{printed}")).parse().unwrap();
             let on_storage = rustix::fs::statfs("/tmp").unwrap().f_type != TMPFS_MAGIC;
-            assert!(faults("slept").is_none_or(|slept| (slept > 0) == on_storage), "{lint:#}");
+            assert!(on_storage || counted == 0, "{counted}");
+            // The first turn belongs to no loop yet, and may sleep twice.
+            let agrees = |slept: u64| slept <= counted && (slept > 0 || counted <= 2);
+            assert!(faults("slept").is_none_or(agrees), "{counted}: {lint:#}");
         }
         if name == "fault-late-map" {
             assert!(faults("locked_kib").is_none_or(|kib| kib > 0), "{lint:#}");

@@ -266,6 +266,8 @@ static const struct mistake {
 };
 
 static const struct mistake *mistake;
+/* How often its turns slept. */
+static long slept;
 
 static void prepare_stack(void)
 {
@@ -273,6 +275,14 @@ static void prepare_stack(void)
 	for (size_t i = 0; i < sizeof frame; i += PAGE)
 		frame[i] = 1;
 	sink += frame[0];
+}
+
+/* How often this thread has slept. */
+static long sleeps(void)
+{
+	struct rusage usage;
+	must(getrusage(RUSAGE_THREAD, &usage), "getrusage");
+	return usage.ru_nvcsw;
 }
 
 static void *loop(void *unused)
@@ -298,7 +308,10 @@ static void *loop(void *unused)
 		}
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
 			;
+		long before = mistake->how & STORED ? sleeps() : 0;
 		mistake->turn(turn);
+		if (mistake->how & STORED)
+			slept += sleeps() - before;
 	}
 	return unused;
 }
@@ -442,5 +455,8 @@ int main(int argc, char **argv)
 	}
 	meddle(thread);
 	unlink(scratch);
+	/* Storage may have answered before the thread could sleep. */
+	if (mistake->how & STORED)
+		fprintf(stderr, "slept %ld times\n", slept);
 	return 0;
 }

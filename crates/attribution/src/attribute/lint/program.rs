@@ -56,6 +56,10 @@ impl<'r> Lint<'r> {
 
     /// Takes the next event.
     pub(crate) fn event(&mut self, event: &WatchEvent) {
+        // Whoever does something has a CPU, though the trace may lack the switch.
+        if event.in_task {
+            self.threads.get_mut(&event.pid).into_iter().for_each(|thread| thread.runs(event.ts_ns));
+        }
         match event.what {
             What::Switch { prev, next, leaves, prios } => {
                 self.kernel_threads.runs(next.0, prios[1]);
@@ -67,10 +71,14 @@ impl<'r> Lint<'r> {
                 }
                 self.threads.get_mut(&next.0).into_iter().for_each(|thread| thread.runs(event.ts_ns));
             }
-            What::Waking { task: (tid, _), .. } if event.in_task => {
+            What::Waking { task: (tid, _), .. } => {
                 let Self { threads, kernel_threads, .. } = self;
                 let Some(thread) = threads.get_mut(&tid) else { return };
-                let waker = thread.waits_as().and_then(|prio| kernel_threads.below(event.pid, prio));
+                thread.is_asleep();
+                let waker = thread
+                    .waits_as()
+                    .filter(|_| event.in_task)
+                    .and_then(|prio| kernel_threads.below(event.pid, prio));
                 if let Some(waker) = waker {
                     thread.is_woken(Rule::KernelThread, || waker, event.ts_ns);
                 }
