@@ -18,8 +18,8 @@ pub struct Setting {
     pub value: String,
 }
 
-/// What a step is that is no file of [`super::Desired::files`] and moves nothing, for tools that have
-/// means of their own.
+/// What a step is that is no file of [`super::Desired::files`] and moves nothing, for tools that
+/// have means of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means<'a> {
     /// Groups that keep the scheduler off.

@@ -2,8 +2,8 @@
 //! `Tuned` that includes the profile which the operator makes of that, for the settings.
 //!
 //! Sources: openshift/cluster-node-tuning-operator, `manifests/20-performance-profile.crd.yaml`
-//! (fields), `assets/performanceprofile/tuned/openshift-node-performance` (what its own profile has on
-//! the kernel command line).
+//! (fields), `assets/performanceprofile/tuned/openshift-node-performance` (what its own profile
+//! has on the kernel command line).
 
 use crate::tuned::{dotted, settings};
 use crate::words::{Takes, kept, left, quoted};

@@ -58,17 +58,13 @@ pub fn sentence(finding: &Finding, t0_ns: i64) -> String {
 
 /// Whether it slept in its page faults, and whether it has locked memory all the same.
 fn of_faults(faults: &Faults, n: u64) -> String {
-    let longest = (faults.longest_ns > 0).then(|| format::ns(faults.longest_ns));
+    let longest = format::ns(faults.longest_ns);
     let slept = match (faults.slept, n) {
         (0, _) => String::new(),
-        (1, 1) => {
-            let long = longest.map(|time| format!(" {time}")).unwrap_or_default();
-            format!("; it slept{long} in it, as in a major fault: the page is read from storage")
-        }
-        (slept, _) => {
-            let long = longest.map(|time| format!(", the longest {time}")).unwrap_or_default();
-            format!("; in {slept} of them it slept{long}, as in major faults: the page is read from storage")
-        }
+        (1, 1) => format!("; it slept {longest} in it, as in a major fault: the page is read from storage"),
+        (slept, _) => format!(
+            "; in {slept} of them it slept, the longest {longest}, as in major faults: the page is read from storage"
+        ),
     };
     let locked = faults.locked_kib.filter(|kib| *kib > 0);
     let locked = locked.map(|kib| format!("; though {} KiB of memory are locked", format::count(kib)));
@@ -81,11 +77,6 @@ mod tests {
 
     #[test]
     fn page_faults_in_which_it_slept_are_set_apart_and_locked_memory_is_named() {
-        let unmeasured = Faults { slept: 2, longest_ns: 0, locked_kib: None };
-        assert_eq!(
-            of_faults(&unmeasured, 7),
-            "; in 2 of them it slept, as in major faults: the page is read from storage"
-        );
         let said = |slept, n, locked_kib| of_faults(&Faults { slept, longest_ns: 3_100_000, locked_kib }, n);
         assert_eq!(said(0, 7, None), "");
         assert_eq!(

@@ -71,8 +71,8 @@ fn exported(args: &ExportArgs) -> anyhow::Result<Export> {
 }
 
 fn write(export: &Export, dir: &Path) -> anyhow::Result<()> {
-    // One that is there may be another user's, who can put links into it, and a umask may let others
-    // write to a new one.
+    // One that is there may be another user's, who can put links into it, and a umask may let
+    // others write to a new one.
     let mut make = std::fs::DirBuilder::new();
     make.mode(0o755).create(dir).with_context(|| {
         format!("--out {}: expected a new directory, in one that is there", dir.display())

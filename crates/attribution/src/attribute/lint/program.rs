@@ -71,14 +71,10 @@ impl<'r> Lint<'r> {
                 }
                 self.threads.get_mut(&next.0).into_iter().for_each(|thread| thread.runs(event.ts_ns));
             }
-            What::Waking { task: (tid, _), .. } => {
+            What::Waking { task: (tid, _), .. } if event.in_task => {
                 let Self { threads, kernel_threads, .. } = self;
                 let Some(thread) = threads.get_mut(&tid) else { return };
-                thread.is_asleep();
-                let waker = thread
-                    .waits_as()
-                    .filter(|_| event.in_task)
-                    .and_then(|prio| kernel_threads.below(event.pid, prio));
+                let waker = thread.waits_as().and_then(|prio| kernel_threads.below(event.pid, prio));
                 if let Some(waker) = waker {
                     thread.is_woken(Rule::KernelThread, || waker, event.ts_ns);
                 }

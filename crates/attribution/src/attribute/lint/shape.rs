@@ -36,12 +36,11 @@ pub struct Finding {
 /// What is known of page faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Faults {
-    /// In how many the thread slept: its page was read from storage, which is a major fault, or
-    /// something else in the kernel was waited for that is not recorded as a lock.
+    /// In how many the thread was seen to sleep: its page was read from storage, which is a major
+    /// fault, or something else in the kernel was waited for that is not recorded as a lock.
     pub slept: u64,
     /// The longest such sleep, to the time that it had a CPU again, or to its next event where the
-    /// trace lacks that switch, ns. 0 where the trace lacks the one by which it went to sleep: it
-    /// was woken in its page fault, and since when it slept is not known.
+    /// trace lacks that switch, ns.
     pub longest_ns: i64,
     /// Memory that its process had locked (mlock(2)), KiB, where known.
     pub locked_kib: Option<u64>,

@@ -418,24 +418,7 @@ fn a_page_fault_has_its_place_and_the_time_that_the_thread_slept_in_it() {
     assert_eq!((all.n, all.detail.as_str(), all.first_ns), (4, "at 0x7000", Some(11)));
     assert_eq!(all.callers.as_deref(), Some("label 5"));
     assert_eq!(all.faults, Some(Faults { slept: 1, longest_ns: 35, locked_kib: Some(64) }));
-    // Where the trace lacks the switches, whoever wakes it shows that it slept in its first fault.
-    let woken = {
-        let mut lint = Lint::new(&record, Recorded { fault_stacks: true, ..ALL });
-        let is_switch = |event: &WatchEvent| matches!(event.what, What::Switch { .. });
-        let wakes = |event: &WatchEvent| {
-            let what = What::Waking { task: (CONTROL, 0), prio: Prio::new(FIFO_60) };
-            WatchEvent { what, pid: 0, in_task: false, ..*event }
-        };
-        for event in &events {
-            let is_lost = is_switch(event) && (11..200).contains(&event.ts_ns);
-            lint.event(&if is_lost { wakes(event) } else { *event });
-        }
-        lint.finish();
-        let findings = lint.section(&|_| "control".to_owned(), &text, None).findings;
-        findings.into_iter().find_map(|one| one.faults).unwrap()
-    };
-    assert_eq!((woken.slept, woken.longest_ns), (1, 0));
-    // Where it lacks those by which it came back, its next event shows that it has a CPU.
+    // The trace may lack the switches by which it came back: its next event shows that it has a CPU.
     let mut lint = Lint::new(&record, Recorded { fault_stacks: true, ..ALL });
     let came = |event: &&WatchEvent| matches!(event.what, What::Switch { next: (CONTROL, _), .. });
     events.iter().filter(|event| !came(event)).for_each(|event| lint.event(event));

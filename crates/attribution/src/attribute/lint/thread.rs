@@ -173,13 +173,6 @@ impl ThreadLint {
         }
     }
 
-    /// Somebody wakes it. If the trace lacks the switch by which it went to sleep in a page fault,
-    /// this shows that it slept, or was about to, though not since when.
-    pub(super) fn is_asleep(&mut self) {
-        let last = self.pending.last_mut().filter(|_| self.in_fault && self.asleep_ns.is_none());
-        last.into_iter().for_each(|did| _ = did.slept_ns.get_or_insert(0));
-    }
-
     /// It has the CPU again.
     pub(super) fn runs(&mut self, ts_ns: i64) {
         let Some(since_ns) = self.asleep_ns.take() else { return };
