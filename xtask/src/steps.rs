@@ -41,6 +41,8 @@ type Work<'a> = Box<dyn FnOnce(&mut Output, &mut Counts) -> Result<()> + Send + 
 pub(crate) struct Step<'a> {
     pub name: &'static str,
     pub work: Work<'a>,
+    /// It takes only what others leave of the CPUs (SCHED_IDLE).
+    idle: bool,
 }
 
 /// The outcome of one step.
@@ -57,7 +59,12 @@ impl<'a> Step<'a> {
         name: &'static str,
         work: impl FnOnce(&mut Output, &mut Counts) -> Result<()> + Send + 'a,
     ) -> Self {
-        Self { name, work: Box::new(work) }
+        Self { name, work: Box::new(work), idle: false }
+    }
+
+    /// One whose work runs under SCHED_IDLE: it runs beside the others, however many they are.
+    pub(crate) fn idle(self) -> Self {
+        Self { idle: true, ..self }
     }
 
     /// Runs it and prints how it ended; of a failed one also the further lines of its failure, or
@@ -84,13 +91,14 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Steps that may run beside each other, taken in order as one of [`at_once`] becomes free: the
-/// longest belong first.
+/// Steps that may run beside each other, taken in order: the longest belong first.
 pub(crate) type Phase<'a> = Vec<Step<'a>>;
 
-/// As many steps run beside each other: each is meant to keep one CPU busy.
-fn at_once() -> usize {
-    available_parallelism().map_or(2, NonZero::get).max(2)
+/// As many of these steps run beside each other: each is meant to keep one CPU busy, but for those
+/// that take what is left.
+fn at_once(steps: &[Step<'_>]) -> usize {
+    let busy = available_parallelism().map_or(2, NonZero::get).max(2);
+    steps.len().min(busy + steps.iter().filter(|step| step.idle).count())
 }
 
 /// Runs the phases in order; the logs go into `logs`, without which steps write to the terminal.
@@ -104,12 +112,12 @@ pub(crate) fn run_all(phases: Vec<Phase<'_>>, logs: Option<&Path>) -> Vec<Done> 
         if !names.is_empty() {
             println!("=== {}", names.join(" + "));
         }
-        let count = names.len();
+        let lanes = at_once(&phase);
         let waiting = Mutex::new(phase.into_iter().enumerate());
         let ended = Mutex::new(Vec::new());
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         std::thread::scope(|scope| {
-            for _ in 0..count.min(at_once()) {
+            for _ in 0..lanes {
                 scope.spawn(|| {
                     while let Some((place, step)) = next() {
                         let output = output(step.name);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #![proptest_config(ProptestConfig::with_cases(600))]
         #[test]
         fn sporadic_tasks_on_a_whole_core_have_the_values_of_fp_rta(tasks in tasks()) {
             let plain = response_times(&TaskSet::new(tasks.clone()).unwrap(), Limits::default());

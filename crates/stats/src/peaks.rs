@@ -187,6 +187,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_period_of_many_steps_is_found(steps in 6.0f64..60.0, missing in 0i64..20) {
             let period = (steps * STEP as f64) as i64;
@@ -200,7 +201,9 @@ mod tests {
             let found = peaks(&series, STEP as u64).period.unwrap();
             prop_assert!((found.period_ns as f64 / period as f64 - 1.0).abs() < 0.02, "{:?} for {}", found, period);
         }
+    }
 
+    proptest! {
         #[test]
         fn nothing_panics(series in prop::collection::vec((any::<i32>(), any::<i64>()), 0..60), step: u64) {
             let mut series: Vec<(i64, i64)> =

@@ -50,8 +50,9 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Packages whose own tests run shortly: these and what they use are built once more, without
-/// optimisation. A test build compiles the library again, and takes three times as long with it.
+/// Packages whose own tests run shortly: for the libraries' own tests, these are built once more,
+/// without optimisation. A test build compiles the library again, and takes three times as long
+/// with it.
 pub(super) const RUN_SHORTLY: [&str; 13] = [
     "stillcore-analysis",
     "stillcore-attribution",
@@ -68,20 +69,16 @@ pub(super) const RUN_SHORTLY: [&str; 13] = [
     "stillcore-sys",
 ];
 
-/// Everything that the tests need, and the list of test programs. Three calls of cargo share what
-/// they build: dependencies have the same features where all packages but the wheel's are named
+/// Everything that the tests need, and the list of test programs. Both calls of cargo name the same
+/// packages: with others, what they use would have other features, and would be built again
 /// (`cargo test --unit-graph` shows it).
 pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
     let all = ["--workspace", "--exclude", WHEEL];
     let mut what = [&all[..], &["--bins"]].concat();
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
     let mut programs = test_programs(root, &what, output)?;
-    let mut what = [&all[..], &["--lib"]].concat();
-    what.extend(RUN_SHORTLY.iter().flat_map(|package| ["--exclude", package]));
-    programs.extend(test_programs(root, &what, output)?);
     let settings = RUN_SHORTLY.map(quickly_built);
-    let mut what = vec!["--package", "stillcore", "--package", "xtask", "--lib"];
-    what.extend(RUN_SHORTLY.iter().flat_map(|package| ["--package", package]));
+    let mut what = [&all[..], &["--lib"]].concat();
     what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
     programs.extend(test_programs(root, &what, output)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Fewer executions of a run say little; on a slow machine the test continues until then.
 const FEWEST: u64 = 4;
-const LONG: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(1);
 
 /// What numbers are replaced by.
 fn odd(rng: &mut Rng) -> Value {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Enough to see that most damage is reported; on a slow machine the test exceeds its time until
 /// then.
 const FEWEST: u64 = 500;
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(7);
 
 #[test]
 fn a_whole_seed_is_whole_and_a_cut_one_never_is_more() {

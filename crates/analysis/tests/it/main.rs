@@ -15,3 +15,8 @@ mod damaged_run;
 mod fuzz_corpus;
 mod oracle;
 mod run_directory;
+
+/// That of the shipped command.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

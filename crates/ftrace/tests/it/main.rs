@@ -12,3 +12,8 @@ mod malformed;
 mod pages;
 mod streams;
 mod trace_cmd;
+
+/// That of the shipped command.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -150,7 +150,7 @@ fn one_executor_hears_all_its_receivers_and_its_time() {
 /// are accounted for.
 #[test]
 fn nothing_is_torn_and_nothing_forgotten_between_two_threads() {
-    const MESSAGES: u64 = 20_000;
+    const MESSAGES: u64 = 6_000;
     for (kind, rule) in Kind::ALL.into_iter().flat_map(|kind| RULES.map(|rule| (kind, rule))) {
         let (bell, link, mut sender, mut receiver) = open(&spec(kind, 3000, 3, rule)).unwrap();
         let mut waiter = bell.waiter(&[&receiver]).unwrap();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #![proptest_config(ProptestConfig::with_cases(600))]
 
         #[test]
         fn every_number_is_that_of_the_general_way(
