@@ -207,10 +207,21 @@ fn replaced(ours: &TaskModel, elsewhere: &Elsewhere<'_>, cpu: u32) -> Result<Rep
         cpu,
         theirs,
         now: ours.dispatches.iter().find(|one| one.cpu == cpu).cloned(),
-        then: Dispatches { cpu, ..then.clone() },
+        then: Dispatches { cpu, late_ns: then.late_ns.max(latest_timer_ns(jobs, theirs)), ..then.clone() },
         competes_now: ours.interference.iter().filter(others).cloned().collect(),
         competes_then,
     })
+}
+
+/// How late a timer was for a real-time thread, ns: also where the trace lacks the switch to it,
+/// which a dispatch needs.
+fn latest_timer_ns(jobs: &ProgramJobs, theirs: u32) -> u64 {
+    let there = jobs.threads.iter().filter(|one| one.cpus.contains(theirs) && !is_fair(one.prio));
+    there.flat_map(|one| &one.kinds).filter_map(|kind| kind.late_ns).max().unwrap_or(0)
+}
+
+fn is_fair(prio: Option<i16>) -> bool {
+    prio.is_some_and(|prio| Prio::new(i64::from(prio)).is_fair())
 }
 
 /// Per second.
@@ -226,7 +237,6 @@ fn competes(jobs: &ProgramJobs, theirs: u32, cpu: u32, length_ns: u64) -> Vec<In
         .filter_map(|(_, demand)| demand.best(length_ns))
         .map(|demand| Interference { cpu, what: "interrupts".to_owned(), prio: None, demand })
         .collect();
-    let is_fair = |prio: Option<i16>| prio.is_some_and(|prio| Prio::new(i64::from(prio)).is_fair());
     let urgent = |one: &&ThreadJobs| !one.is_of_program && !is_fair(one.prio) && one.cpus.contains(theirs);
     for thread in jobs.threads.iter().filter(urgent).filter(|thread| thread.executed_ns > 0) {
         let what = competitor(&thread.comm, thread.tid);
@@ -247,7 +257,11 @@ fn moved(thread: &mut ThreadModel, then: &Dispatches) {
     }
     let more_ns = then.late_ns.saturating_sub(release.late_ns);
     release.jitter_ns = match (release.kind, release.own_jitter_ns) {
-        (ReleaseKind::Periodic, Some(own_ns)) => own_ns.saturating_add(then.late_ns),
+        // What lateness does not explain is the program's: of a release that is uncertain it is in
+        // the jitter alone.
+        (ReleaseKind::Periodic, Some(own_ns)) => {
+            own_ns.max(release.jitter_ns.saturating_sub(release.late_ns)).saturating_add(then.late_ns)
+        }
         // How much of it is lateness is not known; only more of that is added.
         (ReleaseKind::Periodic, None) => release.jitter_ns.saturating_add(more_ns),
         _ => release.jitter_ns.saturating_sub(release.late_ns).saturating_add(then.late_ns),

@@ -175,12 +175,12 @@ proptest! {
     }
 }
 
-fn kind(name: &'static str, wait: Wait, which: u64) -> Kind {
+pub(super) fn kind(name: &'static str, wait: Wait, which: u64) -> Kind {
     Kind::Call { name, wait, which }
 }
 
 /// Jobs of 1 ms, released at these times.
-fn kind_jobs(kind: Kind, releases: impl IntoIterator<Item = i64>, by: Releaser) -> KindJobs {
+pub(super) fn kind_jobs(kind: Kind, releases: impl IntoIterator<Item = i64>, by: Releaser) -> KindJobs {
     let (mut regular, mut costs) = (Regular::default(), Costs::new(4));
     let mut shortest = DeltaMin::new(Distances::Shortest, 8);
     let mut extent_ns = [i64::MAX, 0];
@@ -234,7 +234,7 @@ fn every(period_ns: i64, n: i64) -> impl Iterator<Item = i64> {
     (0..n).map(move |index| index * period_ns)
 }
 
-fn timer() -> Releaser {
+pub(super) fn timer() -> Releaser {
     Releaser::Timer("hrtimer_wakeup".to_owned())
 }
 
