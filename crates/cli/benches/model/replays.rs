@@ -1,5 +1,6 @@
 //! Whether a replay of a model has the same model: each program is recorded, its model played and
-//! recorded in turn, and the two models compared.
+//! recorded in turn, and the two models compared. Each program is recorded once more as well: how
+//! far its own two models are apart is what no replay can be better than.
 
 use super::common::Failed;
 use super::programs::Program;
@@ -23,9 +24,7 @@ pub(super) fn run(
     programs: u64,
     rows: &mut Sink,
 ) -> Result<(), Failed> {
-    let (mut threads, mut alike, mut periods, mut exact) = (0, 0, 0, 0);
-    // By quantity: the largest difference of each program.
-    let mut largest: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let (mut replays, mut again) = (Differences::default(), Differences::default());
     for index in 0..programs {
         let mut drawn = Program::draw(SEED + 20_000 + index);
         // A reservation is not in the model, so such threads are not replayed.
@@ -33,45 +32,85 @@ pub(super) fn run(
             (thread.kind, thread.name) = ("absolute", thread.name.replace("dea", "abs"));
         }
         let out = place.join(format!("program-{index}"));
-        let again = place.join(format!("replay-{index}"));
         let before = of(record(stillcore, plant, &drawn, &out)?)?;
-        let words = ["model", "replay", "--duration", DURATION, "--json"].map(str::to_owned);
-        let command = [stillcore.to_owned()].into_iter().chain(words).chain([out.display().to_string()]);
-        let after = of(recorded(stillcore, None, command, &again)?)?;
-        let Compared { threads: n, alike: same, quantities, .. } = compare(&before, &after);
-        (threads, alike) = (threads + n, alike + same);
-        for one in quantities {
-            if one.what == "period" {
-                periods += 1;
-                exact += u64::from(one.largest <= 0.0);
-            }
-            eprintln!(
-                "{index}: {}: {:.4} ({}: {} {})",
-                one.what, one.largest, one.thread, one.before, one.after
-            );
-            largest.entry(one.what).or_default().push(one.largest);
+        // The two take turns in who comes first.
+        for second in [index % 2 == 0, index % 2 == 1] {
+            let to = place.join(format!("second-{index}"));
+            let (document, differences, what) = if second {
+                (record(stillcore, plant, &drawn, &to)?, &mut again, "again")
+            } else {
+                let words = ["model", "replay", "--duration", DURATION, "--json"].map(str::to_owned);
+                let command = [stillcore.to_owned()].into_iter().chain(words);
+                let command = command.chain([out.display().to_string()]);
+                (recorded(stillcore, None, command, &to)?, &mut replays, "replay")
+            };
+            differences.add(&format!("{index}, {what}"), compare(&before, &of(document)?));
+            std::fs::remove_dir_all(&to)?;
         }
         std::fs::remove_dir_all(&out)?;
-        std::fs::remove_dir_all(&again)?;
     }
-    rows.push(Row::new("replays: programs", programs as f64, "").n(threads as u64))?;
+    rows.push(Row::new("replays: programs", programs as f64, "").n(replays.threads))?;
     let mut share = |what: &str, good: u64, all: u64, least: f64| {
         let row = Row::new(what, good as f64 / all.max(1) as f64, "").n(all);
         rows.push(row.budget(Of::Value, Limit::AtLeast(least)))
     };
-    share("replays: threads released alike", alike as u64, threads as u64, 0.95)?;
-    share("replays: programs of which all periods are the same", exact, periods, 0.95)?;
-    for (what, mut all) in largest {
-        all.sort_by(f64::total_cmp);
-        let median = all[all.len() / 2];
-        let within = all.iter().filter(|one| **one <= SAME).count();
-        let row = Row::new(format!("replays: {what}: largest difference, median of programs"), median, "");
+    share("replays: threads released alike", replays.alike, replays.threads, 0.95)?;
+    share("replays: programs of which all periods are the same", replays.exact, replays.periods, 0.95)?;
+    for (what, all) in replays.sorted() {
+        let row =
+            Row::new(format!("replays: {what}: largest difference, median of programs"), median(&all), "");
         let row = row.n(all.len() as u64);
         rows.push(row.budget(Of::Value, Limit::AtMost(SAME)))?;
+        let within = all.iter().filter(|one| **one <= SAME).count();
         let what = format!("replays: {what}: programs within 2 %");
         rows.push(Row::new(what, within as f64 / all.len() as f64, "").n(all.len() as u64))?;
     }
+    for (what, all) in again.sorted() {
+        let what = format!("the same program again: {what}: largest difference, median of programs");
+        rows.push(Row::new(what, median(&all), "").n(all.len() as u64))?;
+    }
     Ok(())
+}
+
+/// How far models are from those that were made first.
+#[derive(Default)]
+struct Differences {
+    threads: u64,
+    alike: u64,
+    periods: u64,
+    exact: u64,
+    /// By quantity: the largest difference of each program.
+    largest: BTreeMap<String, Vec<f64>>,
+}
+
+impl Differences {
+    fn add(&mut self, name: &str, compared: Compared) {
+        self.threads += compared.threads as u64;
+        self.alike += compared.alike as u64;
+        for one in compared.quantities {
+            if one.what == "period" {
+                self.periods += 1;
+                self.exact += u64::from(one.largest <= 0.0);
+            }
+            eprintln!(
+                "{name}: {}: {:.4} ({}: {} {})",
+                one.what, one.largest, one.thread, one.before, one.after
+            );
+            self.largest.entry(one.what).or_default().push(one.largest);
+        }
+    }
+
+    /// By quantity, from the least difference to the largest.
+    fn sorted(self) -> impl Iterator<Item = (String, Vec<f64>)> {
+        self.largest.into_iter().map(|(what, mut all)| {
+            all.sort_by(f64::total_cmp);
+            (what, all)
+        })
+    }
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    sorted[sorted.len() / 2]
 }
 
 fn of(document: Value) -> Result<TaskModel, Failed> {
