@@ -50,37 +50,11 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Packages whose own tests run shortly: for the libraries' own tests, these are built once more,
-/// without optimisation. A test build compiles the library again, and takes three times as long
-/// with it.
-pub(super) const RUN_SHORTLY: [&str; 13] = [
-    "stillcore-analysis",
-    "stillcore-attribution",
-    "stillcore-audit",
-    "stillcore-boot",
-    "stillcore-disturb",
-    "stillcore-isolate",
-    "stillcore-journal",
-    "stillcore-machine",
-    "stillcore-measure",
-    "stillcore-model",
-    "stillcore-record",
-    "stillcore-sched",
-    "stillcore-sys",
-];
-
-/// Everything that the tests need, and the list of test programs. Both calls of cargo name the same
-/// packages: with others, what they use would have other features, and would be built again
-/// (`cargo test --unit-graph` shows it).
+/// Everything that the tests need, and the list of test programs.
 pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
-    let all = ["--workspace", "--exclude", WHEEL];
-    let mut what = [&all[..], &["--bins"]].concat();
+    let mut what = vec!["--workspace", "--exclude", WHEEL, "--bins", "--lib"];
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
     let mut programs = test_programs(root, &what, output)?;
-    let settings = RUN_SHORTLY.map(quickly_built);
-    let mut what = [&all[..], &["--lib"]].concat();
-    what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
-    programs.extend(test_programs(root, &what, output)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     is_static(&repo::target_dir(root)?.join(musl()).join("ci/stillcore"), output)?;
     Ok(programs)
@@ -155,11 +129,6 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
 pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
     let what = ["build", "--package", "stillcore", "--bin", "stillcore", "--target", &on("aarch64")];
     output.run(root, "cargo", &[&what[..], &COMMON].concat())
-}
-
-/// The setting of a package of ours that is not to be optimised.
-pub(super) fn quickly_built(package: &str) -> String {
-    format!("profile.ci.package.{package}.opt-level=0")
 }
 
 /// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs

@@ -106,9 +106,6 @@ fn compile(root: &Path, copy: &Path, packages: &BTreeSet<String>, output: &mut O
             .replace("[[bin]]\nname = \"stillcore\"", &format!("[[bin]]\nname = \"{PROGRAM}\""));
         fs::write(&path, manifest).with_context(|| format!("write {}", path.display()))?;
     }
-    // What uses those is compiled again as well.
-    let settings = build::RUN_SHORTLY.map(build::quickly_built);
-    args.extend(settings.iter().flat_map(|setting| ["--config", setting]));
     fs::write(copy.join(format!("crates/cli/tests/{PROGRAM}.rs")), "//! Needs the command.\n")?;
     output.run(copy, "chrt", &args)
 }
