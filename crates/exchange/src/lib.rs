@@ -1,5 +1,6 @@
-//! A desired state in the words of other tools. Each format is a file here and a row of
-//! [`FORMATS`]: a function of [`Desired`], which has every setting in full.
+//! A desired state in the words of other tools, and a profile of another tool against one. Each
+//! format is a file here and a row of [`FORMATS`]: a function of [`Desired`], which has every setting
+//! in full.
 //!
 //! No other tool has all of it. What a format has no words for is in [`Export::left`] and in a
 //! comment of its first file, never dropped in silence.
@@ -7,12 +8,17 @@
 #![forbid(unsafe_code)]
 
 mod ansible;
+mod compare;
 mod node_tuning;
+mod profile;
 mod rt_conf;
 mod systemd;
 mod tuned;
 mod words;
 mod yocto;
+
+pub use compare::{Compared, Row, Verdict, compare};
+pub use profile::{Profile, read as read_profile};
 
 use audit::Desired;
 use model::Error;

@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("journal", &["model", "sys", "machine"]),
     ("record", &["model", "ftrace", "sys", "journal"]),
     ("disturb", &["model", "sys", "machine", "journal", "record"]),
-    ("exchange", &["model", "audit"]),
+    ("exchange", &["model", "machine", "audit"]),
     ("isolate", &["model", "sys", "machine", "boot", "audit", "journal"]),
     ("measure", &["model", "sys", "machine", "journal", "record"]),
     ("graph", &["model", "sys", "machine", "journal", "record", "measure"]),

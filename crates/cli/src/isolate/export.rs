@@ -1,8 +1,6 @@
 //! `stillcore isolate export`: a desired state in the words of another tool.
 
-use super::desired::Reading;
 use super::order::Order;
-use super::target::request_of;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -60,13 +58,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
 }
 
 fn exported(args: &ExportArgs) -> anyhow::Result<Export> {
-    let Order { target, state, .. } = &args.order;
-    let root = args.order.root()?;
-    let catalogue = target.catalogue()?;
-    let machine = machine::read(&root)?;
-    let profile = target.desired(&machine, Reading::AsData)?;
-    let request = request_of(&root, &profile, state, args.order.next())?;
-    let desired = audit::desired(&root, &machine, &catalogue, &request)?;
+    let desired = args.order.desired(&args.order.root()?)?;
     Ok(args.tool.write(&desired, &args.name)?)
 }
 

@@ -6,6 +6,7 @@ mod crash;
 pub(crate) mod deployment;
 pub(crate) mod desired;
 pub(crate) mod export;
+mod from;
 pub(crate) mod hold;
 pub(crate) mod look;
 pub(crate) mod order;

@@ -1,7 +1,9 @@
-//! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
+//! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot; or what a
+//! profile of another tool would do of it.
 
 use super::boot_line;
 use super::desired::Reading;
+use super::from::{self, From};
 use super::order::Order;
 use super::target::resident;
 use clap::Args;
@@ -15,6 +17,11 @@ pub(crate) struct PlanArgs {
     /// What to isolate, and where.
     #[command(flatten)]
     pub(crate) order: Order,
+    /// Show instead what this profile of TuneD does of the plan, and what it leaves: tuned:NAME, or
+    /// tuned:DIR for a directory with a tuned.conf. Without --cpus the plan is for the CPUs that it
+    /// isolates.
+    #[arg(long, value_name = "TOOL:PROFILE", value_parser = from::from)]
+    from: Option<From>,
     /// Print one JSON object instead of the list.
     #[arg(long)]
     pub(crate) json: bool,
@@ -22,6 +29,9 @@ pub(crate) struct PlanArgs {
 
 /// Prints the plan.
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
+    if let Some(from) = &args.from {
+        return from::run(&args.order, from, args.json);
+    }
     let Order { target, state, .. } = &args.order;
     let plan = target.plan_for(&args.order.root()?, state, Reading::AsData, args.order.next())?.plan;
     if args.json {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Arguments that select what to isolate.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Target {
     /// CPUs to isolate, as a list such as 2,3 or 4-7 [default: those isolated on the kernel command
     /// line].

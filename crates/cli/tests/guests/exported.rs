@@ -1,5 +1,6 @@
 //! A profile that was exported, as tuned itself applies it: the audit says the same of it as of the
-//! isolation that it was made from, but for what the profile says that it lacks.
+//! isolation that it was made from, but for what the profile says that it lacks. And profiles of
+//! tuned's own: what is said of them beforehand.
 
 use crate::machine::Guest;
 use serde_json::Value;
@@ -34,6 +35,37 @@ pub(crate) fn tuned_does_what_we_do(guest: &Guest) {
         ours.len(),
         changed.len()
     );
+    profiles_do_what_is_said_of_them(guest);
+}
+
+/// What `isolate plan --from` says of profiles of tuned's own is what tuned then does.
+fn profiles_do_what_is_said_of_them(guest: &Guest) {
+    for profile in ["realtime", "cpu-partitioning", "network-latency"] {
+        let log = guest.read(&format!("{profile}.log"));
+        assert!(log.contains("applied"), "{profile}: {log}");
+        let [said, before, is] =
+            ["", ".before", ".is"].map(|when| guest.json(&format!("{profile}{when}.json")));
+        let files = said["files"].as_object().unwrap();
+        let mut changed = 0;
+        for (path, value) in files {
+            let (value, is) = (value.as_str().unwrap(), is[path].as_str().unwrap());
+            assert!(is_same(value, is), "{profile}: {path}: said {value}, is {is}; {log}");
+            changed += u32::from(before[path] != *is);
+        }
+        let line = guest.read(&format!("{profile}.line"));
+        let words = line.lines().find_map(|line| line.strip_prefix("TUNED_BOOT_CMDLINE=")).unwrap();
+        let said_words = said["parameters"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        assert_eq!(words.trim_matches('"'), said_words.collect::<Vec<_>>().join(" "), "{profile}");
+        assert!(files.len() >= 8 && changed >= 4, "{profile}: {changed} of {files:?}");
+        println!("{profile}: {} files and the boot line as said, {changed} of them changed", files.len());
+    }
+}
+
+/// Numbers have zeros before them, of words one is in brackets.
+fn is_same(said: &str, is: &str) -> bool {
+    let bare =
+        |text: &str| text.split(',').map(|word| word.trim_start_matches('0').to_owned()).collect::<Vec<_>>();
+    said == is || bare(said) == bare(is) || is.contains(&format!("[{said}]"))
 }
 
 /// The state of each mechanism.

@@ -23,15 +23,47 @@ audit undone
 /bin/busybox cp -r /etc/tuned/stillcore /etc/tuned/profiles/
 echo stillcore >/etc/tuned/active_profile
 echo manual >/etc/tuned/profile_mode
-/usr/bin/python3 -Es /usr/sbin/tuned --no-dbus >tuned.log 2>&1 &
-tuned=$!
-tries=0
-while [ $tries -lt 180 ] && ! grep -q "profile '.*' applied" tuned.log; do
-    /bin/busybox sleep 1
-    tries=$((tries + 1))
-done
+
+# Until it has applied the profile that is active.
+start() {
+    /usr/bin/python3 -Es /usr/sbin/tuned --no-dbus >$1.log 2>&1 &
+    tuned=$!
+    tries=0
+    while [ $tries -lt 180 ] && ! grep -q "profile '.*' applied" $1.log; do
+        /bin/busybox sleep 1
+        tries=$((tries + 1))
+    done
+}
+
+stop() {
+    /bin/busybox kill $tuned
+    wait $tuned
+}
+
+start tuned
 audit theirs
-/bin/busybox kill $tuned
-wait $tuned
+stop
 audit after
+
+# What is said beforehand of profiles that are tuned's own, and what their files then hold.
+values() {
+    /usr/bin/python3 -c '
+import json, sys
+files = json.load(open(sys.argv[1]))["files"]
+json.dump({path: open(path).read().strip() for path in files}, open(sys.argv[2], "w"))
+' $1 $2 2>>values.err
+}
+
+for profile in realtime cpu-partitioning network-latency; do
+    for file in /etc/tuned/$profile-variables.conf /etc/tuned/profiles/$profile-variables.conf; do
+        [ $profile = network-latency ] || echo isolated_cores=2,3 >$file
+    done
+    $stillcore isolate plan --from tuned:$profile --cpus 2,3 --json >$profile.json 2>$profile.err
+    values $profile.json $profile.before.json
+    echo $profile >/etc/tuned/active_profile
+    start $profile
+    values $profile.json $profile.is.json
+    /bin/busybox cp /etc/tuned/bootcmdline $profile.line
+    stop
+done
 exit 0

@@ -8,6 +8,8 @@ use machine::Root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod profile;
+
 /// Parameters of which the Node Tuning Operator puts its own on the line, from fields.
 const OF_THE_OPERATOR: [&str; 5] = ["isolcpus", "nohz", "nohz_full", "rcu_nocbs", "skew_tick"];
 
