@@ -25,7 +25,10 @@ pub(crate) fn from(text: &str) -> Result<From, Error> {
     let name = text.strip_prefix("tuned:").filter(|name| !name.is_empty());
     let name =
         name.ok_or_else(|| Error::invalid("--from", format!("{text:?}"), "tuned:PROFILE or tuned:DIR"))?;
-    Ok(From { name: name.to_owned() })
+    let path =
+        || std::path::absolute(name).map_err(|error| Error::io("find", std::path::Path::new(name), error));
+    let name = if name.contains('/') { path()?.display().to_string() } else { name.to_owned() };
+    Ok(From { name })
 }
 
 /// Prints how the profile stands to what is desired.
