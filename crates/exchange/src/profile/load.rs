@@ -6,13 +6,15 @@
 use super::expand::Variables;
 use super::ini::{self, Options};
 use machine::Root;
-use model::{Cpus, Error};
+use model::{Cpus, Error, store};
 
 /// Where profiles are, the first first: those of the administrator, and of 2.23 and later.
 const PLACES: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 /// The variable of profiles that isolate CPUs, and its value where it is to be set elsewhere.
 const ISOLATED: &str = "isolated_cores";
 const ITSELF: &str = "${isolated_cores}";
+/// The largest file of a profile, bytes.
+const MOST_BYTES: u64 = 1 << 20;
 /// The most files of a profile.
 const MOST_FILES: usize = 32;
 
@@ -76,7 +78,7 @@ impl Whole {
             return Err(Error::invalid(&file, "more files are included", format!("at most {MOST_FILES}")));
         }
         begun.push(file.clone());
-        let text = root.text(&file)?.unwrap_or_default();
+        let text = text(root, &file)?;
         let dir = file.rsplit_once('/').map_or("", |(dir, _)| dir);
         let mut sections = ini::read(&file, &text, None)?;
         if let Some((_, main)) = sections.iter_mut().find(|(name, _)| name == "main")
@@ -170,11 +172,11 @@ impl Whole {
                 variables.set(name, value);
                 continue;
             }
-            let Some(text) = profiles.text(value)? else {
+            if !profiles.has(value) {
                 unknown.push(format!("the file of variables {value} is not there"));
                 continue;
-            };
-            for (_, options) in ini::read(value, &text, Some("variables"))? {
+            }
+            for (_, options) in ini::read(value, &text(profiles, value)?, Some("variables"))? {
                 is_said |= options.iter().any(|(name, value)| says(name, value));
                 options.iter().for_each(|(name, value)| variables.set(name, value));
             }
@@ -184,6 +186,11 @@ impl Whole {
         }
         Ok(variables)
     }
+}
+
+/// A profile may be anybody's, and name a pipe or a device as a file of variables.
+fn text(root: &Root, file: &str) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&store::read_whole(&root.at(file), MOST_BYTES)?).into_owned())
 }
 
 /// The first file of that name that has not been begun: a profile of the administrator may include

@@ -9,6 +9,8 @@ use super::load::Unit;
 use machine::{Root, wildcard};
 use model::Cpus;
 
+/// The most `*` in a path: each may stand for any of many names.
+const MOST_STARS: usize = 3;
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Adds what a section does.
@@ -122,6 +124,11 @@ impl Section<'_> {
 
     /// All files of that name.
     fn files(&mut self, pattern: &str, value: &str) {
+        if pattern.matches('*').count() > MOST_STARS {
+            let line = format!("[{}] {pattern} = {value}: more than {MOST_STARS} stars", self.unit.name);
+            self.profile.unknown.push(line);
+            return;
+        }
         let found = self.machine.glob(pattern);
         if found.is_empty() {
             self.profile

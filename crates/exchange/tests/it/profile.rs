@@ -4,6 +4,7 @@ use crate::{captured, machines, names, of, written};
 use audit::Request;
 use exchange::{Profile, Verdict, compare, read_profile};
 use machine::Root;
+use proptest::prelude::*;
 use std::path::Path;
 
 fn put(dir: &Path, file: &str, text: &str) {
@@ -193,4 +194,43 @@ fn other_values_words_and_cpus_are_not_called_the_same() {
         of(&root, &Request { cpus: desired.plan.isolated.clone(), force: true, ..Request::default() }).files,
         desired.files
     );
+}
+
+#[test]
+fn a_pipe_is_no_file_of_variables_and_paths_of_many_stars_are_not_looked_up() {
+    let text = "[variables]\ninclude=/etc/tuned/pipe\n";
+    let (dir, _) = with(&[("etc/tuned/it/tuned.conf", text)]);
+    let pipe = dir.path().join("etc/tuned/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let root = Root::open(dir.path()).unwrap();
+    let error = read_profile(&root, &root, "it", None).unwrap_err().to_string();
+    assert!(error.contains("no regular file"), "{error}");
+    let found = of_files(&[("etc/tuned/it/tuned.conf", "[sysfs]\n/sys/*/*/*/*=1\n")]);
+    assert_eq!(found.unknown, ["[sysfs] /sys/*/*/*/* = 1: more than 3 stars"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Pieces of profiles in any order, and any text between them.
+    #[test]
+    fn any_text_is_a_profile_or_an_error(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                prop::sample::select(vec![
+                    "[main]\n", "include=it\n", "include=/etc/tuned/it/tuned.conf\n", "[variables]\n", "include=/etc/tuned/it.conf\n",
+                    "a=${a}${b}\n", "b=\\\\${a}\n", "[sysctl]\n", "vm.stat_interval=>${f:s2kb:${a}}\n", "[scheduler]\n",
+                    "isolated_cores=${f:cpulist_invert:${b}}\n", "${f:", "}", ":", "${", "\\", "[bootloader]\n",
+                    "cmdline_a=-+${f:strip:é}\n", "[cpu]\n", "force_latency=cstate.name:x|${a}\n", "governor=|\n", "devices=!cpu0,!\n",
+                    "[sysfs]\n", "/sys/devices/virtual/*/cpumask=${f:hex2cpulist:0xé}\n", "[service]\n", "service.=stop\n", "replace=1\n",
+                ])
+                .prop_map(str::to_owned),
+                any::<String>(),
+            ],
+            0..30,
+        ),
+    ) {
+        let text = pieces.concat();
+        let _ = with(&[("etc/tuned/it/tuned.conf", &text), ("etc/tuned/it.conf", &text)]);
+    }
 }
