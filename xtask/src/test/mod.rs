@@ -2,8 +2,8 @@
 //! account of it as data.
 //!
 //! The build of the tests comes first. Steps that keep one CPU busy each then run beside each
-//! other, with the lints on what they leave. The tests that measure on this machine are last, with
-//! those that compute on CPUs that would be idle.
+//! other. The tests that measure on this machine are last, with those that compute and the lints on
+//! CPUs that would be idle.
 
 mod account;
 pub(crate) mod all;
@@ -117,12 +117,6 @@ fn phases<'a>(
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast::6.1::"), strict, output, counts)
             }),
-            Step::new("clippy, examples", move |output, _| {
-                // The builds show that it compiles for this architecture.
-                build::clippy(root, &["--target", &build::other_musl()], output)?;
-                build::doc_tests(root, output)
-            })
-            .idle(),
             Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
             Step::new("report in Chromium", move |output, counts| {
                 let screens = root.join(SCREENS);
@@ -146,10 +140,16 @@ fn phases<'a>(
                 let all = programs()?;
                 test(all.iter().filter(|program| !computes(program)), false, output, counts)
             }),
-            // Those wait some of the time.
+            // Those wait for more than half of the time.
             Step::new("tests that compute", move |output, counts| {
                 let all = programs()?;
                 test(all.iter().filter(|program| computes(program)), true, output, counts)
+            })
+            .idle(),
+            Step::new("clippy, examples", move |output, _| {
+                // The builds show that it compiles for this architecture.
+                build::clippy(root, &["--target", &build::other_musl()], output)?;
+                build::doc_tests(root, output)
             })
             .idle(),
             // They are built in the slow tier.

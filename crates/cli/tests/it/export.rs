@@ -67,3 +67,51 @@ fn wrong_orders_are_refused_in_one_sentence() {
     assert_eq!(unknown.status.code(), Some(1));
     assert!(text(&unknown.stderr).contains("tuned"), "{}", text(&unknown.stderr));
 }
+
+/// A profile that does some of the plan, in the order of what a reader wants to know.
+#[test]
+fn a_profile_of_tuned_is_held_against_the_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = dir.path().join("mine");
+    fs::create_dir(&profile).unwrap();
+    let put = |text: &str| fs::write(profile.join("tuned.conf"), text).unwrap();
+    let plan = |from: &str, more: &[&str]| {
+        let words = ["isolate", "plan", "--root", FIXTURE, "--from", from];
+        stillcore(&words).args(more).output().unwrap()
+    };
+    let from = format!("tuned:{}", profile.display());
+    put(
+        "[sysctl]\nkernel.numa_balancing=7\nfs.file-max=9\nkernel.panic=${f:exec:id}\n[scheduler]\n\
+         isolated_cores=2,3\n",
+    );
+    let output = plan(&from, &[]);
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(printed.contains("against the plan to isolate CPUs 2,3: of "), "{printed}");
+    let places: Vec<_> = [
+        "does otherwise\n  numa_balancing",
+        ": 7 instead of 0",
+        "does as planned\n",
+        "tasks run on other CPUs than 2,3",
+        "does besides\n  /proc/sys/fs/file-max = 9",
+        "not known without running it\n  [sysctl] kernel.panic = ${f:exec:id}: ${f:exec:id} is not computed",
+        "leaves what is so already\n",
+    ]
+    .iter()
+    .map(|part| printed.find(part).unwrap_or_else(|| panic!("{part} in {printed}")))
+    .collect();
+    assert!(places.is_sorted(), "{places:?} in {printed}");
+    let document: Value = serde_json::from_slice(&plan(&from, &["--json", "--cpus", "3"]).stdout).unwrap();
+    assert_eq!(
+        (&document["schema"], &document["isolated"]),
+        (&"stillcore.isolate-from/1".into(), &"3".into())
+    );
+    assert_eq!(document["files"]["/proc/sys/kernel/numa_balancing"], "7");
+
+    assert_refused(&plan("mine", &[]), &["--from", "mine", "tuned:PROFILE or tuned:DIR"]);
+    assert_refused(&plan("tuned:no-such-profile", &[]), &["no-such-profile", "expected"]);
+    put("[sysctl]\nvm.stat_interval\n");
+    assert_refused(&plan(&from, &[]), &["tuned.conf: line 2", "NAME=VALUE"]);
+    put("");
+    assert_refused(&plan(&from, &["--cpus", "77"]), &["77"]);
+}
