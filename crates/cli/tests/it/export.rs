@@ -80,10 +80,8 @@ fn a_profile_of_tuned_is_held_against_the_plan() {
         stillcore(&words).args(more).output().unwrap()
     };
     let from = format!("tuned:{}", profile.display());
-    put(
-        "[sysctl]\nkernel.numa_balancing=7\nfs.file-max=9\nkernel.panic=${f:exec:id}\n[scheduler]\n\
-         isolated_cores=2,3\n",
-    );
+    put("[sysctl]\nkernel.numa_balancing=7\nfs.file-max=9\nkernel.panic=${f:exec:id}\n[scheduler]\n\
+         isolated_cores=2,3\n");
     let output = plan(&from, &[]);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
