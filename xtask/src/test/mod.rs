@@ -161,13 +161,15 @@ fn phases<'a>(
 }
 
 /// Packages whose own tests use nothing of this machine but its CPUs, and files of their own.
-const COMPUTE: [&str; 12] = [
+const COMPUTE: [&str; 14] = [
     "pack",
     "stillcore-analysis",
     "stillcore-attribution",
     "stillcore-audit",
     "stillcore-boot",
+    "stillcore-exchange",
     "stillcore-ftrace",
+    "stillcore-infer",
     "stillcore-model",
     "stillcore-report",
     "stillcore-sched",
