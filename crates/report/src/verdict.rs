@@ -167,7 +167,12 @@ fn of_window(document: &Document, window: &Distribution, value_ns: i64, what: &'
     let sample = taken_apart(document, window).or_else(|| kept(document, window));
     let Some(sample) = sample else { return empty };
     let look = format!("stillcore trace explain {} --sample {}", document.dir, format::instant(sample.t_ns));
-    Verdict { look: vec![look], ..caused(&Facts::of(document), Place::of(window), sample, empty) }
+    let verdict = caused(&Facts::of(document), Place::of(window), sample, empty);
+    // A measurement that ended at its first late sample has no other to look at, and the trace of
+    // this one has just been read.
+    let is_over = document.run.stopped_at.is_some() && verdict.confidence == Known::Unknown;
+    let once_more = is_over.then(|| unexplained::once_more(&document.run)).flatten();
+    Verdict { look: once_more.into_iter().chain([look]).collect(), ..verdict }
 }
 
 /// The largest sample: what is taken apart. A release that passed unserved while a wake-up of the
@@ -371,7 +376,10 @@ impl Verdict {
             return vec![format!("in place already: {}", self.in_place.join(", "))];
         }
         vec![match self.confidence {
-            Known::Unknown => "nothing is proposed against a cause that is not shown".to_owned(),
+            Known::Unknown => {
+                "nothing is proposed against a cause that is not shown; measure again: another one may have a cause that is"
+                    .to_owned()
+            }
             _ => "nothing in the catalogue removes it".to_owned(),
         }]
     }

@@ -5,6 +5,7 @@ use crate::fixture;
 use attribution::attribute::path_section::TaskText;
 use attribution::attribute::step::Step;
 use model::EventClass;
+use model::run::StoppedAt;
 
 /// The fixture's document, in which the worst wake-up spent its time so.
 fn with(parts: Vec<PathBox>) -> Document {
@@ -40,6 +41,37 @@ fn it_is_the_largest_of_all_wake_ups_and_its_cause_the_largest_part() {
     assert_eq!(found.confidence, Known::Exact);
 }
 
+/// Looking closer at the one sample shows no more: another one may have a cause.
+#[test]
+fn a_stop_at_a_sample_without_a_cause_leads_to_the_next_measurement() {
+    let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_000_000, false)]);
+    let command = "stillcore measure wakeup --cpus 1 --stop-over 200us --trace --out run1";
+    document.run.command = command.split(' ').map(str::to_owned).collect();
+    assert_eq!(of(&document).look.len(), 1);
+    document.run.stopped_at = Some(StoppedAt {
+        over_ns: 200_000,
+        probe: ProbeKind::Wakeup,
+        phase: "measured".into(),
+        thread: 0,
+        cpu: 1,
+        sample: 9,
+        t_ns: 5,
+        value_ns: 12_000_000,
+        after_ns: 1,
+        planned_ns: 2,
+    });
+    let look = of(&document).look;
+    let once_more = "stillcore measure wakeup --cpus 1 --stop-over 200us --trace  # the next one may have a cause that is shown";
+    assert_eq!(look[0], once_more);
+    assert!(look[1].starts_with("stillcore trace explain "), "{look:?}");
+    // One that is shown is looked at.
+    let ran = PathBox { label: Some("do_sync_core".into()), ..fixture::part(Step::Switch, cpu(), 90, true) };
+    let mut shown = with(vec![ran]);
+    (shown.run.stopped_at, shown.run.command) = (document.run.stopped_at, document.run.command);
+    let found = of(&shown);
+    assert_eq!((found.confidence, found.look.len()), (Known::Exact, 1));
+}
+
 /// The first line of a report must not name who was merely there.
 #[test]
 fn time_of_a_step_is_not_known_and_nothing_is_proposed_against_it() {
@@ -50,7 +82,12 @@ fn time_of_a_step_is_not_known_and_nothing_is_proposed_against_it() {
     let guest = "interrupts off, an exit from idle, firmware, the hypervisor or something without an event";
     assert!(found.cause.contains(guest), "{}", found.cause);
     assert_eq!((found.against.len(), found.in_place.len()), (0, 0));
-    assert_eq!(found.against_words(), ["nothing is proposed against a cause that is not shown"]);
+    assert_eq!(
+        found.against_words(),
+        [
+            "nothing is proposed against a cause that is not shown; measure again: another one may have a cause that is"
+        ]
+    );
     document.machine.machine.hypervisor = None;
     let metal =
         "interrupts off, an exit from idle, firmware or something without an event; not recorded which";

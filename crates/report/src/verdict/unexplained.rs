@@ -67,6 +67,13 @@ pub(super) fn record(document: &Document, window: &Distribution) -> String {
     })
 }
 
+/// The measurement once more, which may stop at a sample whose cause is shown; none of a run that
+/// was made otherwise.
+pub(super) fn once_more(run: &Run) -> Option<String> {
+    again(&run.command, None)
+        .map(|command| format!("{command}  # the next one may have a cause that is shown"))
+}
+
 /// A limit that a sample of this value reaches, two digits long: `36ms`.
 fn smaller_limit(value_ns: i64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
