@@ -376,10 +376,7 @@ impl Verdict {
             return vec![format!("in place already: {}", self.in_place.join(", "))];
         }
         vec![match self.confidence {
-            Known::Unknown => {
-                "nothing is proposed against a cause that is not shown; measure again: another one may have a cause that is"
-                    .to_owned()
-            }
+            Known::Unknown => "nothing is proposed against a cause that is not shown".to_owned(),
             _ => "nothing in the catalogue removes it".to_owned(),
         }]
     }
