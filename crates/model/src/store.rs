@@ -109,7 +109,7 @@ pub fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let file = options.read(true).custom_flags(NONBLOCK).open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
-        return Err(Error::invalid(path.display(), "it is no regular file", "a file of a run"));
+        return Err(Error::invalid(path.display(), "it is no regular file", "a regular file"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(most)).unwrap_or(0));
     file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;

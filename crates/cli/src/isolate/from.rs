@@ -76,8 +76,7 @@ fn text(desired: &Desired, profile: &Profile, compared: &Compared) -> String {
     let count = |verdict| compared.rows.iter().filter(|row| row.verdict == verdict).count();
     let is_so = |row: &&Row| row.verdict == Verdict::Left && row.is_so;
     let mut page = format!(
-        "tuned profile {} against the plan to isolate CPUs {}: of {} settings it does {} as planned and {} otherwise, and \
-         leaves {}, of which {} are so already\n",
+        "tuned profile {} against the plan to isolate CPUs {}\n{} settings: {} as planned, {} otherwise, {} left, {} of them so already\n",
         in_a_line(&profile.name),
         desired.plan.isolated,
         compared.rows.len(),
@@ -86,11 +85,9 @@ fn text(desired: &Desired, profile: &Profile, compared: &Compared) -> String {
         count(Verdict::Left),
         compared.rows.iter().filter(is_so).count(),
     );
-    let _ = writeln!(
-        page,
-        "read: {}",
-        profile.read.iter().map(|file| in_a_line(file)).collect::<Vec<_>>().join(", ")
-    );
+    for file in &profile.read {
+        let _ = writeln!(page, "read: {}", in_a_line(file));
+    }
     let of = |verdict| compared.rows.iter().filter(move |row| row.verdict == verdict);
     rows(&mut page, "does otherwise", of(Verdict::Other));
     rows(&mut page, "leaves", of(Verdict::Left).filter(|row| !row.is_so));

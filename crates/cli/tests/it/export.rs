@@ -85,7 +85,7 @@ fn a_profile_of_tuned_is_held_against_the_plan() {
     let output = plan(&from, &[]);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(printed.contains("against the plan to isolate CPUs 2,3: of "), "{printed}");
+    assert!(printed.contains("against the plan to isolate CPUs 2,3\n"), "{printed}");
     let places: Vec<_> = [
         "does otherwise\n  numa_balancing",
         ": 7 instead of 0",
