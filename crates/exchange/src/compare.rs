@@ -153,7 +153,12 @@ fn moved(desired: &Desired, profile: &Profile) -> Vec<Row> {
     let has = |id: &str| desired.plan.steps.iter().any(|step| step.mechanism == id && !step.kind.remembers());
     let mut rows = Vec::new();
     if desired.tasks {
-        rows.push(row("user-tasks", "tasks", &profile.isolated, has("user-tasks")));
+        let mut tasks = row("user-tasks", "tasks", &profile.isolated, has("user-tasks"));
+        if tasks.verdict == Verdict::Same && !profile.spared.is_empty() && desired.plan.keep.is_empty() {
+            tasks.verdict = Verdict::Other;
+            tasks.profile = Some(format!("all but some ({})", profile.spared.join(", ")));
+        }
+        rows.push(tasks);
     }
     if desired.interrupts {
         rows.push(row("irq-affinity", "interrupts", &profile.quiet, has("irq-affinity")));

@@ -60,7 +60,7 @@ fn document(desired: &Desired, profile: &Profile, compared: &Compared) -> serde_
     json!({
         "schema": "stillcore.isolate-from/1", "tool": "tuned", "profile": profile.name, "read": profile.read,
         "isolated": desired.plan.isolated, "rows": rows.collect::<Vec<_>>(), "besides": compared.besides,
-        "unknown": profile.unknown, "files": profile.files, "parameters": profile.parameters,
+        "unknown": profile.unknown, "refused": profile.refused, "files": profile.files, "parameters": profile.parameters,
     })
 }
 
@@ -75,10 +75,19 @@ fn word(verdict: Verdict) -> &'static str {
 fn text(desired: &Desired, profile: &Profile, compared: &Compared) -> String {
     let count = |verdict| compared.rows.iter().filter(|row| row.verdict == verdict).count();
     let is_so = |row: &&Row| row.verdict == Verdict::Left && row.is_so;
+    let refused = if profile.refused.is_empty() {
+        String::new()
+    } else {
+        let what = in_a_line(&profile.refused.join(", "));
+        format!(
+            "TuneD refuses this profile as it is: it asserts, and does not find: {what}\nwithout that, of "
+        )
+    };
     let mut page = format!(
-        "tuned profile {} against the plan to isolate CPUs {}\n{} settings: {} as planned, {} otherwise, {} left, {} of them so already\n",
+        "tuned profile {} against the plan to isolate CPUs {}\n{}{} settings: {} as planned, {} otherwise, {} left, {} of them so already\n",
         in_a_line(&profile.name),
         desired.plan.isolated,
+        refused,
         compared.rows.len(),
         count(Verdict::Same),
         count(Verdict::Other),

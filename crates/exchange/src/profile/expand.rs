@@ -80,7 +80,8 @@ impl<'a> Variables<'a> {
     }
 
     fn call(&mut self, call: &str) -> Option<String> {
-        // A variable that is not set is text like any other; what a function would give is not known.
+        // A variable that is not set is text like any other; what a function would give is not
+        // known.
         if call.contains("${f:") {
             return None;
         }

@@ -21,6 +21,10 @@ pub struct Profile {
     pub files: BTreeMap<String, String>,
     /// Words for the kernel command line.
     pub parameters: Vec<String>,
+    /// What an assertion of its own asks for and does not find: TuneD refuses the profile then.
+    pub refused: Vec<String>,
+    /// Options by which some tasks stay where they are.
+    pub spared: Vec<String>,
     /// CPUs that it moves tasks away from.
     pub isolated: Cpus,
     /// CPUs that it moves interrupts away from.
@@ -45,9 +49,6 @@ pub fn read(profiles: &Root, machine: &Root, name: &str, cpus: Option<&Cpus>) ->
     for unit in whole.units.iter().filter(|unit| unit.enabled) {
         plugins::does(unit, &mut variables, machine, &mut profile);
     }
-    let failed = variables.failed.iter();
-    profile
-        .unknown
-        .splice(0..0, failed.map(|what| format!("tuned refuses this profile: \"{what}\" does not hold")));
+    profile.refused = variables.failed;
     Ok(profile)
 }

@@ -15,11 +15,12 @@ const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Adds what a section does.
 pub(super) fn does(unit: &Unit, variables: &mut Variables<'_>, machine: &Root, profile: &mut Profile) {
-    for (what, pattern) in &unit.only_where {
-        let pattern = variables.expand(pattern);
-        profile
-            .unknown
-            .push(format!("[{}] applies where {what} matches {pattern:?}; taken as if it did", unit.name));
+    if let Some((what, pattern)) = unit.only_where.first() {
+        let condition = format!("applies only where {what} matches {:?}", variables.expand(pattern));
+        for (option, value) in unit.options.iter() {
+            profile.unknown.push(format!("[{}] {option} = {value}: {condition}", unit.name));
+        }
+        return;
     }
     for script in &unit.scripts {
         profile.unknown.push(format!("[{}] runs {script}", unit.name));
@@ -108,7 +109,8 @@ impl Section<'_> {
         self.profile.more.push(format!("[{}] {option} = {value}", self.unit.name));
     }
 
-    /// A file; `>` and `<` before a value set it only where it is more, or less, than what is there.
+    /// A file; `>` and `<` before a value set it only where it is more, or less, than what is
+    /// there.
     fn file(&mut self, file: &str, value: &str) {
         let now = || self.machine.number::<i64>(file);
         let wanted = match value.split_at_checked(1) {
@@ -117,7 +119,11 @@ impl Section<'_> {
             _ => None,
         };
         let text = if wanted.is_some() { value[1..].trim() } else { value };
-        if wanted != Some(false) {
+        if self.machine.is_live() && !self.machine.has(file) {
+            self.profile
+                .more
+                .push(format!("[{}] {file} = {text}, which is not on this machine", self.unit.name));
+        } else if wanted != Some(false) {
             self.profile.files.insert(file.to_owned(), text.to_owned());
         }
     }
@@ -185,7 +191,10 @@ impl Section<'_> {
                 let mut choices = value.split('|').map(str::trim);
                 let first = choices.clone().next().unwrap_or_default();
                 let chosen = choices.find(|choice| there.split_whitespace().any(|one| one == *choice));
-                self.each_cpu(option, file, chosen.unwrap_or(first));
+                match chosen.or(Some(first).filter(|_| there.is_empty())) {
+                    Some(chosen) => self.each_cpu(option, file, chosen),
+                    None => self.more(option, &format!("{value}, of which this machine offers {there}")),
+                }
             }
             "energy_perf_bias" => {
                 let numbers = [("performance", "0"), ("normal", "6"), ("powersave", "15")];
@@ -251,12 +260,15 @@ impl Section<'_> {
                     }
                     self.profile.isolated = cpus;
                     if is_off("kthread_process") {
-                        self.more("kthread_process", "false: kernel threads stay where they are");
+                        self.profile.spared.push("kthread_process = false".to_owned());
                     }
                 }
                 Err(error) => self.profile.unknown.push(format!("[{}] {option}: {error}", self.unit.name)),
             },
             "irq_process" | "kthread_process" => {}
+            "ps_blacklist" | "ps_whitelist" | "cgroup_ps_blacklist" => {
+                self.profile.spared.push(format!("{option} = {value}"));
+            }
             "default_irq_smp_affinity" if value == "calc" => {}
             _ => {
                 let debug =

@@ -131,17 +131,14 @@ fn what_is_not_known_is_said() {
          [script]\nscript=x.sh\n[disk]\nenabled=0\nreadahead=1\n[vm]\nuname_regex=^6\ndirty_bytes=10%\n",
     )]);
     let expected = [
-        "tuned refuses this profile: \"cores are set\" does not hold",
         "[sysctl] vm.stat_interval = ${f:exec:cat:/x}: ${f:exec:cat:/x} is not computed without TuneD",
         "[sysfs] /sys/devices/virtual/workqueue/cpumask = ${mask}: ${mask} is not set anywhere",
         "[script] runs x.sh",
-        "[vm] applies where uname_regex matches \"^6\"; taken as if it did",
+        "[vm] dirty_bytes = 10%: applies only where uname_regex matches \"^6\"",
     ];
     assert_eq!(found.unknown, expected);
-    assert_eq!(
-        found.files.iter().collect::<Vec<_>>(),
-        [(&"/proc/sys/vm/dirty_ratio".to_owned(), &"10".to_owned())]
-    );
+    assert_eq!(found.refused, ["cores are set"]);
+    assert!(found.files.is_empty(), "{:?}", found.files);
     assert_eq!(found.more, [""; 0]);
 }
 
@@ -233,4 +230,29 @@ proptest! {
         let text = pieces.concat();
         let _ = with(&[("etc/tuned/it/tuned.conf", &text), ("etc/tuned/it.conf", &text)]);
     }
+}
+
+#[test]
+fn what_only_seems_to_be_done_is_not_called_done() {
+    let name = names().into_iter().next().unwrap();
+    let desired = captured(&name, Request::default());
+    let isolated = desired.plan.isolated.clone();
+    let tasks = |profile: &Profile| {
+        let rows = compare(&desired, profile, "").rows;
+        rows.into_iter().find(|row| row.mechanism == "user-tasks").unwrap()
+    };
+    let all = Profile { isolated, ..Profile::default() };
+    assert_eq!(tasks(&all).verdict, Verdict::Same);
+    let some = tasks(&Profile { spared: vec!["ps_blacklist = x".into()], ..all });
+    assert_eq!(
+        (some.verdict, some.profile.as_deref()),
+        (Verdict::Other, Some("all but some (ps_blacklist = x)"))
+    );
+    let found = of_files(&[(
+        "etc/tuned/it/tuned.conf",
+        "[cpu]\ngovernor=ondemand\n[scheduler]\nisolated_cores=1\nkthread_process=false\nps_blacklist=x\n",
+    )]);
+    assert!(found.files.is_empty(), "{:?}", found.files);
+    assert_eq!(found.more, ["[cpu] governor = ondemand, of which this machine offers powersave performance"]);
+    assert_eq!(found.spared, ["kthread_process = false", "ps_blacklist = x"]);
 }
