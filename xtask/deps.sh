@@ -17,7 +17,8 @@ test | release)
     ;;
 hosts)
     programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3
-        podman:podman crun:crun busybox:busybox-static shellcheck:shellcheck"
+        podman:podman crun:crun busybox:busybox-static shellcheck:shellcheck
+        cyclictest:rt-tests prometheus:prometheus"
     ;;
 loader)
     programs="$programs qemu-system-x86_64:qemu-system-x86 grub-mkimage:grub-common mke2fs:e2fsprogs debugfs:e2fsprogs"

@@ -1,7 +1,6 @@
 //! Sources and takers in the control groups that their threads were in.
 
 use crate::shape::Analysis;
-use attribution::attribute::path_section::{PathSection, TaskText};
 use attribution::attribute::section::SourceText;
 use model::groups::{TaskGroup, by_tid};
 
@@ -12,17 +11,9 @@ pub(crate) fn fill(analysis: &mut Analysis, groups: &[TaskGroup]) {
         return;
     }
     let source = |one: &mut SourceText| one.find_group(&groups);
-    let task = |one: &mut TaskText| one.group = groups.get(&one.pid).map(|group| group.words());
     let rows = analysis.attribution.iter_mut().flat_map(|one| &mut one.rows);
     rows.filter_map(|row| row.source.as_mut()).for_each(source);
-    let parts = |path: &mut PathSection| {
-        let samples = path.worst.iter_mut().flat_map(|sample| &mut sample.parts);
-        for part in path.boxes.iter_mut().chain(samples) {
-            part.source.iter_mut().for_each(source);
-            part.task.iter_mut().for_each(task);
-        }
-    };
-    analysis.paths.iter_mut().for_each(parts);
+    analysis.paths.iter_mut().for_each(|path| path.find_groups(&groups));
     let periods = analysis.time.iter_mut().flat_map(|one| &mut one.periods);
     let suspects = periods.flat_map(|period| &mut period.suspects);
     suspects.filter_map(|suspect| suspect.source.as_mut()).for_each(source);

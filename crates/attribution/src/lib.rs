@@ -22,6 +22,7 @@ pub mod jobs;
 pub mod labels;
 pub mod live;
 mod names;
+pub mod passed_over;
 pub mod prio;
 mod records;
 mod some_tasks;

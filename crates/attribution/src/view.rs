@@ -240,6 +240,9 @@ pub enum What {
     Armed {
         /// Its address.
         timer: u64,
+        /// When it is to expire, at the earliest, by its own clock, ns; 0 where the event does not
+        /// say in ns.
+        expires_ns: i64,
     },
     /// A softirq was raised on this CPU.
     Raised {

@@ -5,7 +5,7 @@ use crate::{stdout, terminal};
 use analysis::{Analysis, Asked};
 use anyhow::Context;
 use model::events::EventCatalogue;
-use model::{Run, store};
+use model::{Run, monitor, store};
 use report::Document;
 use std::path::Path;
 
@@ -28,7 +28,11 @@ pub(crate) fn of_analysis(dir: &Path, run: Run, analysis: Analysis) -> anyhow::R
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
     let catalogue = EventCatalogue::embedded()?;
-    Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
+    let document =
+        Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue);
+    let breach = dir.join(monitor::FILE);
+    let breach = if breach.exists() { Some(store::read_json(&breach)?) } else { None };
+    Ok(Document { breach, ..document })
 }
 
 /// Writes `analysis.json` and `report.html` into the run.

@@ -1,7 +1,7 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that
 //! a measuring process is small.
 
-use crate::{failure, lab_verb, owners, study_verb};
+use crate::{failure, lab_verb, monitor, owners, study_verb};
 use journal::guardian;
 use measure::job::feed;
 use measure::probe;
@@ -34,6 +34,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "occupy" => journal::settings::occupy(text).map_err(anyhow::Error::from),
         "real-time" => become_real_time(rest),
         "held" => return Some(ExitCode::from(sys::held::become_command(rest) as u8)),
+        monitor::keeping::VERB => monitor::keeping::run(rest),
         "provoke" => crate::provoke::run(rest),
         "plant" => crate::provoke::run_plant(rest),
         study_verb::experiment::inside::VERB => study_verb::experiment::inside::run(rest),

@@ -32,6 +32,7 @@ mod line;
 mod man_verb;
 mod measure;
 mod model_verb;
+mod monitor;
 mod names;
 mod overview;
 mod owners;
@@ -103,6 +104,9 @@ verbs! {
         /// Measure wake-up latency, noise, IPIs, overheads, jobs or clocks.
         #[command(subcommand)]
         Measure(measure::MeasureVerb) => nested(measure::MeasureVerb::run),
+        /// Watch CPUs all the time; keep and explain each late wake-up.
+        #[command(subcommand)]
+        Monitor(monitor::MonitorVerb) => nested(monitor::MonitorVerb::run),
         /// Model a running program as tasks, and bound their response times.
         Model(model_verb::ModelArgs) => nested(model_verb::run),
         /// Test which deadlines of task sets are guaranteed.
@@ -161,6 +165,8 @@ fn main() -> ExitCode {
     if let Err(error) = read {
         return failure::show(&error, json);
     }
+    // Nearly a megabyte, which a program that stays for weeks need not hold.
+    drop(line);
     calls::check_by(what_is_wrong);
     calls::define_by(command);
     sys::signals::outlive_file_size_limit();

@@ -12,6 +12,7 @@ const SHARED: &[(&str, &str)] = &[
     ("--catalogue", "directory of settings to use instead of the built-in catalogue"),
     ("--class", "scheduling class of a kernel outside mainline"),
     ("--colocated", "with `--disturb`: also load the measured CPUs"),
+    ("--comm", "threads, or processes, with this name"),
     ("--cpus", "CPUs that are measured, isolated or listed; of `disturb`: CPUs that the stressors run on"),
     (
         "--deadline",
@@ -35,7 +36,10 @@ const SHARED: &[(&str, &str)] = &[
         "record stretches with interrupts or preemption off, or calls of the named functions",
     ),
     ("--out", "new directory, or file, for the result"),
-    ("--over", "lower limit of samples to report: this long or longer. `measure` then exits with 2"),
+    (
+        "--over",
+        "lower limit of samples to report, or to keep: this long or longer. `measure` then exits with 2",
+    ),
     ("--period", "interval of releases or messages"),
     ("--placement", "how to keep the scheduler off isolated CPUs"),
     ("--policy", "scheduling policy"),

@@ -16,11 +16,14 @@ struct Group {
 /// Each verb is in one group. Verbs that most users seldom need are in the last, which the short
 /// form prints by name only.
 const GROUPS: &[Group] = &[
-    Group { situation: "look (changes no setting)", verbs: &["top", "audit", "resources", "explain"] },
-    Group { situation: "measure", verbs: &["assess", "measure", "graph", "trace"] },
+    Group { situation: "look (changes no setting)", verbs: &["top", "audit", "explain"] },
+    Group { situation: "measure", verbs: &["assess", "measure", "graph", "trace", "monitor"] },
     Group { situation: "change (`isolate undo` restores)", verbs: &["isolate", "disturb"] },
     Group { situation: "conclude", verbs: &["report", "compare", "model", "sched"] },
-    Group { situation: MORE, verbs: &["summary", "snapshot", "study", "lab", "completions", "man", "help"] },
+    Group {
+        situation: MORE,
+        verbs: &["resources", "summary", "snapshot", "study", "lab", "completions", "man", "help"],
+    },
 ];
 
 const MORE: &str = "more";

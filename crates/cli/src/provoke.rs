@@ -1,7 +1,8 @@
 //! The hidden verbs `internal provoke DIR CPU FROM TIMES KPROBES` and `internal plant DIR CPU FROM
 //! TIMES HOW`: known causes, and known holdups, on a measured CPU with a trace of them, for tests of
 //! attribution. HOW holdups are recorded: 0 by the usual events, 1 with stacks, 2 with probes on the
-//! function that is held with interrupts off.
+//! function that is held with interrupts off, 3 by somebody else, for whom they are longer and
+//! farther apart.
 
 use journal::session::Session;
 use lab::guest_config::CONFIG_PATH;
@@ -14,6 +15,13 @@ use record::recorder::{Place, Recorder};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// What was planted, as somebody else records it.
+const BY_OTHERS: u32 = 3;
+/// The same, of a few kinds.
+const FEW_BY_OTHERS: u32 = 4;
+/// The times of what was planted.
+const TRUTH: &str = "truth.json";
 
 /// What the words ask for.
 struct Order {
@@ -35,7 +43,13 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
 /// `internal plant`.
 pub(crate) fn run_plant(words: &[OsString]) -> anyhow::Result<()> {
     let order = Order::of(words)?;
-    let truth = || plant::plant(order.cpu, order.from, order.times);
+    let kinds: &[plant::Kind] = if order.how == FEW_BY_OTHERS { &plant::FEW } else { &plant::KINDS };
+    if matches!(order.how, BY_OTHERS | FEW_BY_OTHERS) {
+        let truth = plant::plant(order.cpu, order.from, order.times, plant::FAR, kinds)?;
+        std::fs::create_dir_all(&order.dir)?;
+        return Ok(std::fs::write(order.dir.join(TRUTH), serde_json::to_vec_pretty(&truth)?)?);
+    }
+    let truth = || plant::plant(order.cpu, order.from, order.times, plant::CLOSE, kinds);
     let mut events = crate::run::recording::events(Stacks { own: order.how == 1, users: false })?;
     if order.how == 2 {
         events = events.and(off::pair(&plant::held_with_interrupts_off()));
@@ -90,6 +104,6 @@ fn recorded<T: Serialize>(
     let record = recorder.finish(&mut session, dir)?;
     session.close();
     std::fs::write(dir.join("trace.json"), serde_json::to_vec_pretty(&record)?)?;
-    std::fs::write(dir.join("truth.json"), serde_json::to_vec_pretty(&truth)?)?;
+    std::fs::write(dir.join(TRUTH), serde_json::to_vec_pretty(&truth)?)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::color;
 use model::foreign::escaped;
 use std::fmt::Arguments;
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write, stderr, stdout};
+use sys::journald::Journald;
 
 /// Writes to standard output.
 pub(crate) fn write(text: Arguments<'_>) {
@@ -33,6 +34,11 @@ pub(crate) fn put(text: &str) {
 /// Writes progress to standard output: its reader may be gone, and the work goes on all the same.
 pub(crate) fn progress(text: Arguments<'_>) {
     let _ = stdout().lock().write_all(escaped(&text.to_string()).as_bytes());
+}
+
+/// The journal of systemd, where standard output goes there, as that of a service does.
+pub(crate) fn journal() -> Option<Journald> {
+    Journald::behind(stdout(), std::env::var("JOURNAL_STREAM").ok().as_deref())
 }
 
 /// Room for a long answer on its way, bytes.

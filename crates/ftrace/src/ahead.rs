@@ -94,7 +94,8 @@ impl AheadThread {
         let bytes = regions.iter().fold(0u64, |sum, (_, region)| sum.saturating_add(region.size));
         let pays = bytes >= LEAST && regions.len() <= MOST_CPUS;
         let compressed = regions.iter().any(|(_, region)| region.chunks.is_some());
-        let has_room = available_parallelism().map_or(1, NonZero::get) >= reader.least_cpus(compressed);
+        // Asking costs a few files of the control group, which is too much for every small piece.
+        let has_room = || available_parallelism().map_or(1, NonZero::get) >= reader.least_cpus(compressed);
         let (jobs, asked) = channel::<Job>();
         let run = move || {
             for Job { mut filler, mut window, done } in asked {
@@ -103,7 +104,7 @@ impl AheadThread {
                 drop(done.send(Filled { filler, window, outcome }));
             }
         };
-        let thread = if pays && has_room { Builder::new().spawn(run).ok() } else { None };
+        let thread = if pays && has_room() { Builder::new().spawn(run).ok() } else { None };
         let window = (ALL_WINDOWS / regions.len().max(1)).min(WINDOW);
         let ahead = thread.is_some().then_some(Ahead { jobs, window });
         (Self(thread), ahead)

@@ -3,13 +3,13 @@
 
 #![forbid(unsafe_code)]
 
-pub mod alone;
 pub mod apply;
 pub mod changers;
 pub mod head;
 pub mod heal;
 mod heirs;
 pub mod hold_unit;
+pub mod monitor_unit;
 mod notes;
 pub mod pace;
 pub mod persist;

@@ -7,7 +7,6 @@
 
 use super::notes::{Desired, Immovable, Keeping};
 use super::setting::Setting;
-use crate::alone;
 use crate::head::Head;
 use crate::placed;
 use crate::undone;
@@ -17,7 +16,7 @@ use audit::keep::Keep;
 use audit::placement;
 use audit::purpose::Purpose;
 use journal::affinities::{Affinities, Affinity};
-use journal::{Change, Contents, Entry, Phase, Refused, trust};
+use journal::{Change, Contents, Entry, Phase, Refused, alone, trust};
 use model::plan::{Placement, Step};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -335,7 +334,7 @@ impl Standing {
     pub fn end(self) -> Result<(), Error> {
         self.path.parent().inspect(|state| {
             placed::tidy(state);
-            alone::tidy(state);
+            alone::tidy(state, alone::Role::Hold);
         });
         journal::remove(&self.path)
     }

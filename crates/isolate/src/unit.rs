@@ -13,6 +13,8 @@ pub(crate) const ISOLATE: &str = "etc/systemd/system/stillcore-isolate.service";
 pub(crate) const REPLICATE: &str = "etc/systemd/system/stillcore-replicate.service";
 /// The unit that isolates after each boot and heals.
 pub(crate) const HOLD: &str = "etc/systemd/system/stillcore-hold.service";
+/// The unit that watches CPUs.
+pub(crate) const MONITOR: &str = "etc/systemd/system/stillcore-monitor.service";
 
 /// The first words of what is ours.
 const OURS: &str = "# Made by stillcore ";
@@ -24,7 +26,7 @@ pub(crate) const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
 /// The line by which a unit says that the directory of its link is made with it; empty where it was
 /// there before.
 pub(crate) fn link_folder(root: &Root) -> &'static str {
-    let ours = [ISOLATE, REPLICATE, HOLD].iter().any(|unit| made_folder(root, unit));
+    let ours = [ISOLATE, REPLICATE, HOLD, MONITOR].iter().any(|unit| made_folder(root, unit));
     if !root.has(WANTS) || ours { MADE } else { "" }
 }
 

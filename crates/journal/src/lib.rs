@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod affinities;
+pub mod alone;
 mod change;
 mod decoded;
 pub mod directories;

@@ -29,7 +29,7 @@ pub fn make_state(state: &Path) -> Result<(), Error> {
 
 /// Opens a directory in a state directory that is its owner's alone, whatever the umask; makes it
 /// where it is not there.
-pub(crate) fn make_directory(state: &Path, name: &str) -> Result<OwnedFd, Error> {
+pub fn make_directory(state: &Path, name: &str) -> Result<OwnedFd, Error> {
     make_state(state)?;
     let path = state.join(name);
     let failed = |source: std::io::Error| Error::os("create", path.display(), source);

@@ -29,6 +29,8 @@ pub mod lab_cards;
 pub mod load;
 pub mod locking;
 pub mod machine;
+pub mod monitor;
+pub mod monitor_history;
 pub mod new_file;
 pub mod off;
 pub mod place;

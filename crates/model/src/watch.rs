@@ -37,6 +37,21 @@ pub struct WatchRecord {
 }
 
 impl WatchRecord {
+    /// Of these threads on this machine, of which nothing else was looked at.
+    pub fn of(asked: String, tasks: Vec<WatchedTask>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            asked,
+            arch: std::env::consts::ARCH.to_owned(),
+            tasks,
+            descriptors: Vec::new(),
+            glibc: Vec::new(),
+            lock_words: Vec::new(),
+            lint: None,
+            command: None,
+        }
+    }
+
     /// What a descriptor of a process stood for, as last seen.
     pub fn target(&self, tgid: Option<&i32>, fd: u64) -> Option<&str> {
         let same = |one: &&Descriptor| Some(&one.tgid) == tgid && one.fd == fd;

@@ -34,6 +34,17 @@ impl Groups {
         self.look_below(Path::new("/proc"));
     }
 
+    /// The same, and forgets who was seen before: of a recording that goes on for weeks, in which
+    /// numbers come again.
+    pub(super) fn look_anew(&mut self) {
+        self.look_anew_below(Path::new("/proc"));
+    }
+
+    fn look_anew_below(&mut self, proc: &Path) {
+        self.of.clear();
+        self.look_below(proc);
+    }
+
     fn look_below(&mut self, proc: &Path) {
         for (_, process) in numbered(proc) {
             for (tid, thread) in numbered(&process.join("task")) {
@@ -129,5 +140,23 @@ mod tests {
         let found: Vec<_> = groups.by_path().into_iter().map(|group| (group.path, group.tids)).collect();
         let expected = [("/?[2Jc", vec![5]), ("/a", vec![7]), ("/b", vec![9])];
         assert_eq!(found, expected.map(|(path, tids)| (path.to_owned(), tids)));
+    }
+
+    /// A thread may get the number of one that has ended, and end before anybody looks.
+    #[test]
+    fn looking_anew_forgets_who_has_ended() {
+        let proc = tempfile::tempdir().unwrap();
+        let put = |tid: i32| {
+            let dir = proc.path().join(format!("{tid}/task/{tid}"));
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join("cgroup"), "0::/cron.service\n").unwrap();
+        };
+        put(7);
+        put(8);
+        let mut groups = Groups::default();
+        groups.look_below(proc.path());
+        fs::remove_dir_all(proc.path().join("7")).unwrap();
+        groups.look_anew_below(proc.path());
+        assert_eq!(groups.by_path().into_iter().flat_map(|group| group.tids).collect::<Vec<_>>(), [8]);
     }
 }

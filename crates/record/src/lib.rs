@@ -6,11 +6,14 @@
 //! enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`. See
 //! `Documentation/trace/ftrace.rst`, "Instances".
 
+pub mod accounts;
 mod buffer;
 pub mod changes;
 pub mod cost;
+mod fifo;
 mod filter;
 mod groups;
+pub mod held;
 pub mod instance;
 mod kept;
 pub mod kprobe;
@@ -25,3 +28,4 @@ mod ring;
 pub mod snapshots;
 mod symbols;
 pub mod tasks;
+pub mod unwritten;

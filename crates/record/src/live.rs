@@ -82,6 +82,8 @@ pub(crate) struct Tap {
 #[derive(Debug, Default)]
 struct Inside {
     chunk: Chunk,
+    /// Bytes of each CPU that were taken last: as many are expected.
+    before: BTreeMap<u32, usize>,
     bytes: usize,
     /// CPUs whose last page was dropped.
     cut: Vec<u32>,
@@ -99,7 +101,7 @@ impl Tap {
         }
         let page_bytes = self.layout.page_size();
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inside { chunk, bytes, cut } = &mut *inside;
+        let Inside { chunk, before, bytes, cut } = &mut *inside;
         if *bytes + pages.len() > MOST {
             chunk.dropped_pages += (pages.len() / page_bytes.max(1)) as u64;
             if !cut.contains(&cpu) {
@@ -108,7 +110,9 @@ impl Tap {
             return;
         }
         *bytes += pages.len();
-        let to = chunk.cpus.entry(cpu).or_default();
+        // At once: what grows again and again leaves room of each size behind.
+        let room = || Vec::with_capacity(before.get(&cpu).map_or(0, |bytes| bytes + bytes / 4));
+        let to = chunk.cpus.entry(cpu).or_insert_with(room);
         let at = to.len();
         to.extend_from_slice(pages);
         if cut.contains(&cpu) {
@@ -130,7 +134,9 @@ impl Tap {
         inside.bytes = 0;
         // The time stays: it only grows.
         let empty = Chunk { until_ns: inside.chunk.until_ns, ..Chunk::default() };
-        replace(&mut inside.chunk, empty)
+        let chunk = replace(&mut inside.chunk, empty);
+        inside.before = chunk.cpus.iter().map(|(cpu, pages)| (*cpu, pages.len())).collect();
+        chunk
     }
 }
 

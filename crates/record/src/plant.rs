@@ -28,10 +28,21 @@ const PRIORITY: u32 = 90;
 const ABOVE: u32 = PRIORITY + 5;
 const BELOW: u32 = PRIORITY - 5;
 const PERIOD_NS: i64 = 10_000_000;
-/// How long each holdup takes: longer than a period, so that a release falls into it.
-const LENGTH_NS: i64 = 25_000_000;
-/// Between two of them, so that the effects of one are over.
-const APART_NS: i64 = 45_000_000;
+/// How long holdups take, and how far apart they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Each, where the kernel does not decide, ns: longer than a period, so that a release falls
+    /// into it.
+    pub length_ns: i64,
+    /// The least time between two of them, so that the effects of one are over, ns.
+    pub apart_ns: i64,
+}
+
+/// For samples of a recording.
+pub const CLOSE: Pace = Pace { length_ns: 25_000_000, apart_ns: 45_000_000 };
+/// For breaches: what is late at one time is one of them, and a crowded host makes emulated CPUs
+/// late by tens of milliseconds.
+pub const FAR: Pace = Pace { length_ns: 100_000_000, apart_ns: 400_000_000 };
 /// How long a task runs until the scheduler has had enough of it: more than a second, the period of
 /// RT throttling and of the fair server (Documentation/scheduler/sched-rt-group.rst,
 /// sched-deadline.rst).
@@ -46,9 +57,11 @@ const INTERRUPTED_NS: i64 = 8_000_000;
 const TURNS: u32 = 500_000;
 /// A sleep that is there to be seen, though a crowded host may stop the CPU on its way there.
 const SHORT_NS: i64 = 5_000_000;
-/// SCHED_DEADLINE for a holdup: twice what it takes, or it ends by its budget.
-const RESERVATION: Reservation =
-    Reservation { runtime_ns: 60_000_000, deadline_ns: 100_000_000, period_ns: 100_000_000 };
+/// SCHED_DEADLINE for a holdup: more than what it takes, or it ends by its budget.
+fn reservation(length_ns: i64) -> Reservation {
+    let runtime_ns = length_ns.unsigned_abs() * 12 / 5;
+    Reservation { runtime_ns, deadline_ns: runtime_ns * 5 / 3, period_ns: runtime_ns * 5 / 3 }
+}
 /// Whether timers may leave the CPU that arms them, and whether breakpoints become jumps.
 const SETTINGS: [&str; 2] = ["/proc/sys/kernel/timer_migration", "/proc/sys/debug/kprobes-optimization"];
 
@@ -103,6 +116,9 @@ pub const KINDS: [Kind; 13] = [
     Kind::Stopped,
 ];
 
+/// A few of them, which no kernel hides.
+pub const FEW: [Kind; 3] = [Kind::TaskAbove, Kind::Softirq, Kind::Timer];
+
 /// One holdup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planted {
@@ -140,8 +156,8 @@ pub struct Truth {
     pub absent: Vec<Absent>,
 }
 
-/// Plants each kind `times` times on `cpu` from `from`. The caller records.
-pub fn plant(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
+/// Plants each kind `times` times on `cpu` from `from`, at this pace. The caller records.
+pub fn plant(cpu: u32, from: u32, times: u32, pace: Pace, kinds: &'static [Kind]) -> Result<Truth, Error> {
     sched::pin(&Cpus::one(from)).map_err(|source| Error::os("run on", format!("CPU {from}"), source))?;
     for setting in SETTINGS {
         // Kernels without one have nothing to switch off.
@@ -151,7 +167,7 @@ pub fn plant(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
     let sleeps = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&sleeps);
     let (victim, waking) = start(cpu, "victim", Arc::clone(&stop), move |stop| wake(stop, &counted))?;
-    let planting = move |_: &AtomicBool| in_turn([cpu, from], times, &sleeps);
+    let planting = move |_: &AtomicBool| in_turn([cpu, from], times, pace, kinds, &sleeps);
     let (planter, planting) = start(cpu, "planter", Arc::clone(&stop), planting)?;
     let planted = planting.join();
     stop.store(true, Ordering::Relaxed);
@@ -181,6 +197,8 @@ struct Ground<'a> {
     cpu: u32,
     /// Where the waiter for a lock is.
     from: u32,
+    /// How long a holdup takes.
+    length_ns: i64,
     /// How often the victim has gone to sleep.
     sleeps: &'a AtomicU32,
     /// The CPUs that a deadline is admitted for.
@@ -194,12 +212,12 @@ struct Ground<'a> {
 /// What was planted, and what could not be.
 type Done = (Vec<Planted>, Vec<Absent>);
 
-fn in_turn(cpus: [u32; 2], times: u32, sleeps: &AtomicU32) -> Done {
-    let mut ground = Ground::new(cpus, sleeps);
+fn in_turn(cpus: [u32; 2], times: u32, pace: Pace, kinds: &[Kind], sleeps: &AtomicU32) -> Done {
+    let mut ground = Ground::new(cpus, pace.length_ns, sleeps);
     let (mut planted, mut absent) = (Vec::new(), Vec::new());
-    for kind in KINDS {
+    for kind in kinds.iter().copied() {
         for _ in 0..times {
-            clock::sleep_until(clock::now_ns() + APART_NS);
+            clock::sleep_until(clock::now_ns() + pace.apart_ns);
             match ground.plant(kind) {
                 Ok(found) => {
                     planted.extend(found.into_iter().map(|[t0_ns, t1_ns]| Planted { kind, t0_ns, t1_ns }));
@@ -215,21 +233,22 @@ fn in_turn(cpus: [u32; 2], times: u32, sleeps: &AtomicU32) -> Done {
 }
 
 impl<'a> Ground<'a> {
-    fn new([cpu, from]: [u32; 2], sleeps: &'a AtomicU32) -> Self {
+    fn new([cpu, from]: [u32; 2], length_ns: i64, sleeps: &'a AtomicU32) -> Self {
         let (hold, sockets, timer) = (hold(cpu), loopback(), timer());
-        Self { cpu, from, sleeps, domain: domain(cpu), hold, sockets, timer }
+        Self { cpu, from, length_ns, sleeps, domain: domain(cpu), hold, sockets, timer }
     }
 
     /// When it was, where it came about.
     fn plant(&mut self, kind: Kind) -> io::Result<Vec<[i64; 2]>> {
         let once = |[t0_ns, t1_ns]: [i64; 2]| vec![[t0_ns, t1_ns]];
+        let length_ns = self.length_ns;
         match kind {
-            Kind::TaskAbove => run(&Policy::fifo(ABOVE)).map(once),
-            Kind::TaskEqual => run(&Policy::fifo(PRIORITY)).map(once),
-            Kind::TaskBelow => run(&Policy::fifo(BELOW)).map(once),
-            Kind::Ordinary => run(&Policy::other()).map(once),
-            Kind::Raised => raised().map(once),
-            Kind::Boosted => boosted(self.from).map(once),
+            Kind::TaskAbove => run(&Policy::fifo(ABOVE), length_ns).map(once),
+            Kind::TaskEqual => run(&Policy::fifo(PRIORITY), length_ns).map(once),
+            Kind::TaskBelow => run(&Policy::fifo(BELOW), length_ns).map(once),
+            Kind::Ordinary => run(&Policy::other(), length_ns).map(once),
+            Kind::Raised => raised(length_ns).map(once),
+            Kind::Boosted => boosted(self.from, length_ns).map(once),
             Kind::Deadline => self.deadline(),
             Kind::PreemptionOff => self.held(|_| {
                 let _parent = rustix::process::getppid();
@@ -253,12 +272,12 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Arms the probes' program to hold the CPU for `LENGTH_NS`, then calls `provoke`, which must
+    /// Arms the probes' program to hold the CPU for the length, then calls `provoke`, which must
     /// run into a probe. Returns when the CPU was held: start and end, CLOCK_MONOTONIC, ns. Empty
     /// if nothing ran into a probe.
     fn held(&self, provoke: impl FnOnce(&Self) -> io::Result<()>) -> io::Result<Vec<[i64; 2]>> {
         let hold = self.hold.as_ref().map_err(again)?;
-        hold.arm(LENGTH_NS as u64)?;
+        hold.arm(self.length_ns.unsigned_abs())?;
         provoke(self)?;
         hold.held()
     }
@@ -267,9 +286,12 @@ impl<'a> Ground<'a> {
     /// it here.
     fn deadline(&self) -> io::Result<Vec<[i64; 2]>> {
         sched::pin(self.domain.as_ref().map_err(again)?)?;
-        let policy =
-            Policy { name: "SCHED_DEADLINE".to_owned(), priority: 0, reservation: Some(RESERVATION) };
-        let ran = run(&policy);
+        let policy = Policy {
+            name: "SCHED_DEADLINE".to_owned(),
+            priority: 0,
+            reservation: Some(reservation(self.length_ns)),
+        };
+        let ran = run(&policy, self.length_ns);
         let here = sched::current_cpu() == self.cpu;
         sched::pin(&Cpus::one(self.cpu))?;
         Ok(Some(ran?).filter(|_| here).into_iter().collect())
@@ -293,10 +315,10 @@ fn again(error: &io::Error) -> io::Error {
 
 /// Runs for as long as a holdup takes; in user space, though some machines have to ask the kernel
 /// for the time.
-fn busy() -> [i64; 2] {
+fn busy(length_ns: i64) -> [i64; 2] {
     let t0_ns = clock::now_ns();
     let mut t1_ns = t0_ns;
-    while t1_ns - t0_ns < LENGTH_NS {
+    while t1_ns - t0_ns < length_ns {
         for turn in 0..TURNS {
             std::hint::black_box(turn);
         }
@@ -306,26 +328,26 @@ fn busy() -> [i64; 2] {
 }
 
 /// Runs under a policy, from one sleep to the next: the scheduler's events show it.
-fn run(policy: &Policy) -> io::Result<[i64; 2]> {
+fn run(policy: &Policy, length_ns: i64) -> io::Result<[i64; 2]> {
     sys::policy::set_policy(policy)?;
     clock::sleep_until(clock::now_ns() + SHORT_NS);
-    let ran = busy();
+    let ran = busy(length_ns);
     clock::sleep_until(clock::now_ns() + SHORT_NS);
     sys::policy::set_policy(&Policy::other())?;
     Ok(ran)
 }
 
 /// Runs under a policy that it has for no longer than it runs.
-fn raised() -> io::Result<[i64; 2]> {
+fn raised(length_ns: i64) -> io::Result<[i64; 2]> {
     sys::policy::set_policy(&Policy::fifo(ABOVE))?;
-    let ran = busy();
+    let ran = busy(length_ns);
     sys::policy::set_policy(&Policy::other())?;
     Ok(ran)
 }
 
 /// Runs with the priority of a thread elsewhere that waits for its lock (futex(2),
 /// "Priority-inheritance futexes").
-fn boosted(from: u32) -> io::Result<[i64; 2]> {
+fn boosted(from: u32, length_ns: i64) -> io::Result<[i64; 2]> {
     let lock = AtomicU32::new(0);
     futex::lock_pi(&lock, futex::Flags::empty(), None)?;
     let waits = || -> io::Result<()> {
@@ -336,7 +358,7 @@ fn boosted(from: u32) -> io::Result<[i64; 2]> {
     };
     std::thread::scope(|scope| {
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn_scoped(scope, waits)?;
-        let ran = until_inherited(|| waiter.is_finished()).map(|()| busy());
+        let ran = until_inherited(|| waiter.is_finished()).map(|()| busy(length_ns));
         // Whatever failed: the waiter waits for this.
         futex::unlock_pi(&lock, futex::Flags::empty())?;
         waiter.join().map_err(|_| io::Error::other("the waiter panicked"))??;

@@ -54,11 +54,13 @@ impl Programs {
             if self.of.len() >= MOST && !self.of.contains_key(&tgid) {
                 return;
             }
+            // First of all: of one that ends meanwhile nothing new is known, and nothing wrong.
+            let Some(root) = root_of(&tgid.to_string()) else { continue };
             let Ok(maps) = fs::read_to_string(format!("/proc/{tgid}/maps")) else { continue };
             // Kernel threads have none.
             let mappings: BTreeSet<Mapping> = maps.lines().filter_map(mapping).collect();
             if !mappings.is_empty() {
-                if root_of(&tgid.to_string()).is_none_or(|root| Some(root) != own_root) {
+                if Some(root) != own_root {
                     self.elsewhere.insert(tgid);
                 }
                 self.of.entry(tgid).or_default().extend(mappings);
@@ -80,11 +82,11 @@ impl Programs {
             let base = mapping.path.rsplit('/').next().unwrap_or(&mapping.path);
             let path = visible(tgid, &mapping.path);
             // Another file may have that name here.
-            let is_gone = self.elsewhere.contains(&tgid) && path == Path::new(&mapping.path);
-            let functions = if is_gone {
+            let here = Some(Path::new(&mapping.path)).filter(|_| !self.elsewhere.contains(&tgid));
+            let functions = if here.is_none() && path == Path::new(&mapping.path) {
                 &None
             } else {
-                &*files.entry(path).or_insert_with_key(|path| Functions::of(path))
+                &*files.entry(path).or_insert_with_key(|path| Functions::of_either(path, here))
             };
             let function = functions.as_ref().and_then(|functions| functions.at(offset));
             let function = match function {
@@ -185,6 +187,12 @@ impl Functions {
         Self::read(&cache(path)?)
     }
 
+    /// Of a file as its process sees it, or as it is seen here: the process may end at any moment,
+    /// and its root with it.
+    fn of_either(path: &Path, here: Option<&Path>) -> Option<Self> {
+        Self::of(path).or_else(|| Self::of(here.filter(|here| *here != path)?))
+    }
+
     fn read<'data>(data: impl ReadRef<'data>) -> Option<Self> {
         let file = object::File::parse(data).ok()?;
         let segments = file.segments().map(|segment| {
@@ -249,6 +257,21 @@ mod tests {
         let own = Functions::of(Path::new("/proc/self/exe")).unwrap();
         let name = if own.functions.is_empty() { "+0x" } else { "programs::tests::somewhere (" };
         assert!(named[0].function.contains(name), "{named:?}");
+    }
+
+    #[test]
+    fn a_process_may_end_before_its_file_is_read() {
+        let own = fs::read_link("/proc/self/exe").unwrap();
+        let gone = Path::new("/proc/4294967295/root").join(own.strip_prefix("/").unwrap());
+        assert!(Functions::of_either(&gone, Some(&own)).is_some());
+        assert!(Functions::of_either(&gone, None).is_none());
+        assert!(Functions::of_either(&gone, Some(&gone)).is_none());
+        // What was known of it stays known.
+        let mut programs = Programs::default();
+        programs.look_at([std::process::id()]);
+        let known = programs.of.len();
+        programs.look_at([u32::MAX]);
+        assert_eq!((programs.of.len(), programs.elsewhere.len()), (known, 0));
     }
 
     /// Of a container that is gone the path is left: here it leads to another file.

@@ -56,6 +56,8 @@ struct Lane {
 
 /// Pages that are written at once: a write of its own for each costs more than the copy.
 const AT_ONCE: usize = 64;
+/// Pages that are handed on at once where none is written.
+const HANDED_ON: usize = 8;
 
 impl Lane {
     /// Takes out what is there; how many pages that were. `room`: for several of so many bytes.
@@ -137,7 +139,7 @@ impl Reader {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("trace-reader".to_owned()).spawn(move || {
-            let mut room = vec![0u8; page_bytes * AT_ONCE];
+            let mut room = vec![0u8; page_bytes * if keep.in_file() { AT_ONCE } else { HANDED_ON }];
             let held = (buffer_kib * 1024).div_ceil(page_bytes as u64).max(1);
             let mut pace = Pace::new();
             loop {

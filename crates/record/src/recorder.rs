@@ -6,21 +6,22 @@
 //! in-kernel filters. Two buffers, so that a storm on one side loses nothing of the other. Where a
 //! program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
 
+use super::accounts::Accounts;
 use super::buffer::{Buffer, Drained, Order};
 use super::groups::Groups;
+use super::held::{CutPages, Held};
 use super::live::{Keep, LivePages, LostEvents, Tap};
 use super::programs::Programs;
 use super::ring::Pages;
 use super::snapshots::{SnapshotOrder, Snapshots, timed};
-use super::symbols::{self, Referenced};
-use ftrace::{BufferInput, Constants, Endian, Formats, TraceInput};
+use super::unwritten::{RawBuffer, SENDER, Unwritten, WATCHED, Written, formats};
+use ftrace::{Constants, Formats};
 use journal::session::Session;
-use model::events::{EventCatalogue, EventSpec, Side, USER_STACK};
+use model::events::{EventCatalogue, Side, USER_STACK};
 use model::run::{SenderRecord, TraceRecord};
 use model::snapshots::{SnapshotSample, SnapshotsRecord};
 use model::user_frames::{self, UserFrames};
 use model::{Cpus, store};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,16 +125,18 @@ impl Recorder {
             watched =
                 Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("watched"))?);
         }
-        let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
+        let all = [Some(&victim), sender.as_ref(), watched.as_ref()].into_iter().flatten();
+        let formats =
+            formats(&tracefs, all.flat_map(|buffer| &buffer.events).map(|event| event.name.as_str()))?;
         let mut snapshots = None;
         let mut live = LivePages { taps: Vec::new(), watched: None };
-        let pages = Pages { layout: *formats.page(), endian: native_endian() };
+        let pages = Pages::of(&formats);
         if let Some(order) = place.snapshots {
             let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
             snapshots = Some(Snapshots::new(order, pages, &buffers)?);
         } else {
             let mut tap = || {
-                let tap = Arc::new(Tap::new(*formats.page(), native_endian()));
+                let tap = Arc::new(Tap::new(pages.layout, pages.endian));
                 live.taps.push(Arc::clone(&tap));
                 tap
             };
@@ -144,7 +147,7 @@ impl Recorder {
             }
             // Apart: who looks on at CPUs alone would see a program's own events twice.
             if let Some(buffer) = &mut watched {
-                let tap = place.keep.is_live().then(|| Arc::new(Tap::new(*formats.page(), native_endian())));
+                let tap = place.keep.is_live().then(|| Arc::new(Tap::new(pages.layout, pages.endian)));
                 live.watched.clone_from(&tap);
                 buffer.start_reader(pages, place.keep, tap)?;
             }
@@ -276,27 +279,72 @@ impl Recorder {
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
         self.record(false)?;
         self.look();
-        let ([victim, sender, watched], snapshots) = self.drain()?;
-        let victim = victim.unwrap_or_default();
-        let (input, users) = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
-        ftrace::write_v6(&run.join(store::TRACE), &input).map_err(Error::of)?;
+        let (drained, snapshots) = self.drain()?;
+        let unwritten = self.unwritten(drained, snapshots)?;
+        let Written { record, users } = unwritten.write(run)?;
         if let Some(programs) = &self.programs {
             let (schema, frames) = (user_frames::SCHEMA.to_owned(), programs.name(&users));
             store::write_json(&run.join(user_frames::FILE), &UserFrames { schema, frames })?;
         }
+        self.remove(session)?;
+        Ok(record)
+    }
+
+    /// Writes the pages of a stretch of what is held into a directory, for a `trace.dat` that
+    /// somebody else may write, while recording goes on. `before`: the kernel's accounts from before
+    /// that time; what was lost before is not of this trace.
+    pub fn cut(
+        &mut self,
+        held: &Held,
+        span: [i64; 2],
+        before: &Accounts,
+        dir: &Path,
+    ) -> Result<Unwritten, Error> {
+        self.groups.look_anew();
+        let pages = held.cut(span, dir)?;
+        let accounts = self.accounts()?.since(before);
+        let reaches_to_ns = held.reaches_to_ns().map_or(span[0], |held_ns| held_ns.max(span[0]));
+        let of = |buffer: &Buffer| {
+            let ours: Vec<&CutPages> = pages.iter().filter(|cut| buffer.cpus.contains(&cut.cpu)).collect();
+            Drained {
+                files: ours.iter().map(|cut| (cut.cpu, cut.path.clone())).collect(),
+                accounts: ours.iter().map(|cut| accounts.of_cut(cut)).collect(),
+                reaches_to_ns: Some(reaches_to_ns),
+            }
+        };
+        self.unwritten([Some(of(&self.victim)), self.sender.as_ref().map(of), None], None)
+    }
+
+    /// The kernel's accounts of the CPUs' buffers, without a watched program's own.
+    pub fn accounts(&self) -> Result<Accounts, Error> {
+        let buffers = std::iter::once(&self.victim).chain(&self.sender);
+        let cpus = buffers.flat_map(|buffer| buffer.cpus.iter().map(|cpu| buffer.instance.account(*cpu)));
+        Ok(Accounts::of(cpus.collect::<Result<_, _>>()?))
+    }
+
+    /// What goes into the file.
+    fn unwritten(
+        &self,
+        [victim, sender, watched]: [Option<Drained>; 3],
+        snapshots: Option<SnapshotsRecord>,
+    ) -> Result<Unwritten, Error> {
+        let victim = victim.unwrap_or_default();
         let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
-        let beside = |name: &str, buffer: &Option<Buffer>, drained: Option<Drained>| {
-            buffer.as_ref().zip(drained).map(|(buffer, drained)| SenderRecord {
+        let from_ns = [Some(&victim), sender.as_ref(), watched.as_ref()];
+        let from_ns = from_ns.into_iter().flatten().filter_map(|one| one.reaches_to_ns).max();
+        let mut buffers = vec![RawBuffer { files: victim.files, stats: self.victim.stats()? }];
+        let mut beside = |name: &str, buffer: &Option<Buffer>, drained: Option<Drained>| {
+            let Some((buffer, drained)) = buffer.as_ref().zip(drained) else { return Ok(None) };
+            buffers.push(RawBuffer { files: drained.files, stats: buffer.stats()? });
+            Ok::<_, Error>(Some(SenderRecord {
                 buffer: name.to_owned(),
                 instance: buffer.target.clone(),
                 buffer_kib: SENDER_KIB,
                 events: names(buffer),
                 absent: buffer.absent.clone(),
                 cpus: drained.accounts,
-            })
+            }))
         };
-        let drained = [Some(&victim), sender.as_ref(), watched.as_ref()];
-        let from_ns = drained.into_iter().flatten().filter_map(|one| one.reaches_to_ns).max();
         let record = TraceRecord {
             from_ns,
             file: store::TRACE.to_owned(),
@@ -306,13 +354,12 @@ impl Recorder {
             events: names(&self.victim),
             absent: self.victim.absent.clone(),
             cpus: victim.accounts,
-            sender: beside(SENDER, &self.sender, sender),
-            watched: beside(WATCHED, &self.watched, watched),
+            sender: beside(SENDER, &self.sender, sender)?,
+            watched: beside(WATCHED, &self.watched, watched)?,
             snapshots,
             groups: self.groups.by_path(),
         };
-        self.remove(session)?;
-        Ok(record)
+        Ok(Unwritten { tracefs: self.tracefs.clone(), record, buffers })
     }
 
     fn remove(self, session: &mut Session) -> Result<(), Error> {
@@ -336,109 +383,4 @@ impl Recorder {
         let all = [Some(self.victim.drain()?), rest(&mut self.sender)?, rest(&mut self.watched)?];
         Ok((all, None))
     }
-
-    /// What goes into the file, and the addresses in programs that it has.
-    fn input(
-        &self,
-        victim: &Drained,
-        beside: [Option<&Drained>; 2],
-    ) -> Result<(TraceInput, BTreeSet<(u32, u64)>), Error> {
-        let read = |name: &str| tracefs::read_bytes(&self.tracefs.join(name));
-        let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-        let drained = std::iter::once(victim).chain(beside.into_iter().flatten());
-        let files: Vec<_> = drained.flat_map(|one| &one.files).cloned().collect();
-        let mut buffers = Vec::new();
-        for (name, buffer, drained) in
-            [(SENDER, &self.sender, beside[0]), (WATCHED, &self.watched, beside[1])]
-        {
-            if let Some((buffer, drained)) = buffer.as_ref().zip(drained) {
-                let (cpus, stats) = (drained.files.clone(), buffer.stats()?);
-                buffers.push(BufferInput { name: name.to_owned(), cpus, stats });
-            }
-        }
-        let Referenced { kallsyms, users } =
-            symbols::referenced(&kallsyms, &self.formats, &files).map_err(Error::of)?;
-        let input = TraceInput {
-            endian: native_endian(),
-            header_page: read("events/header_page")?,
-            header_event: read("events/header_event")?,
-            formats: all_events([Some(&self.victim), self.sender.as_ref(), self.watched.as_ref()])
-                .iter()
-                .filter(|event| system(event) != OF_THE_KERNEL)
-                .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
-                .collect::<Result<_, Error>>()?,
-            ftrace_formats: ftrace_formats(&self.tracefs),
-            kallsyms: kallsyms.into_bytes(),
-            printk: read("printk_formats").unwrap_or_default(),
-            cmdlines: read("saved_cmdlines").unwrap_or_default(),
-            clock: "mono".to_owned(),
-            uname: uname(),
-            page_size: 0,
-            cpus: victim.files.clone(),
-            stats: self.victim.stats()?,
-            buffers,
-        };
-        Ok((input, users))
-    }
-}
-
-/// Names of the other buffers in the file.
-const SENDER: &str = "sender";
-const WATCHED: &str = "watched";
-
-/// The events of all instances, each once.
-fn all_events(buffers: [Option<&Buffer>; 3]) -> Vec<EventSpec> {
-    let mut all: Vec<EventSpec> = Vec::new();
-    for event in buffers.into_iter().flatten().flat_map(|buffer| &buffer.events) {
-        if all.iter().all(|known| known.name != event.name) {
-            all.push(event.clone());
-        }
-    }
-    all
-}
-
-fn formats(tracefs: &Path, events: &[EventSpec]) -> Result<Formats, Error> {
-    let header = tracefs::read(&tracefs.join("events/header_page"))?;
-    let mut formats = Formats::new(native_endian(), &header, size_of::<usize>()).map_err(Error::of)?;
-    for event in events {
-        formats.add(system(event), &tracefs::read(&tracefs.join(format_file(event)))?).map_err(Error::of)?;
-    }
-    Ok(formats)
-}
-
-fn system(event: &EventSpec) -> &str {
-    event.name.split(':').next().unwrap_or_default()
-}
-
-fn format_file(event: &EventSpec) -> String {
-    format!("events/{}/format", event.name.replace(':', "/"))
-}
-
-/// The system of the kernel's own record types, which are no tracepoints: stacks among them.
-const OF_THE_KERNEL: &str = "ftrace";
-
-/// The kernel's own record types. Viewers want to see all of them in a file, whichever are
-/// recorded.
-fn ftrace_formats(tracefs: &Path) -> Vec<Vec<u8>> {
-    let Ok(entries) = fs::read_dir(tracefs.join("events").join(OF_THE_KERNEL)) else { return Vec::new() };
-    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path().join("format"))).collect();
-    paths.sort();
-    paths.iter().filter_map(|path| fs::read(path).ok()).collect()
-}
-
-fn native_endian() -> Endian {
-    if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little }
-}
-
-fn uname() -> String {
-    let name = rustix::system::uname();
-    let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    [
-        part(name.sysname()),
-        part(name.nodename()),
-        part(name.release()),
-        part(name.version()),
-        part(name.machine()),
-    ]
-    .join(" ")
 }

@@ -6,7 +6,8 @@
 //! and the next one behind the beginning.
 
 use super::instance::Instance;
-use ftrace::{Endian, PageHeader, PageLayout, Walker};
+use super::unwritten::native_endian;
+use ftrace::{Endian, Formats, PageHeader, PageLayout, Walker};
 use model::run::TraceCpu;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -117,6 +118,11 @@ pub(super) fn begins_ns(header: PageHeader) -> i64 {
 }
 
 impl Pages {
+    /// As this machine's kernel writes events of these formats.
+    pub(super) fn of(formats: &Formats) -> Self {
+        Self { layout: *formats.page(), endian: native_endian() }
+    }
+
     /// The header of a page that came from there.
     pub(super) fn header(self, page: &[u8], from: &Path) -> Result<PageHeader, Error> {
         let header = self.layout.header(page, self.endian);

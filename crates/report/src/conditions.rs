@@ -21,7 +21,11 @@ pub(crate) struct Condition {
 pub(crate) fn conditions(document: &Document) -> Vec<Condition> {
     let strong = |name, text| Condition { name, text, weak: false };
     let (run, machine) = (&document.run, &document.machine.machine);
-    let what = if heading::verb(run) == heading::TOP { "watched" } else { "measured" };
+    let what = if [heading::TOP, heading::MONITOR].contains(&heading::verb(run).as_str()) {
+        "watched"
+    } else {
+        "measured"
+    };
     let mut all = vec![
         strong(what, measured(document)),
         strong("by", by(document)),

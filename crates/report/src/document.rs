@@ -6,6 +6,7 @@
 use analysis::Analysis;
 use model::events::EventCatalogue;
 use model::machine::Snapshot;
+use model::monitor::Breach;
 use model::{Finding, Run};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,6 +31,8 @@ pub struct Document {
     pub analysis: Analysis,
     /// Deadlines whose misses the user wants counted, ns.
     pub deadlines_ns: Vec<i64>,
+    /// Of a run that a monitor has kept: what was late.
+    pub breach: Option<Breach>,
     /// What follows for a task set.
     pub guarantee: Guarantee,
     /// Calculated response times of a measured task set, ns, in the order of [`Analysis::taskset`];
@@ -76,6 +79,7 @@ impl Document {
         Self {
             dir: dir.to_owned(),
             deadlines_ns: Vec::new(),
+            breach: None,
             run,
             machine,
             findings,

@@ -25,10 +25,13 @@ pub(crate) const MODEL: &str = "model";
 /// The verb that watches CPUs.
 pub(crate) const TOP: &str = "top";
 
+/// The verb that keeps breaches.
+pub(crate) const MONITOR: &str = "monitor";
+
 /// Whether it only measured: no idle controls, no disturbance, nothing to compare. A watched
 /// program by itself is no question of isolation.
 pub(crate) fn is_measurement(run: &Run) -> bool {
-    ["measure", "graph", WATCH, MODEL, TOP].iter().any(|first| verb(run).starts_with(first))
+    ["measure", "graph", WATCH, MODEL, TOP, MONITOR].iter().any(|first| verb(run).starts_with(first))
 }
 
 /// The heading of the page.
@@ -45,6 +48,7 @@ pub(crate) fn title(run: &Run) -> String {
         WATCH => format!("A program, watched on {on}"),
         MODEL => format!("The task model of a program on {on}"),
         TOP => format!("What ran on {on}"),
+        MONITOR => format!("A breach on {on}"),
         "measure clocks" => "Clocks against one another".to_owned(),
         verb if verb.starts_with("measure") => format!("A measurement on {on}"),
         _ if run.measured_cpus.len() > 1 => format!("Are {on} still?"),
@@ -79,6 +83,7 @@ mod tests {
             ("stillcore trace watch --comm robot", "trace watch", true),
             ("stillcore model --out run -- ./robot", "model", true),
             ("stillcore top --cpus 2 -D 10s", "top", true),
+            ("stillcore monitor start --over 1ms", "monitor", true),
             ("stillcore", "assess", false),
         ] {
             let run = of(command);

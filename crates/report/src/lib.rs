@@ -33,6 +33,7 @@
 
 pub mod advice;
 pub mod bound;
+pub mod breach;
 mod certainty;
 mod clocks;
 mod conditions;

@@ -80,6 +80,20 @@ fn by_trace(path: &PathSection) -> Vec<Thieves> {
         });
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.range_ns));
+    // What boxes that are not listed are of is not known.
+    let others = || path.others.iter();
+    let ns = others().map(|sum| sum.ns).fold(0, u64::saturating_add);
+    if ns > 0 {
+        rows.push(Thieves {
+            phase: path.phase.clone(),
+            cpu: path.cpu,
+            cause: "smaller ones, not listed".to_owned(),
+            times: others().map(|sum| sum.count).fold(0, u64::saturating_add),
+            range_ns: [ns; 2],
+            max_ns: others().map(|sum| sum.max_ns).max().unwrap_or(0),
+            sure: "by the trace",
+        });
+    }
     if let Some((most, _)) = tasks.iter().max_by_key(|(_, ns)| **ns) {
         let title = class_title(EventClass::Switch);
         let more = tasks.len() - 1;
@@ -149,6 +163,7 @@ mod tests {
             samples: 3,
             total_ns: 60,
             boxes: vec![part(None, 10, 3), part(tick, 30, 2), part(tick, 20, 1)],
+            others: Vec::new(),
             worst: Vec::new(),
             bound: None,
         }];

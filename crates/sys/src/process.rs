@@ -1,7 +1,11 @@
 //! Processes identified by more than their id, which the kernel reuses.
 
 use crate::error::Error;
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, kill_process_group,
+    setrlimit, waitid,
+};
+use std::process::{Child, ExitStatus};
 use std::str::FromStr;
 use std::{fmt, fs};
 
@@ -56,6 +60,11 @@ impl Owner {
     }
 }
 
+/// Gives this process the lowest priority of the ordinary ones, as far as that is allowed.
+pub fn yield_to_others() {
+    let _ = rustix::process::setpriority_process(None, 19);
+}
+
 /// Whether the caller is root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -104,6 +113,22 @@ pub fn group() -> std::io::Result<i32> {
     // SAFETY: the call reads no memory.
     let group = unsafe { libc::getpgid(0) };
     if group < 0 { Err(std::io::Error::last_os_error()) } else { Ok(group) }
+}
+
+/// Whether a child has ended. It is left to be waited for, so that its number stays its own.
+pub fn has_ended(child: &Child) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    number(child).is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
+}
+
+/// Ends a child that was started in a process group of its own, with all that is in that group.
+pub fn end_group(child: &mut Child) -> std::io::Result<ExitStatus> {
+    number(child).map(|group| kill_process_group(group, Signal::KILL));
+    child.wait()
+}
+
+fn number(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]

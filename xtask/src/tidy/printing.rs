@@ -12,12 +12,23 @@ const FREE: &[&str] = &[
     "crates/cli/src/measure/cyclictest/screen.rs",
     // Draws what `draw.rs` beside it has made harmless.
     "crates/cli/src/top/terminal.rs",
+    // Prints a summary, which may have colours, and in which `report` has made all else harmless.
+    "crates/cli/src/conclude.rs",
     // Talk to their parent, not to a terminal.
     "crates/cli/src/internal.rs",
     // Passes on what the guest's program has printed, byte by byte.
     "crates/cli/src/lab_verb.rs",
 ];
-const CALLS: &[&str] = &["io::stdout()", " stdout()", "(stdout()", "io::stderr()", " stderr()", "(stderr()"];
+const CALLS: &[&str] = &[
+    "io::stdout()",
+    " stdout()",
+    "(stdout()",
+    "io::stderr()",
+    " stderr()",
+    "(stderr()",
+    // What drives the terminal.
+    "stdout::put(",
+];
 /// Whether it is a terminal, and how wide, may be asked.
 const ASKED: [&str; 2] = ["is_terminal()", "terminal_size_of("];
 
@@ -54,6 +65,7 @@ mod tests {
         let found = |path: &str, line: &str| check(&repo(path, line)).len();
         assert_eq!(found("crates/cli/src/x.rs", "writeln!(std::io::stdout(), \"{comm}\")"), 1);
         assert_eq!(found("crates/cli/src/x.rs", "let mut out = stderr().lock();"), 1);
+        assert_eq!(found("crates/cli/src/x.rs", "    stdout::put(&text);"), 1);
         assert_eq!(found("crates/cli/src/x.rs", "std::io::stdout().is_terminal()"), 0);
         assert_eq!(found("crates/cli/src/x.rs", "terminal_size_of(stdout())"), 0);
         assert_eq!(found("crates/cli/src/stdout.rs", "stdout().lock()"), 0);

@@ -76,7 +76,7 @@ fn threads(
 /// What of the difference decides what the measured CPUs meet: settings, and who may run or
 /// interrupt there. Mounts and groups come and go on any machine, as do threads; those are not
 /// asked about that are on one side only.
-pub(super) fn shifted(before: &MachineState, after: &MachineState, measured: &Cpus) -> Vec<String> {
+pub fn shifted(before: &MachineState, after: &MachineState, measured: &Cpus) -> Vec<String> {
     let mut found = Vec::new();
     values("mechanism", &before.mechanisms, &after.mechanisms, &mut found);
     let irqs = before

@@ -14,7 +14,7 @@
 //! drawn again. `matrix` compares studies of several kernels, and `graft` puts rows of one such
 //! comparison into another.
 
-mod changed;
+pub mod changed;
 mod coefficient;
 mod conclude;
 mod facts;

@@ -11,6 +11,7 @@ use crate::functions::call::{Call, Seen};
 use ftrace::{Endian, EventFormat, Field, FieldKind, Symbols, TraceFile};
 use model::functions::{FunctionCatalogue, FunctionList, stem};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Fields that hold the address of a function and are printed as its name.
 const FUNCTIONS: [&str; 6] = ["function", "func", "callsite", "callback", "caller", "handler"];
@@ -87,7 +88,7 @@ impl<'f> Lines<'f> {
         let mut of = |address: u64| {
             *addresses
                 .entry(address)
-                .or_insert_with(|| name(symbols, address).map_or(0, |name| patterns.within(name)))
+                .or_insert_with(|| name(symbols, address).map_or(0, |name| patterns.within(&name)))
         };
         let mut line = words.name | by_task;
         for field in &words.texts {
@@ -124,13 +125,14 @@ impl<'f> Lines<'f> {
         counts.patterns = list.grep.iter().map(why).collect();
         for (call, n) in &seen.calls {
             let of = |address| name(self.symbols, address).unwrap_or_default();
-            let (function, caller) = (of(call.ip), if call.caller == 0 { "" } else { of(call.caller) });
-            let (entered, as_caller) = (self.patterns.within(function), self.patterns.within(caller));
+            let (function, caller) =
+                (of(call.ip), if call.caller == 0 { Cow::default() } else { of(call.caller) });
+            let (entered, as_caller) = (self.patterns.within(&function), self.patterns.within(&caller));
             let short = entered | call.by_task;
             counts.lines += if (short | as_caller) & whole == 0 { 0 } else { *n };
             counts.lines_without_callers += if short & whole == 0 { 0 } else { *n };
             for (bit, one) in bits.iter().zip(&mut counts.patterns) {
-                let place = if entered & bit != 0 && stem(function) == one.pattern {
+                let place = if entered & bit != 0 && stem(&function) == one.pattern {
                     &mut one.called
                 } else if entered & bit != 0 {
                     &mut one.longer_name
@@ -178,6 +180,6 @@ fn words(patterns: &Patterns, format: &EventFormat) -> Words {
 }
 
 /// The function that an address lies in; all ones end a stack.
-pub(super) fn name(symbols: &Symbols, address: u64) -> Option<&str> {
+pub(super) fn name(symbols: &Symbols, address: u64) -> Option<Cow<'_, str>> {
     symbols.resolve(address).filter(|_| address != u64::MAX).map(|(name, _)| name)
 }

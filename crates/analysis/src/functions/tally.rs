@@ -5,6 +5,7 @@ use super::{FunctionCounts, HiddenFunction, ListCounts, SymbolCounts};
 use crate::functions::call::{Call, Seen};
 use ftrace::Symbols;
 use model::functions::{FunctionCatalogue, FunctionList, FunctionSpec, KERNELS, stem};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One call with its names.
@@ -24,9 +25,10 @@ pub(super) fn summarize(
 ) -> FunctionCounts {
     let read_as = uname.and_then(column);
     let named = |call: &Call| {
-        let symbol = name(symbols, call.ip).map_or_else(|| format!("{:#x}", call.ip), str::to_owned);
+        let symbol = name(symbols, call.ip).map_or_else(|| format!("{:#x}", call.ip), Cow::into_owned);
         let function = catalogue.by_symbol(stem(&symbol));
-        let caller = if call.caller == 0 { "" } else { name(symbols, call.caller).map_or("", stem) };
+        let caller = if call.caller == 0 { None } else { name(symbols, call.caller) };
+        let caller = caller.as_deref().map_or("", stem);
         let event = function.is_some_and(|function| function.is_event(caller));
         Named { symbol, function, event }
     };

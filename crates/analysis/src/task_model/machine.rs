@@ -207,17 +207,10 @@ fn replaced(ours: &TaskModel, elsewhere: &Elsewhere<'_>, cpu: u32) -> Result<Rep
         cpu,
         theirs,
         now: ours.dispatches.iter().find(|one| one.cpu == cpu).cloned(),
-        then: Dispatches { cpu, late_ns: then.late_ns.max(latest_timer_ns(jobs, theirs)), ..then.clone() },
+        then: Dispatches { cpu, ..then.clone() },
         competes_now: ours.interference.iter().filter(others).cloned().collect(),
         competes_then,
     })
-}
-
-/// How late a timer was for a real-time thread, ns: also where the trace lacks the switch to it,
-/// which a dispatch needs.
-fn latest_timer_ns(jobs: &ProgramJobs, theirs: u32) -> u64 {
-    let there = jobs.threads.iter().filter(|one| one.cpus.contains(theirs) && !is_fair(one.prio));
-    there.flat_map(|one| &one.kinds).filter_map(|kind| kind.late_ns).max().unwrap_or(0)
 }
 
 fn is_fair(prio: Option<i16>) -> bool {

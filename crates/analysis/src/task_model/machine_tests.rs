@@ -1,11 +1,9 @@
 //! Two recordings made by hand, whose dispatch times, timers and interrupts are known.
 
 use super::super::shape::Link;
-use super::super::tests::{MS, assumed, kind, kind_jobs, program, thread, timer};
+use super::super::tests::{MS, assumed, program, thread};
 use super::*;
-use attribution::jobs::shape::KindJobs;
 use infer::bucket::{Bucket, Buckets};
-use model::syscalls::Wait;
 
 const US: u64 = 1_000;
 
@@ -177,24 +175,6 @@ fn a_later_timer_brings_releases_nearer() {
     release.curve = vec![(100_001, 2), (9_000_001, 3)];
     let found = on(&there(0, 70 * US), "3", "1:3", &model, &[]).unwrap();
     assert_eq!(found.model.threads[0].release.curve, [(50_001, 2), (8_950_001, 3)]);
-}
-
-/// A dispatch needs the switch to the thread, and a trace may lack that where a timer was latest.
-#[test]
-fn lateness_counts_where_the_switch_behind_it_is_missing() {
-    let mut there = there(400 * US, 70 * US);
-    let jobs =
-        kind_jobs(kind("clock_nanosleep", Wait::Sleep, 1), (0..400).map(|at| at * 10_000_000), timer());
-    there.threads[0].kinds = vec![KindJobs { late_ns: Some(450 * US), ..jobs }];
-    let found = on(&there, "3", "1:3", &ours(), &[]).unwrap();
-    assert_eq!(
-        (found.model.threads[0].release.jitter_ns, found.replaced[0].then.late_ns),
-        (480 * US, 450 * US)
-    );
-    // Those of fair threads are late on purpose.
-    there.threads[0].prio = Some(120);
-    let found = on(&there, "3", "1:3", &ours(), &[]).unwrap();
-    assert_eq!(found.replaced[0].then.late_ns, 70 * US);
 }
 
 #[test]

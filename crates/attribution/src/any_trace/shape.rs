@@ -4,6 +4,7 @@ use crate::attribute::section::{BlockingCoverage, Coverage};
 use crate::attribute::thread_paths::CpuSources;
 use crate::attribute::watch::WatchSection;
 use model::Cpus;
+use model::groups::{TaskGroup, by_tid};
 use serde::Serialize;
 
 /// A trace that anybody recorded.
@@ -38,6 +39,16 @@ pub struct AnyTrace {
     pub record: Record,
     /// What is missing or not known, one sentence each.
     pub statements: Vec<String>,
+}
+
+impl AnyTrace {
+    /// Sets the control groups of the tasks that are named.
+    pub fn find_groups(&mut self, groups: &[TaskGroup]) {
+        let groups = by_tid(groups);
+        let rows = self.attribution.iter_mut().flat_map(|one| &mut one.rows);
+        rows.filter_map(|row| row.source.as_mut()).for_each(|source| source.find_group(&groups));
+        self.threads.paths.iter_mut().for_each(|one| one.path.find_groups(&groups));
+    }
 }
 
 /// What a recording needs to answer what this one does not.

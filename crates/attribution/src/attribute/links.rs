@@ -143,7 +143,7 @@ impl Links {
     fn note_other(&mut self, event: &KernelEvent, sets: &CpuSets) {
         self.contexts.event(event);
         let asked = match event.what {
-            What::Armed { timer } => {
+            What::Armed { timer, .. } => {
                 let who = self.contexts.who_arms(event, timer);
                 keep(&mut self.timers, timer, Source::new(event.cpu, who));
                 None

@@ -7,9 +7,11 @@ use crate::attribute::section::SourceText;
 use crate::attribute::step::Step;
 use crate::prio::Prio;
 use model::EventClass;
+use model::groups::TaskGroup;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
 use stats::serialize_as_array;
+use std::collections::BTreeMap;
 
 /// Where the latencies of one window's wake-ups on one CPU went, or the time that gaps took from
 /// its busy loop.
@@ -27,10 +29,13 @@ pub struct PathSection {
     pub thread: u32,
     /// Samples explained: those that statistics include and that were not early.
     pub samples: u64,
-    /// Their latencies together, ns; what the boxes add up to.
+    /// Their latencies together, ns; what `boxes` and `others` add up to.
     pub total_ns: u64,
     /// Most time first; at most 60.
     pub boxes: Vec<PathBox>,
+    /// The smaller boxes, summed by step; none where `boxes` has all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherBoxes>,
     /// The largest samples, each taken apart.
     pub worst: Vec<SamplePath>,
     /// How late a wake-up could have come; absent for gaps, which are none.
@@ -41,6 +46,23 @@ pub struct PathSection {
 /// What runs of the first round were about.
 fn wakeup() -> ProbeKind {
     ProbeKind::Wakeup
+}
+
+/// Boxes of a step that are not listed one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherBoxes {
+    /// The step.
+    pub step: Step,
+    /// Whether they are the step itself ([`PathBox::is_step`]), or what took its time.
+    pub itself: bool,
+    /// The number of boxes.
+    pub boxes: u64,
+    /// Their counts of samples, added.
+    pub count: u64,
+    /// Time in them, ns.
+    pub ns: u64,
+    /// The most in one box of one sample, ns.
+    pub max_ns: u64,
 }
 
 /// A task that ran.
@@ -88,12 +110,47 @@ pub struct PathBox {
 }
 
 impl TaskText {
+    /// Sets its control group, by task number.
+    fn find_group(&mut self, groups: &BTreeMap<i32, &TaskGroup>) {
+        self.group = groups.get(&self.pid).map(|group| group.words());
+    }
+
     /// As people read it: `make[4711] (nice 0, cron.service)`.
     pub fn words(&self) -> String {
         let prio = self.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
         let more: Vec<String> = prio.into_iter().chain(self.group.clone()).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         format!("{}[{}]{more}", self.comm, self.pid)
+    }
+}
+
+impl PathSection {
+    /// Sets the control groups of the tasks that are named, by task number.
+    pub fn find_groups(&mut self, groups: &BTreeMap<i32, &TaskGroup>) {
+        let samples = self.worst.iter_mut().flat_map(|sample| &mut sample.parts);
+        for part in self.boxes.iter_mut().chain(samples) {
+            part.source.iter_mut().for_each(|source| source.find_group(groups));
+            part.task.iter_mut().for_each(|task| task.find_group(groups));
+        }
+    }
+
+    /// Lists the first `most` of `boxes` one by one, and of the others the sums.
+    pub(crate) fn list(&mut self, most: usize) {
+        let Self { boxes, others, .. } = self;
+        for one in boxes.drain(boxes.len().min(most)..) {
+            let (step, itself) = (one.step, one.is_step());
+            let known = others.iter().position(|sum| (sum.step, sum.itself) == (step, itself));
+            let at = known.unwrap_or_else(|| {
+                others.push(OtherBoxes { step, itself, boxes: 0, count: 0, ns: 0, max_ns: 0 });
+                others.len() - 1
+            });
+            let sum = &mut others[at];
+            sum.boxes += 1;
+            sum.count = sum.count.saturating_add(one.count);
+            sum.ns = sum.ns.saturating_add(one.ns);
+            sum.max_ns = sum.max_ns.max(one.max_ns);
+        }
+        others.sort_by_key(|sum| std::cmp::Reverse(sum.ns));
     }
 }
 
@@ -158,3 +215,61 @@ pub struct SamplePiece {
 }
 
 serialize_as_array!(SamplePiece { from_ns, ns, part });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_that_are_not_listed_are_summed_by_step() {
+        let one = |step, class, ns| PathBox {
+            step,
+            cpu: 1,
+            class,
+            blocking: None,
+            label: None,
+            task: None,
+            source: None,
+            confidence: None,
+            count: 2,
+            ns,
+            max_ns: ns - 1,
+        };
+        let ran = Some(EventClass::Switch);
+        let boxes: Vec<PathBox> = [
+            (Step::Switch, ran, 90),
+            (Step::WakeUp, None, 80),
+            (Step::Switch, ran, 30),
+            (Step::Switch, None, 20),
+            (Step::Switch, ran, 10),
+        ]
+        .map(|(step, class, ns)| one(step, class, ns))
+        .to_vec();
+        let mut path = PathSection {
+            phase: String::new(),
+            probe: ProbeKind::Wakeup,
+            cpu: 1,
+            thread: 0,
+            samples: 2,
+            total_ns: 230,
+            boxes,
+            others: Vec::new(),
+            worst: Vec::new(),
+            bound: None,
+        };
+        path.list(5);
+        assert!(path.others.is_empty());
+        path.list(2);
+        let sum = |itself, boxes, ns, max_ns| OtherBoxes {
+            step: Step::Switch,
+            itself,
+            boxes,
+            count: 2 * boxes,
+            ns,
+            max_ns,
+        };
+        assert_eq!(path.others, [sum(false, 2, 40, 29), sum(true, 1, 20, 19)]);
+        let ns: u64 = path.boxes.iter().map(|one| one.ns).chain(path.others.iter().map(|sum| sum.ns)).sum();
+        assert_eq!(ns, path.total_ns);
+    }
+}

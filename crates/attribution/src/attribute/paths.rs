@@ -195,17 +195,20 @@ impl PathSums {
             pieces: pieces(path),
             replaced: path.replaced.map(|task| task_text(task, labels)),
         });
-        Some(PathSection {
+        let mut section = PathSection {
             phase: phase.to_owned(),
             probe,
             cpu,
             thread,
             samples: self.samples,
             total_ns: self.total_ns,
-            boxes: boxes.into_iter().take(MOST_BOXES).map(|(key, sum)| path_box(key, sum)).collect(),
+            boxes: boxes.into_iter().map(|(key, sum)| path_box(key, sum)).collect(),
+            others: Vec::new(),
             worst: worst.collect(),
             bound: (probe != ProbeKind::Noise).then(|| self.bound.bound(labels)),
-        })
+        };
+        section.list(MOST_BOXES);
+        Some(section)
     }
 }
 
@@ -373,7 +376,7 @@ impl Paths {
             } => {
                 self.expiries.insert(event.cpu, (event.ts_ns, key, event.level));
             }
-            What::Armed { timer } if event.in_task() => {
+            What::Armed { timer, .. } if event.in_task() => {
                 for at in self.by_thread.get(&event.pid).into_iter().flatten() {
                     self.probes[*at].armed = Some(timer);
                 }

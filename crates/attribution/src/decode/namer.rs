@@ -13,6 +13,7 @@ use model::EventClass;
 use model::cpu_states::FrequencyChanges;
 use model::events::Helpers;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;
@@ -148,8 +149,7 @@ impl<'d> Namer<'d> {
             return id;
         }
         let id = match self.symbols.resolve(address) {
-            // Clones by the compiler (`.isra.0`, `.llvm.1`) are the same function.
-            Some((name, 0)) => self.labels.id(name.split('.').next().unwrap_or(name)),
+            Some((name, 0)) => self.labels.id(plain(&name)),
             _ => self.labels.id(&format!("{address:#x}")),
         };
         self.functions.insert(address, id);
@@ -158,8 +158,7 @@ impl<'d> Namer<'d> {
 
     /// The same, if the address is the start of a function.
     fn whole(&mut self, field: &Field) -> Option<LabelId> {
-        let begins = matches!(self.symbols.resolve(self.number(field)), Some((_, 0)));
-        begins.then(|| self.function(field))
+        self.symbols.begins(self.number(field)).then(|| self.function(field))
     }
 
     fn name(&mut self, naming: &Naming) -> LabelId {
@@ -188,7 +187,7 @@ impl<'d> Namer<'d> {
             return id;
         }
         let id = match self.symbols.resolve(address) {
-            Some((name, _)) => self.labels.id(name.split('.').next().unwrap_or(name)),
+            Some((name, _)) => self.labels.id(plain(&name)),
             None => self.labels.id(&format!("{address:#x}")),
         };
         self.functions.insert(address, id);
@@ -224,11 +223,11 @@ impl<'d> Namer<'d> {
         }
         let symbols = self.symbols;
         let name = |address| match symbols.resolve(address) {
-            // Clones by the compiler (`.isra.0`) are the same function.
-            Some((name, offset)) if offset < LONGEST_FUNCTION => name.split('.').next().unwrap_or(name),
-            _ => stacks::UNNAMED,
+            Some((name, offset)) if offset < LONGEST_FUNCTION => name,
+            _ => Cow::Borrowed(stacks::UNNAMED),
         };
-        let names: Vec<&str> = layout.frames(self.data).map(name).collect();
+        let names: Vec<Cow<'_, str>> = layout.frames(self.data).map(name).collect();
+        let names: Vec<&str> = names.iter().map(|name| plain(name)).collect();
         let reading = stacks::read(&names, |name| self.helpers.has(name));
         let mut id = |text: Option<String>| text.map(|text| self.labels.id(&text));
         let mut way =
@@ -289,7 +288,10 @@ impl<'d> Namer<'d> {
                 What::Switch { prev, runnable, next }
             }
             Pick::Wake(fields) => fields.what(self.data, self.endian, self.cpu, self.comms, self.labels),
-            Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
+            Pick::Armed { timer, expires } => {
+                let expires = expires.as_ref().and_then(|field| field.int(self.data, self.endian));
+                What::Armed { timer: self.number(timer), expires_ns: expires.unwrap_or(0) }
+            }
             Pick::Raised { vector } => What::Raised { vector: self.number(vector) },
             Pick::Queued { work } => What::Queued { work: self.number(work) },
             Pick::CallQueued { csd, target, site, function, queue_on } => {
@@ -352,4 +354,9 @@ impl<'d> Namer<'d> {
             Pick::Other => What::Other,
         }
     }
+}
+
+/// Clones by the compiler (`.isra.0`, `.llvm.1`) are the same function.
+fn plain(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
 }

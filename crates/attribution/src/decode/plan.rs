@@ -43,6 +43,7 @@ pub(super) enum Pick {
     Wake(Woken),
     Armed {
         timer: Field,
+        expires: Option<Field>,
     },
     Raised {
         vector: Field,
@@ -259,10 +260,12 @@ impl Decoder {
             "sched:sched_pi_setprio" => {
                 Pick::Prio { pid: field("pid")?, new: field("newprio")?, comm: field("comm")? }
             }
-            "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")? },
+            "timer:hrtimer_start" => {
+                Pick::Armed { timer: field("hrtimer")?, expires: format.field("softexpires").cloned() }
+            }
             model::idle::EVENT => Pick::Idle { state: field("state")? },
             model::frequency::EVENT => Pick::Frequency { khz: field("state")?, cpu: field("cpu_id")? },
-            "timer:timer_start" => Pick::Armed { timer: field("timer")? },
+            "timer:timer_start" => Pick::Armed { timer: field("timer")?, expires: None },
             "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },
             "workqueue:workqueue_queue_work" => Pick::Queued { work: field("work")? },
             "csd:csd_queue_cpu" => Pick::CallQueued {

@@ -43,15 +43,6 @@ impl Dispatch {
     }
 }
 
-/// A thread came onto a CPU after a wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Came {
-    pub(super) dispatch: Dispatch,
-    /// From the intended expiry of the timer that woke it to the wake-up, ns; 0 where there was
-    /// none, or its expiry is not known.
-    pub(super) late_ns: u64,
-}
-
 /// When a thread was to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Released {
@@ -64,8 +55,9 @@ pub(super) struct Released {
 }
 
 impl Released {
-    /// How late the timer was that released it, ns; 0 where that is not known.
-    fn late_ns(&self) -> u64 {
+    /// From the intended expiry of the timer that released it to the wake-up, ns; 0 where there was
+    /// none, or its expiry is not known.
+    pub(super) fn late_ns(&self) -> u64 {
         let by_timer = matches!(self.by, By::Timer { .. }) && !self.is_uncertain;
         if by_timer { self.window.latest_ns.abs_diff(self.window.earliest_ns) } else { 0 }
     }
@@ -174,7 +166,7 @@ impl Follower {
         prio: Prio,
         interrupts: &Interrupts,
         waited: impl FnOnce(i64) -> Option<Waited>,
-    ) -> Option<Came> {
+    ) -> Option<Dispatch> {
         let mut came = None;
         if let Some(woken_ns) = self.woken_ns.take()
             && let Some(Waited { rivals_ns, kept }) = waited(woken_ns)
@@ -185,8 +177,7 @@ impl Follower {
                 self.dispatch = self.dispatch.or_longer(dispatch);
             }
             self.current.iter_mut().for_each(|current| current.dispatch = dispatch);
-            let late_ns = self.current.map_or(0, |current| current.release.late_ns());
-            came = Some(Came { dispatch, late_ns });
+            came = Some(dispatch);
         }
         match (std::mem::replace(&mut self.was_fair, prio.is_fair()), prio.is_fair()) {
             (true, false) => self.cpus_while_fair = std::mem::take(&mut self.cpus),

@@ -83,6 +83,7 @@ impl Program {
                     self.follower(place);
                     let Self { followers, interrupts, .. } = self;
                     let ended = followers[place].switch_out(ts_ns, leaves, interrupts);
+                    self.ended(event.cpu, prios[0], ended.as_ref());
                     ended.iter().for_each(|activation| sink(place, activation));
                 }
                 self.interrupts.event(event);
@@ -98,7 +99,7 @@ impl Program {
                     followers[place].is_deadline = prios[1] == Prio::DEADLINE;
                     let came = followers[place].switch_in(ts_ns, event.cpu, prios[1], interrupts, waited);
                     let came = came.filter(|_| prios[1].realtime().is_some());
-                    came.into_iter().for_each(|came| self.dispatched.add(event.cpu, came));
+                    came.into_iter().for_each(|came| self.dispatched.came(event.cpu, came));
                 }
                 return;
             }
@@ -128,6 +129,8 @@ impl Program {
                     self.follower(place);
                     let Self { followers, interrupts, .. } = self;
                     let ended = followers[place].call_ends(ts_ns, interrupts);
+                    let prio = watch.threads[place].prio;
+                    self.ended(event.cpu, prio, ended.as_ref());
                     ended.iter().for_each(|activation| sink(place, activation));
                 }
             }
@@ -142,6 +145,12 @@ impl Program {
             _ => {}
         }
         self.interrupts.event(event);
+    }
+
+    fn ended(&mut self, cpu: u32, prio: Prio, activation: Option<&Activation>) {
+        if let Some(activation) = activation.filter(|_| prio.realtime().is_some()) {
+            self.dispatched.ended(cpu, &activation.release);
+        }
     }
 
     /// What a thread has executed, ns; `None` where it was not seen to get the CPU that it has.

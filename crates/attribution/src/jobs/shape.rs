@@ -75,7 +75,7 @@ pub struct Dispatches {
     /// The less urgent task that kept the CPU for the longest of it.
     #[serde(default)]
     pub kept: Option<Kept>,
-    /// Of these, those after the expiry of a timer.
+    /// Wake-ups by timers that were seen, also where the dispatch behind one was not.
     pub timers: u64,
     /// The longest from such an intended expiry to the wake-up, ns.
     pub late_ns: u64,

@@ -305,6 +305,31 @@ fn a_cpu_knows_how_late_its_timers_were() {
     assert_eq!(of_cpu, [(4, 15, 4, 5)]);
 }
 
+/// Some kernels leave out switches from idle, and a thread that has not slept yet needs none.
+#[test]
+fn a_cpu_knows_of_late_timers_where_no_switch_follows_them() {
+    let mut events = periodic(2);
+    events.extend(timer(3000, 3450));
+    events.extend([returns(3471), enters(3500, CLOCK_NANOSLEEP, [1, 1, 0]), sleeps(3510)]);
+    let before = events.len();
+    events.extend(timer(4000, 4005));
+    events.push(comes(4006));
+    events.push(enters(4010, CLOCK_NANOSLEEP, [1, 1, 0]));
+    let [armed, expires, wakes, exit] = timer(4020, 4700);
+    events.extend([armed, expires, wakes, exit, returns(4710), enters(4800, READ, [0, 0, 0]), sleeps(4810)]);
+    for (end, timers, late_ns) in [(before, 3, 450), (events.len(), 5, 680)] {
+        let mut watch = Watch::new("x86_64", 0, [(A, None)]);
+        let mut names = Names::default();
+        let mut program = Program::new("x86_64", &mut names.labels);
+        for event in &events[..end] {
+            watch.event(event, &names);
+            program.event(event, &watch, |_, _| {});
+        }
+        let of_cpu: Vec<_> = program.dispatched.iter().map(|(_, one)| (one.timers, one.late_ns)).collect();
+        assert_eq!(of_cpu, [(timers, late_ns)]);
+    }
+}
+
 #[test]
 fn where_a_new_thread_was_before_it_slept_for_the_first_time_does_not_count() {
     let (mut follower, interrupts) = (Follower::default(), Interrupts::default());

@@ -9,9 +9,13 @@
 //! Memory: [`sums`] and [`worst`] have a fixed number of rows. Texts, names of tasks and the joins
 //! of the decoder grow with what is seen; [`Live::is_full`] says when a new one is to be made.
 
+mod cpu;
+pub mod long;
 pub mod merge;
+mod recent;
 mod sums;
 pub mod view;
+pub mod wakeups;
 mod worst;
 
 use crate::Error;
@@ -19,14 +23,17 @@ use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::spread::Spread;
 use crate::decode::Decoder;
 use crate::holes::Hole;
-use crate::prio::Prio;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::view::{KernelEvent, Task, What};
+use cpu::Cpu;
 use ftrace::Formats;
+use long::{Long, LongEvent};
 use merge::{Merge, Merged};
 use model::EventClass;
-use sums::{Ring, Sums};
-use view::{CpuView, Latency, LiveView, Losses, Running};
+use recent::Longest;
+use sums::Sums;
+use view::{LiveView, Losses, Ran};
+use wakeups::{LateThread, Wakeups, Wanted, Woken};
 use worst::{Names, Worst};
 
 /// No thread: then nothing is self-caused.
@@ -81,27 +88,6 @@ pub struct Followed {
     pub follow: Follow,
 }
 
-/// One CPU while events stream by.
-struct Cpu {
-    number: u32,
-    tid: i32,
-    follow: Follow,
-    running: Option<(Task, i64)>,
-    /// When the followed thread was asked to run, and has not run since.
-    awaited_ns: Option<i64>,
-    asleep: bool,
-    /// Its next release, while it sleeps.
-    release_ns: Option<i64>,
-    /// The last pause of a loop, ns; one that goes on has no end.
-    pause_ns: [i64; 2],
-    last_ns: Option<i64>,
-    latencies: Spread,
-    wakeups: u64,
-    max_ns: u64,
-    /// Longest event or latency of each second.
-    maxima: Ring,
-}
-
 /// What has been derived so far.
 struct Derived {
     sums: Sums,
@@ -111,6 +97,7 @@ struct Derived {
     losses: Losses,
     events: u64,
     self_ns: u64,
+    long: Option<Long>,
 }
 
 /// The engine.
@@ -120,31 +107,20 @@ pub struct Live {
     paths: Paths,
     merge: Merge,
     derived: Derived,
+    /// Of all threads that are wanted; none, until they are.
+    wakeups: Option<Wakeups>,
     formats: Formats,
     last_ns: i64,
     began_ns: i64,
     /// When the last second ended.
     ended_ns: i64,
+    most_texts: usize,
 }
 
 impl Live {
     /// For these CPUs, from `now_ns` on; of some, a thread's wake-ups are measured.
     pub fn new(decoder: Decoder, formats: Formats, cpus: &[u32], followed: &[Followed], now_ns: i64) -> Self {
-        let cpu = |number: &u32| Cpu {
-            number: *number,
-            tid: of_cpu(followed, *number).map_or(NOBODY, |one| one.tid),
-            follow: of_cpu(followed, *number).map_or(Follow::Requests, |one| one.follow),
-            running: None,
-            awaited_ns: None,
-            asleep: false,
-            release_ns: None,
-            pause_ns: NO_PAUSE,
-            last_ns: None,
-            latencies: Spread::default(),
-            wakeups: 0,
-            max_ns: 0,
-            maxima: Ring::default(),
-        };
+        let cpu = |number: &u32| Cpu::new(*number, of_cpu(followed, *number));
         let derived = Derived {
             sums: Sums::default(),
             worst: Worst::default(),
@@ -152,6 +128,7 @@ impl Live {
             losses: Losses::default(),
             events: 0,
             self_ns: 0,
+            long: None,
         };
         let (builder, paths) = begin(&decoder, &derived.cpus, now_ns);
         let merge = Merge::default();
@@ -161,16 +138,23 @@ impl Live {
             paths,
             merge,
             derived,
+            wakeups: None,
             formats,
             last_ns: now_ns,
             began_ns: now_ns,
             ended_ns: now_ns,
+            most_texts: MOST_TEXTS,
         }
+    }
+
+    /// A new decoder is wanted at so many tasks or texts.
+    pub fn hold_at_most(&mut self, texts: usize) {
+        self.most_texts = texts;
     }
 
     /// Whether a new decoder should be made.
     pub fn is_full(&self) -> bool {
-        self.decoder.labels().len() > MOST_TEXTS || self.decoder.tasks().comms.len() > MOST_TEXTS
+        self.decoder.labels().len().max(self.decoder.tasks().comms.len()) > self.most_texts
     }
 
     /// Goes on with a new decoder, and with other threads where `followed` says so. What has been
@@ -181,21 +165,60 @@ impl Live {
             let (tid, follow) = one.map_or((NOBODY, Follow::Requests), |one| (one.tid, one.follow));
             if (tid, follow) != (cpu.tid, cpu.follow) {
                 (cpu.last_ns, cpu.latencies, cpu.wakeups, cpu.max_ns) = (None, Spread::default(), 0, 0);
-                cpu.maxima = Ring::default();
+                cpu.maxima = Longest::default();
             }
             (cpu.tid, cpu.follow, cpu.awaited_ns, cpu.asleep, cpu.release_ns) =
                 (tid, follow, None, false, None);
             cpu.pause_ns = NO_PAUSE;
         }
         self.derived.sums.forget_numbers();
+        self.wakeups.iter_mut().for_each(Wakeups::lost);
         self.derived.losses.renewals += 1;
         let (builder, paths) = begin(&decoder, &self.derived.cpus, self.last_ns);
         (self.decoder, self.builder, self.paths) = (decoder, builder, paths);
     }
 
+    /// Measures the wake-ups of these threads too, from here on; one that takes longer than
+    /// `limit_ns` is late.
+    pub fn measure(&mut self, wanted: Wanted, limit_ns: u64) {
+        let cpus: Vec<u32> = self.derived.cpus.iter().map(|cpu| cpu.number).collect();
+        self.wakeups = Some(Wakeups::new(&cpus, wanted, limit_ns));
+    }
+
+    /// Remembers interference that lasts longer than this, from here on.
+    pub fn remember_longer(&mut self, limit_ns: u64) {
+        self.derived.long = Some(Long::new(limit_ns));
+    }
+
+    /// What lasted longer since the last call.
+    pub fn take_long(&mut self) -> Vec<LongEvent> {
+        self.derived.long.as_mut().map(Long::take).unwrap_or_default()
+    }
+
+    /// Threads that are measured by their numbers from here on.
+    pub fn measure_tids(&mut self, tids: Vec<i32>) {
+        self.wakeups.iter_mut().for_each(|wakeups| wakeups.set_tids(tids.clone()));
+    }
+
+    /// Threads that were late since the last call.
+    pub fn take_late(&mut self) -> Vec<LateThread> {
+        self.wakeups.as_mut().map(Wakeups::take_late).unwrap_or_default()
+    }
+
+    /// All wake-ups since the last call. Call it before [`Live::renew`].
+    pub fn take_latencies(&mut self) -> Vec<Woken> {
+        let labels = self.decoder.labels();
+        self.wakeups.as_mut().map(|wakeups| wakeups.take_latencies(labels)).unwrap_or_default()
+    }
+
+    /// Wake-ups of which not all was recorded.
+    pub fn unjudged(&self) -> u64 {
+        self.wakeups.as_ref().map_or(0, Wakeups::unjudged)
+    }
+
     /// Takes pages that have come, by CPU; all events up to `until_ns` have.
     pub fn pages(&mut self, cpus: Vec<(u32, Vec<u8>)>, until_ns: i64) -> Result<(), Error> {
-        let Self { decoder, builder, paths, merge, derived, formats, last_ns, .. } = self;
+        let Self { decoder, builder, paths, merge, derived, wakeups, formats, last_ns, .. } = self;
         let mut said = KernelEvent::NOTHING;
         merge.pass(formats, cpus, until_ns, &mut |merged| match merged {
             Merged::Event(event) => {
@@ -203,6 +226,7 @@ impl Live {
                 if decoder.decode_into(&event, &mut said) {
                     *last_ns = said.ts_ns;
                     derived.event(&said, paths, builder, decoder);
+                    wakeups.iter_mut().for_each(|wakeups| wakeups.event(&said, decoder.labels()));
                 } else {
                     derived.losses.unreadable += 1;
                 }
@@ -210,6 +234,7 @@ impl Live {
             Merged::Lost(hole) => {
                 derived.losses.holes += 1;
                 derived.lost(hole, paths, builder, decoder);
+                wakeups.iter_mut().for_each(Wakeups::lost);
             }
         })?;
         *last_ns = until_ns.max(*last_ns);
@@ -222,7 +247,7 @@ impl Live {
         self.derived.sums.reset_maxima();
         for cpu in &mut self.derived.cpus {
             (cpu.max_ns, cpu.latencies, cpu.wakeups) = (0, Spread::default(), 0);
-            cpu.maxima = Ring::default();
+            cpu.maxima = Longest::default();
         }
     }
 
@@ -233,16 +258,22 @@ impl Live {
             t_ns: *last_ns,
             began_ns: *began_ns,
             second_ns: *last_ns - std::mem::replace(ended_ns, *last_ns),
-            cpus: derived.cpus.iter().map(|cpu| cpu_view(cpu, decoder)).collect(),
+            cpus: derived.cpus.iter().map(|cpu| cpu.view(decoder)).collect(),
             rows: derived.sums.rows(),
             worst: derived.worst.all().to_vec(),
             losses: derived.losses,
             events: derived.events,
             self_ns: derived.self_ns,
         };
-        derived.sums.second();
-        derived.cpus.iter_mut().for_each(|cpu| cpu.maxima.second());
+        derived.second();
         view
+    }
+
+    /// Ends a second, and shows what there was in it: for who sums it up himself.
+    pub fn second_by_row(&mut self, each: &mut dyn FnMut(Ran<'_>)) {
+        self.derived.sums.each_of_now(each);
+        self.ended_ns = self.last_ns;
+        self.derived.second();
     }
 }
 
@@ -261,42 +292,13 @@ fn begin(decoder: &Decoder, cpus: &[Cpu], now_ns: i64) -> (SpanBuilder, Paths) {
     (builder, paths)
 }
 
-fn cpu_view(cpu: &Cpu, decoder: &Decoder) -> CpuView {
-    let running = cpu.running.map(|(task, since_ns)| Running {
-        pid: task.pid,
-        comm: decoder.labels().text(task.comm).to_owned(),
-        policy: policy(task.prio),
-        since_ns,
-    });
-    let latency = cpu.sleeps().then(|| {
-        let histogram = cpu.latencies.histogram();
-        Latency {
-            tid: cpu.tid,
-            comm: decoder.comm(cpu.tid).unwrap_or_default().to_owned(),
-            n: cpu.wakeups,
-            last_ns: cpu.last_ns.map(i64::unsigned_abs),
-            // The histogram knows a range, the maximum is exact.
-            p999_ns: histogram.value_at_quantile(0.999).min(cpu.max_ns),
-            max_ns: cpu.max_ns,
-        }
-    });
-    CpuView { cpu: cpu.number, running, latency, maxima_ns: cpu.maxima.longest() }
-}
-
-/// `F80`, `N0`, `D`; empty where it is not known. FIFO and RR are not distinguished.
-fn policy(prio: Prio) -> String {
-    match prio.number() {
-        None => String::new(),
-        Some(-2) => "stop".to_owned(),
-        Some(-1) => "D".to_owned(),
-        Some(number) => match prio.realtime() {
-            Some(priority) => format!("F{priority}"),
-            None => format!("N{}", number - 120),
-        },
-    }
-}
-
 impl Derived {
+    /// The next second begins.
+    fn second(&mut self) {
+        self.sums.second();
+        self.cpus.iter_mut().for_each(|cpu| cpu.maxima.second());
+    }
+
     fn event(
         &mut self,
         event: &KernelEvent,
@@ -412,6 +414,7 @@ impl Derived {
         if cpu.pauses_at(span.t0_ns) {
             return;
         }
+        self.long.iter_mut().for_each(|long| long.span(span, names));
         self.sums.add(span, names);
         let followed = cpu.sleeps();
         // Where nobody is followed, what ran as a task is what the CPU is there for.
@@ -425,44 +428,6 @@ impl Derived {
                 self.worst.event(span, names);
             }
         }
-    }
-}
-
-impl Cpu {
-    /// Whether wake-ups of a thread are looked at.
-    fn sleeps(&self) -> bool {
-        self.tid != NOBODY && self.follow != Follow::Loop
-    }
-
-    /// Whether its loop paused then.
-    fn pauses_at(&self, t_ns: i64) -> bool {
-        self.follow == Follow::Loop && (self.pause_ns[0]..self.pause_ns[1]).contains(&t_ns)
-    }
-
-    /// Its thread is to run from then on. Call it before the event that shows so.
-    fn await_from(&mut self, release_ns: i64, paths: &mut Paths) {
-        if paths.released(self.tid, release_ns) {
-            self.awaited_ns = Some(release_ns);
-        } else {
-            paths.ran(self.tid, None);
-        }
-    }
-
-    /// What its thread did last is not known any more.
-    fn forget(&mut self, paths: &mut Paths) {
-        if self.awaited_ns.take().is_some() {
-            paths.ran(self.tid, None);
-        }
-        (self.asleep, self.release_ns) = (false, None);
-    }
-
-    fn latency(&mut self, ns: i64) {
-        let ns = ns.max(0);
-        self.last_ns = Some(ns);
-        self.wakeups += 1;
-        self.latencies.add(ns.unsigned_abs());
-        self.max_ns = self.max_ns.max(ns.unsigned_abs());
-        self.maxima.add(ns.unsigned_abs());
     }
 }
 

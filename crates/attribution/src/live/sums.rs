@@ -1,7 +1,8 @@
 //! Class × what ran × source, summed over the last second, the last minute and in all. A fixed
 //! number of rows: those that were seen last longest ago make room.
 
-use super::view::{RowView, SECONDS};
+use super::recent::Recent;
+use super::view::{Ran, RowView, SECONDS};
 use super::worst::Names;
 use crate::attribute::section::SourceText;
 use crate::attribute::{Cause, Confidence};
@@ -35,67 +36,12 @@ struct Name {
     source: Option<(u32, String, Option<i32>, Option<String>)>,
 }
 
-/// One second of a row.
-#[derive(Debug, Clone, Copy, Default)]
-struct Second {
-    count: u32,
-    ns: u64,
-    max_ns: u64,
-}
-
-/// The last seconds.
-#[derive(Debug, Default)]
-pub(super) struct Ring {
-    seconds: Vec<Second>,
-    at: usize,
-}
-
-impl Ring {
-    fn now(&mut self) -> &mut Second {
-        if self.seconds.is_empty() {
-            self.seconds.push(Second::default());
-        }
-        &mut self.seconds[self.at]
-    }
-
-    /// An event of this second.
-    pub(super) fn add(&mut self, ns: u64) {
-        let now = self.now();
-        now.count = now.count.saturating_add(1);
-        now.ns = now.ns.saturating_add(ns);
-        now.max_ns = now.max_ns.max(ns);
-    }
-
-    /// The next second begins.
-    pub(super) fn second(&mut self) {
-        let _ = self.now();
-        self.at = (self.at + 1) % SECONDS;
-        if self.at == self.seconds.len() {
-            self.seconds.push(Second::default());
-        } else {
-            self.seconds[self.at] = Second::default();
-        }
-    }
-
-    /// The longest of each second, newest last.
-    pub(super) fn longest(&self) -> Vec<u64> {
-        let (newer, older) = self.seconds.split_at((self.at + 1).min(self.seconds.len()));
-        older.iter().chain(newer).map(|second| second.max_ns).collect()
-    }
-
-    fn sum(&self) -> (u64, u64) {
-        self.seconds.iter().fold((0, 0), |(count, ns), second| {
-            (count + u64::from(second.count), ns.saturating_add(second.ns))
-        })
-    }
-}
-
 #[derive(Debug)]
 struct Row {
     name: Name,
     source: Option<SourceText>,
     confidence: Option<Confidence>,
-    ring: Ring,
+    recent: Recent,
     count: u64,
     ns: u64,
     max_ns: u64,
@@ -109,6 +55,8 @@ pub(super) struct Sums {
     by_key: FxHashMap<Key, usize>,
     by_name: FxHashMap<Name, usize>,
     now_s: u64,
+    /// Rows with something in this second.
+    active: Vec<usize>,
     /// When room was last looked for: with thousands of new tasks a second, looking costs too much.
     looked_s: Option<u64>,
 }
@@ -138,15 +86,17 @@ impl Sums {
         };
         let now_s = self.now_s;
         let Some(row) = self.rows.get_mut(at) else { return };
+        if row.recent.at(now_s).is_none() {
+            self.active.push(at);
+        }
+        let now = row.recent.now(now_s);
+        now.ns = now.ns.saturating_add(ns);
         row.seen_s = now_s;
         row.ns = row.ns.saturating_add(ns);
         if span.counts {
+            now.count = now.count.saturating_add(1);
             row.count += 1;
             row.max_ns = row.max_ns.max(ns);
-            row.ring.add(ns);
-        } else {
-            let now = row.ring.now();
-            now.ns = now.ns.saturating_add(ns);
         }
     }
 
@@ -176,8 +126,8 @@ impl Sums {
             (source, confidence) = (None, None);
         }
         let at = *self.by_name.entry(name.clone()).or_insert_with(|| {
-            let (ring, seen_s) = (Ring::default(), self.now_s);
-            self.rows.push(Row { name, source, confidence, ring, count: 0, ns: 0, max_ns: 0, seen_s });
+            let (recent, seen_s) = (Recent::default(), self.now_s);
+            self.rows.push(Row { name, source, confidence, recent, count: 0, ns: 0, max_ns: 0, seen_s });
             self.rows.len() - 1
         });
         // Keys may be many more than rows: short-lived tasks.
@@ -197,6 +147,8 @@ impl Sums {
         let before = self.rows.len();
         self.rows.retain(|row| row.seen_s + SILENT > now_s);
         self.by_key.clear();
+        let now = |row: &Row| row.recent.at(now_s).is_some();
+        self.active = (0..).zip(&self.rows).filter(|(_, row)| now(row)).map(|(at, _)| at).collect();
         self.by_name = (0..).zip(&self.rows).map(|(at, row)| (row.name.clone(), at)).collect();
         self.rows.len() < before
     }
@@ -213,14 +165,31 @@ impl Sums {
     /// The next second begins.
     pub(super) fn second(&mut self) {
         self.now_s += 1;
-        self.rows.iter_mut().for_each(|row| row.ring.second());
+        self.active.clear();
+    }
+
+    /// What there was in this second. Rows without anything are not even looked at: there may be
+    /// hundreds, of which a still CPU needs a few.
+    pub(super) fn each_of_now(&self, each: &mut dyn FnMut(Ran<'_>)) {
+        for row in self.active.iter().filter_map(|at| self.rows.get(*at)) {
+            let Name { cpu, class, label, .. } = &row.name;
+            let now = row.recent.at(self.now_s).unwrap_or_default();
+            each(Ran {
+                cpu: *cpu,
+                class: *class,
+                label,
+                source: row.source.as_ref(),
+                count: now.count.into(),
+                ns: now.ns,
+            });
+        }
     }
 
     /// All rows, this second's sums among theirs.
     pub(super) fn rows(&self) -> Vec<RowView> {
         let view = |row: &Row| {
-            let now = row.ring.seconds.get(row.ring.at).copied().unwrap_or_default();
-            let (minute_count, minute_ns) = row.ring.sum();
+            let now = row.recent.at(self.now_s).unwrap_or_default();
+            let (minute_count, minute_ns) = row.recent.sum(self.now_s);
             RowView {
                 cpu: row.name.cpu,
                 class: row.name.class,
@@ -257,8 +226,13 @@ mod tests {
         let (mut sums, names) = (Sums::default(), Names::of_numbers());
         let tick = testing::span(2, EventClass::TimerTick, [0, 20]);
         for _ in 0..SECONDS + 10 {
+            // What went on after an interruption is no event of its own, and may be short.
+            sums.add(&crate::spans::Span { counts: false, net_ns: 0, ..tick }, &names);
             sums.add(&tick, &names);
             sums.add(&tick, &names);
+            let mut seen = Vec::new();
+            sums.each_of_now(&mut |ran| seen.push((ran.count, ran.ns)));
+            assert_eq!(seen, [(2, 40)]);
             let rows = sums.rows();
             assert_eq!((rows.len(), rows[0].count, rows[0].ns), (1, 2, 40));
             sums.second();
@@ -298,19 +272,13 @@ mod tests {
         assert!(sums.len() <= MOST_ROWS + 1);
         assert_eq!(sums.rows().iter().map(|row| row.total_ns).sum::<u64>(), total);
         assert!(sums.rows().iter().any(|row| row.label == "(others)"));
-        (0..=SILENT).for_each(|_| sums.second());
+        let mut now = 0;
+        sums.each_of_now(&mut |ran| now += ran.ns);
+        assert_eq!(now, total, "all of it was in this second");
+        sums.second();
+        sums.each_of_now(&mut |ran| panic!("{ran:?}"));
+        (0..SILENT).for_each(|_| sums.second());
         sums.add(&testing::span(1, EventClass::Irq, [0, 7]), &names);
         assert_eq!(sums.len(), 1);
-    }
-
-    #[test]
-    fn the_seconds_of_a_ring_come_oldest_first() {
-        let mut ring = Ring::default();
-        for ns in 0..SECONDS as u64 + 3 {
-            ring.add(ns);
-            ring.second();
-        }
-        let longest = ring.longest();
-        assert_eq!((longest.len(), longest[0], longest[SECONDS - 2]), (SECONDS, 4, SECONDS as u64 + 2));
     }
 }

@@ -295,6 +295,8 @@ fn going_on_with_a_new_decoder_keeps_the_sums() {
     let after = live.second();
     assert_eq!((by_name(&after), after.losses.renewals), (before, 1));
     assert!(!live.is_full());
+    live.hold_at_most(0);
+    assert!(live.is_full(), "it knows a task");
 }
 
 proptest! {

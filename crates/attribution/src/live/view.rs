@@ -106,6 +106,23 @@ pub struct RowView {
     pub max_ns: u64,
 }
 
+/// What one row had in a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ran<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    /// The class.
+    pub class: EventClass,
+    /// What ran.
+    pub label: &'a str,
+    /// Who caused it.
+    pub source: Option<&'a SourceText>,
+    /// Events.
+    pub count: u64,
+    /// Their time, ns.
+    pub ns: u64,
+}
+
 /// A long wake-up or interference event, taken apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorstView {

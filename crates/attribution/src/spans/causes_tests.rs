@@ -250,7 +250,7 @@ fn in_an_interrupt_the_source_is_what_runs_there_and_not_the_task_it_interrupts(
 #[test]
 fn a_timer_armed_elsewhere_and_a_raised_softirq_are_joined() {
     let trace = Trace::default()
-        .on(0, 5, 10, 64, What::Armed { timer: 0xe })
+        .on(0, 5, 10, 64, What::Armed { timer: 0xe, expires_ns: 0 })
         .on(2, PROBE, 11, 65, What::Raised { vector: 9 })
         .enter(2, 20, EXPIRE, EventClass::TimerWheel, 0xe)
         .exit(2, 30, EXPIRE, 0xe)

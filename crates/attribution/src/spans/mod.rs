@@ -232,7 +232,7 @@ impl SpanBuilder {
         }
         self.joins.links.at(event.ts_ns);
         match event.what {
-            What::Armed { timer } => self.armed(event, timer),
+            What::Armed { timer, .. } => self.armed(event, timer),
             What::Migrate { pid: moved, from, to, label } => {
                 self.migrate(event, moved, [from, to], label, sink);
             }

@@ -183,19 +183,20 @@ fn and_by_who_armed_it_to_sleep() {
             .classes()
             .pop()
     };
-    let armed = |pid: i32| Stream::new(pid).push(50, 52, What::Armed { timer: 0xabc }).switch(60, 0);
+    let armed =
+        |pid: i32| Stream::new(pid).push(50, 52, What::Armed { timer: 0xabc, expires_ns: 0 }).switch(60, 0);
     assert_eq!(expire(armed(PROBE), SLEEPER), Some(SelfCaused));
     assert_eq!(expire(armed(KTHREAD), SLEEPER), Some(TimerHrtimer));
     // The scheduler arms timers of its own while the probe is current.
     assert_eq!(expire(armed(PROBE), OTHER_TIMER), Some(TimerHrtimer));
     // The same stack address, armed by another since.
-    let rearmed = armed(PROBE).switch(70, KTHREAD).push(80, 52, What::Armed { timer: 0xabc });
+    let rearmed = armed(PROBE).switch(70, KTHREAD).push(80, 52, What::Armed { timer: 0xabc, expires_ns: 0 });
     assert_eq!(expire(rearmed.switch(90, 0), SLEEPER), Some(TimerHrtimer));
 }
 
 #[test]
 fn a_timer_armed_from_an_interrupt_is_nobodys() {
-    let mut stream = Stream::new(PROBE).push(50, 52, What::Armed { timer: 0xabc });
+    let mut stream = Stream::new(PROBE).push(50, 52, What::Armed { timer: 0xabc, expires_ns: 0 });
     stream.events[0].level = Level::Hard;
     let stream = stream.enter(100, TIMER_IRQ, TimerHrtimer, PLAIN).enter_key(
         110,
@@ -271,7 +272,7 @@ fn a_task_found_running_counts_in_time_but_not_as_a_switch() {
     let stream = Stream::new(KTHREAD).switch(300, PROBE);
     let first = stream.spans()[0];
     assert_eq!(first, Span { counts: false, ..span(Switch, 0, 300, 300, 1000 + KTHREAD as u32) });
-    let stream = Stream::new(KTHREAD).push(300, 52, What::Armed { timer: 0xabc });
+    let stream = Stream::new(KTHREAD).push(300, 52, What::Armed { timer: 0xabc, expires_ns: 0 });
     assert_eq!(stream.spans(), [Span { counts: false, ..span(Switch, 0, 10_000, 10_000, UNNAMED) }]);
 }
 
@@ -572,7 +573,7 @@ fn any_what() -> impl Strategy<Value = (u16, What)> {
     });
     let wake = (0i32..4, 0u32..4)
         .prop_map(|(pid, target)| (50, What::Wake { pid: pid * 77 / 3, target, done: target > 1 }));
-    let armed = (0u64..3).prop_map(|timer| (52, What::Armed { timer }));
+    let armed = (0u64..3).prop_map(|timer| (52, What::Armed { timer, expires_ns: 0 }));
     let inherits = (0i32..4, prop_oneof![Just(4i64), Just(120)])
         .prop_map(|(pid, prio)| (53, What::Prio { pid: pid * 77 / 3, prio: Prio::new(prio) }));
     prop_oneof![4 => enter, 4 => exit, 1 => instant, 2 => switch, 1 => wake, 1 => armed, 1 => inherits]

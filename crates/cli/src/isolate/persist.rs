@@ -189,6 +189,25 @@ fn kept(keep: &[Keep]) -> impl Iterator<Item = String> {
     keep.iter().flat_map(|keep| ["--keep".to_owned(), keep.to_string()])
 }
 
+/// Writes what a service needs, or only prints it; `service`: its name.
+pub(crate) fn put(root: &Root, all: &Persistence, print: bool, service: &str) -> anyhow::Result<()> {
+    let mut lines: Vec<String> = all.by_hand.iter().map(|line| format!("by hand: {line}")).collect();
+    if print {
+        lines.extend(all.files.iter().map(|file| format!("/{}\n{}", file.path, file.text.trim_end())));
+    } else {
+        super::apply::need_root()?;
+        install(root, all)?;
+        all.commands.iter().try_for_each(|command| make_effective(command))?;
+        lines.extend(all.files.iter().map(|file| format!("written: /{}", file.path)));
+        lines.extend(all.links.iter().map(|link| format!("linked: /{} to {}", link.path, link.to)));
+        if !all.files.is_empty() {
+            lines.push(format!("start it now with systemctl start {service}"));
+        }
+    }
+    println!("{}", lines.join("\n"));
+    Ok(())
+}
+
 /// Runs a command that makes written files count.
 pub(crate) fn make_effective(command: &[String]) -> anyhow::Result<()> {
     let call = command.join(" ");

@@ -2,8 +2,8 @@
 
 use super::State;
 use clap::Args;
-use isolate::alone;
 use isolate::standing::Found;
+use journal::alone;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
 
 /// The process that holds it, if one does.
 fn holder(journal: &Path) -> Option<u32> {
-    alone::holder(journal.parent()?)
+    alone::holder(journal.parent()?, alone::Role::Hold)
 }
 
 fn counts(found: &Found) -> BTreeMap<&str, usize> {

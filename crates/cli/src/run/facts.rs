@@ -2,7 +2,7 @@
 //! reading a clock costs.
 
 use super::place::Place;
-use audit::{audit, values};
+use audit::{Catalogue, audit, values};
 use machine::Root;
 use model::machine::{SCHEMA, Snapshot};
 use model::run::ObserverCost;
@@ -19,6 +19,12 @@ pub(crate) fn write_snapshot(place: &Place, dir: &Path, name: &str) -> anyhow::R
         machine: place.machine.clone(),
         state: machine::state(&root, values),
     };
+    Ok(store::write_json(&dir.join(name), &snapshot)?)
+}
+
+/// Writes this machine, read anew, as it is now.
+pub(crate) fn snapshot_to(dir: &Path, name: &str) -> anyhow::Result<()> {
+    let snapshot = audit::snapshot(&Root::live(), &Catalogue::embedded()?)?;
     Ok(store::write_json(&dir.join(name), &snapshot)?)
 }
 

@@ -36,6 +36,11 @@ impl RunOutput {
         Ok(output)
     }
 
+    /// One that another process of this program has begun: its facts so far.
+    pub(crate) fn reopen(dir: &Path) -> Result<Self, Error> {
+        Ok(Self { dir: dir.to_owned(), run: model::run::stored::read_run(dir)?, limit: None })
+    }
+
     fn begin(&self) -> Result<(), Error> {
         let samples = self.dir.join(store::SAMPLES);
         fs::create_dir(&samples).map_err(|source| Error::io("create", &samples, source))?;

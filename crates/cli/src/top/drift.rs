@@ -1,5 +1,5 @@
-//! Whether what stillcore has applied still holds, looked at every ten seconds on a thread of its
-//! own: a look takes longer than a frame.
+//! Whether what stillcore has applied still holds, looked at now and then on a thread of its own: a
+//! look takes longer than a frame.
 
 use crate::isolate::State;
 use audit::Catalogue;
@@ -12,9 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, park_timeout};
 use std::time::Duration;
 
-/// Between two looks.
-const INTERVAL: Duration = Duration::from_secs(10);
-
 /// The thread, and what it has seen.
 pub(crate) struct Drift {
     seen: Arc<Mutex<Option<Vec<String>>>>,
@@ -23,8 +20,9 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
-    /// Begins to look for a session in this directory, else in the usual ones.
-    pub(crate) fn begin(dir: Option<PathBuf>) -> std::io::Result<Self> {
+    /// Begins to look for a session in this directory, else in the usual ones; then once an
+    /// interval.
+    pub(crate) fn begin(dir: Option<PathBuf>, interval: Duration) -> std::io::Result<Self> {
         let seen: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
         let ended: Arc<AtomicBool> = Arc::default();
         let (to, until) = (Arc::clone(&seen), Arc::clone(&ended));
@@ -33,7 +31,7 @@ impl Drift {
             while !until.load(Ordering::Acquire) {
                 let now = look(&state);
                 *to.lock().unwrap_or_else(PoisonError::into_inner) = now;
-                park_timeout(INTERVAL);
+                park_timeout(interval);
             }
         })?;
         Ok(Self { seen, ended, thread: Some(thread) })

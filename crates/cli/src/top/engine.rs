@@ -2,14 +2,16 @@
 //! measurement.
 
 use attribution::decode::Decoder;
-use attribution::live::view::LiveView;
+use attribution::live::view::{LiveView, Ran};
 use attribution::live::{Followed, Live};
 use ftrace::{Constants, Formats, Symbols};
 use model::Run;
 use model::cpu_states::{FrequencyChanges, IdleStates};
 use model::events::EventCatalogue;
-use record::live::{LivePages, LostEvents};
+use record::live::{Chunk, LivePages, LostEvents};
 use record::recorder::Recorder;
+use std::fs::File;
+use std::io::BufReader;
 use sys::clock;
 
 /// What it takes to decode the events of a recorder, which may be in other hands.
@@ -27,11 +29,23 @@ pub(crate) struct Feed {
 impl Feed {
     /// Of a recorder that is ready, with what the run knows of its CPUs.
     pub(crate) fn of(recorder: &Recorder, events: EventCatalogue, run: &Run) -> Self {
+        let symbols = std::fs::read_to_string(SYMBOLS).unwrap_or_default();
+        Self::with(Symbols::of(symbols), recorder, events, run)
+    }
+
+    /// The same in less memory: without the names of the kernel's data, which only locks
+    /// have.
+    pub(crate) fn of_functions(recorder: &Recorder, events: EventCatalogue, run: &Run) -> Self {
+        let functions = File::open(SYMBOLS).and_then(|file| Symbols::functions(BufReader::new(file)));
+        Self::with(functions.unwrap_or_default(), recorder, events, run)
+    }
+
+    fn with(symbols: Symbols, recorder: &Recorder, events: EventCatalogue, run: &Run) -> Self {
         Self {
             pages: recorder.live(),
             losses: recorder.losses(),
             formats: recorder.formats().clone(),
-            symbols: Symbols::parse(&std::fs::read_to_string("/proc/kallsyms").unwrap_or_default()),
+            symbols,
             constants: recorder.constants(),
             events,
             idle_states: run.idle_states.clone(),
@@ -44,6 +58,9 @@ impl Feed {
         decoder.knowing(&self.idle_states, &self.frequency_change_ns)
     }
 }
+
+/// The kernel's table of symbols.
+const SYMBOLS: &str = "/proc/kallsyms";
 
 /// The events so far, in sums.
 pub(crate) struct Engine {
@@ -62,19 +79,44 @@ impl Engine {
 
     /// Takes in what has come.
     pub(crate) fn feed(&mut self) -> anyhow::Result<()> {
+        self.feed_seen(|_| ()).map(drop)
+    }
+
+    /// The same, with somebody else who sees the pages. Returns until when all events have come,
+    /// CLOCK_MONOTONIC, ns.
+    pub(crate) fn feed_seen(&mut self, sees: impl FnOnce(&Chunk)) -> anyhow::Result<i64> {
         let chunk = self.feed.pages.take();
+        sees(&chunk);
         self.dropped += chunk.dropped_pages;
         self.live.pages(chunk.cpus.into_iter().collect(), chunk.until_ns)?;
-        Ok(())
+        Ok(chunk.until_ns)
+    }
+
+    /// What has been derived so far.
+    pub(crate) fn live(&mut self) -> &mut Live {
+        &mut self.live
+    }
+
+    /// Takes in what has come, and ends a second.
+    pub(crate) fn second(&mut self) -> anyhow::Result<LiveView> {
+        self.feed()?;
+        Ok(self.end_second())
     }
 
     /// A second has ended.
-    pub(crate) fn second(&mut self) -> anyhow::Result<LiveView> {
-        self.feed()?;
+    fn end_second(&mut self) -> LiveView {
         if self.live.is_full() {
             self.renew();
         }
-        Ok(self.live.second())
+        self.live.second()
+    }
+
+    /// The same, for who sums up what there was in it.
+    pub(crate) fn end_second_by_row(&mut self, each: &mut dyn FnMut(Ran<'_>)) {
+        if self.live.is_full() {
+            self.renew();
+        }
+        self.live.second_by_row(each);
     }
 
     /// Follows these threads from here on.

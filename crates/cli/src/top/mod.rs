@@ -7,9 +7,9 @@
 //! terminal.
 
 pub(crate) mod beside;
-mod counters;
+pub(crate) mod counters;
 mod draw;
-mod drift;
+pub(crate) mod drift;
 pub(crate) mod engine;
 mod family;
 mod pen;

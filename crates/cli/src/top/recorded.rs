@@ -13,7 +13,7 @@ use journal::session::Session;
 use machine::Root;
 use model::events::Stacks;
 use model::run::Phase;
-use model::watch::{FILE, SCHEMA, WatchRecord};
+use model::watch::{FILE, WatchRecord};
 use model::{Cpus, store};
 use record::live::Keep;
 use record::recorder::Recorder;
@@ -107,17 +107,8 @@ impl Recorded {
         let t1_ns = clock::now_ns();
         let mut tasks = Tasks::of_name(&comm).ok();
         tasks.iter_mut().for_each(Tasks::look);
-        let facts = WatchRecord {
-            schema: SCHEMA.to_owned(),
-            asked: asked.to_owned(),
-            arch: std::env::consts::ARCH.to_owned(),
-            tasks: tasks.map(|tasks| tasks.tasks.values().cloned().collect()).unwrap_or_default(),
-            descriptors: Vec::new(),
-            glibc: Vec::new(),
-            lock_words: Vec::new(),
-            lint: None,
-            command: None,
-        };
+        let tasks = tasks.map(|tasks| tasks.tasks.values().cloned().collect()).unwrap_or_default();
+        let facts = WatchRecord::of(asked.to_owned(), tasks);
         store::write_json(&output.dir.join(FILE), &facts)?;
         recording::finish(recorder, &mut session, &mut output)?;
         let from_ns =

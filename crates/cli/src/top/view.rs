@@ -17,6 +17,8 @@ use sys::signals::EndSignals;
 
 /// A refresh.
 const SECOND: Duration = Duration::from_secs(1);
+/// Between two looks whether the isolation still holds.
+const DRIFT_INTERVAL: Duration = Duration::from_secs(10);
 /// Pages are taken in, and signals looked for, so often.
 const STEP: Duration = Duration::from_millis(200);
 /// A second that lasted so long is late.
@@ -59,7 +61,7 @@ impl View {
         Ok(Self {
             cpus: cpus.clone(),
             state: State::new(facts),
-            drift: Drift::begin(dir)?,
+            drift: Drift::begin(dir, DRIFT_INTERVAL)?,
             steal: counters::steal(&Root::live(), cpus),
             cpu_ns: clock::process_cpu_ns(),
             last: Instant::now(),

@@ -22,8 +22,9 @@ use report::{Facts, Place, format, of_sample, replaced};
 use serde_json::json;
 use std::fmt::Write;
 
-/// The verb that leaves runs without a measurement.
+/// The verbs that leave runs without a measurement.
 const TOP: &str = "top";
+const MONITOR: &str = "monitor";
 
 /// Explains a run.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
@@ -84,11 +85,11 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The trace of a run that `top` has left, by itself: nobody was measured there, and no program
+/// The trace of a run that one of these has left, by itself: nobody was measured there, and no program
 /// watched.
 fn of_top(args: &TraceExplainArgs) -> anyhow::Result<Option<TraceExplainArgs>> {
     let run = model::run::stored::read_run(&args.run)?;
-    if report::verb(&run) != TOP {
+    if ![TOP, MONITOR].contains(&report::verb(&run).as_str()) {
         return Ok(None);
     }
     let Some(trace) = run.trace else { return Ok(None) };

@@ -130,12 +130,20 @@ pub(crate) fn bound(bound: &WakeBound) -> String {
     text
 }
 
-/// The boxes, with their shares.
+/// The boxes, with their shares; together they are all of the time.
 pub(crate) fn shares(path: &PathSection, stacks: bool) -> String {
     let mut text = String::new();
-    for BoxGroup { part, boxes } in boxes_of(&path.boxes).into_iter().take(ROWS).filter(|one| one.part.ns > 0)
-    {
-        let share = part.ns as f64 * 100.0 / path.total_ns.max(1) as f64;
+    let share = |ns: u64| ns as f64 * 100.0 / path.total_ns.max(1) as f64;
+    let others = path.others.iter().map(|sum| (sum.boxes, sum.ns));
+    let mut small = others.fold((0, 0), |(boxes, ns), (more, and)| (boxes + more, ns + and));
+    for (at, BoxGroup { part, boxes }) in boxes_of(&path.boxes).into_iter().enumerate() {
+        if at >= ROWS {
+            small = (small.0 + boxes, small.1 + part.ns);
+            continue;
+        }
+        if part.ns == 0 {
+            continue;
+        }
         // Several tasks may have been in the way of one sample.
         let count = match boxes {
             1 => part.count.to_string(),
@@ -144,11 +152,15 @@ pub(crate) fn shares(path: &PathSection, stacks: bool) -> String {
         let each = if boxes > 1 { " of one" } else { "" };
         let _ = writeln!(
             text,
-            "  {share:>5.1} %  {:<60} in {count:>6}, at most {}{each}",
+            "  {:>5.1} %  {:<60} in {count:>6}, at most {}{each}",
+            share(part.ns),
             describe(&part, path.cpu, path.probe),
             format::ns(part.max_ns as i64)
         );
         text.push_str(&stack(part.source.as_ref(), stacks));
+    }
+    if small.1 > 0 {
+        let _ = writeln!(text, "  {:>5.1} %  in {} smaller ones", share(small.1), small.0);
     }
     text
 }

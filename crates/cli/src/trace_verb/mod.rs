@@ -6,7 +6,7 @@ mod coverage_text;
 mod destination;
 mod every_lock;
 mod explain;
-mod explain_text;
+pub(crate) mod explain_text;
 mod export;
 mod functions;
 mod kernel_locks;

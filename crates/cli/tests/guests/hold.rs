@@ -5,7 +5,7 @@
 use crate::machine::{Case, Guest};
 use crate::state::the_same;
 use crate::support::print_row;
-use result::Row;
+use result::{Limit, Of, Row};
 use serde_json::Value;
 
 /// Changes that are made.
@@ -14,12 +14,18 @@ const PLANTS: &str = "100";
 /// The cases for a plain boot of four CPUs: in a partition, and by affinities alone, where kernel
 /// threads are settings too.
 pub(crate) fn cases() -> Vec<Case> {
-    let case = |name, placement| {
-        Case::new(name, "hold.sh", what_is_planted_is_healed_once_and_named)
-            .with(&["2,3", PLANTS, placement])
-            .limit(1500)
-    };
-    vec![case("hold", "partition"), case("hold-affinity", "affinity")]
+    vec![case("hold", "partition", "40").limit(1500), case("hold-affinity", "affinity", "40").limit(1500)]
+}
+
+/// An hour in which nobody changes anything.
+pub(crate) fn quiet_hour() -> Vec<Case> {
+    vec![case("hold-hour", "affinity", "3600").limit(6000)]
+}
+
+/// Of a placement, with so many seconds in which nobody changes anything.
+fn case(name: &'static str, placement: &'static str, quiet_s: &'static str) -> Case {
+    Case::new(name, "hold.sh", what_is_planted_is_healed_once_and_named)
+        .with(&["2,3", PLANTS, placement, quiet_s])
 }
 
 /// The events of a name.
@@ -30,7 +36,7 @@ fn events(guest: &Guest, file: &str, name: &str) -> Vec<Value> {
 }
 
 fn what_is_planted_is_healed_once_and_named(guest: &Guest) {
-    let placement = guest.case.arguments.last().unwrap();
+    let [_, _, placement, quiet_s] = &guest.case.arguments[..] else { panic!("{:?}", guest.case.arguments) };
     let name = format!("{}, {placement}", guest.kernel());
     let read = |file: &str| guest.read(file).trim().to_owned();
     let planted = read("planted");
@@ -63,6 +69,15 @@ fn what_is_planted_is_healed_once_and_named(guest: &Guest) {
     assert!(named * 10 >= planted.len() * 9, "{name}: {named} of {} named: {healed:#?}", planted.len());
     let lines = |file: &str| read(file).lines().count();
     assert_eq!(lines("before-quiet.jsonl"), lines("after-quiet.jsonl"), "{name}: nobody changes anything");
+    let writes = |file: &str| -> u64 {
+        let text = read(file);
+        let line = text.lines().find_map(|line| line.strip_prefix("syscw: "));
+        line.unwrap_or_else(|| panic!("{file}: {text}")).trim().parse().unwrap()
+    };
+    let writes = writes("after-quiet.io") - writes("before-quiet.io");
+    let what = format!("{name}: write calls in {quiet_s} s in which nobody changes anything");
+    print_row(&Row::new(what, writes as f64, "").budget(Of::Value, Limit::AtMost(0.0)));
+    assert_eq!(writes, 0, "{name}");
     let in_partition = placement == "partition";
     assert_eq!(!read("partition.before").is_empty(), in_partition, "{name}");
     assert_eq!(

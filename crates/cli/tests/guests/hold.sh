@@ -1,11 +1,12 @@
 # A held isolation, and other programs that change it. Runs under busybox sh as root in its own
 # directory; leaves its evidence for hold.rs. Facts only. Arguments: the CPUs to isolate,
-# how many changes to make, and how tasks are kept off.
+# how many changes to make, how tasks are kept off, and for how long nobody changes anything, s.
 
 stillcore=/usr/bin/stillcore
 cpus=$1
 plants=$2
 placement=$3
+quiet=$4
 
 call() {
     name=$1
@@ -98,7 +99,9 @@ done
 
 # Nobody changes anything.
 cp held.jsonl before-quiet.jsonl
-sleep 40
+cp /proc/$hold/io before-quiet.io
+sleep $quiet
+cp /proc/$hold/io after-quiet.io
 cp held.jsonl after-quiet.jsonl
 
 # A partition that somebody ends.

@@ -35,6 +35,8 @@ mod machine;
 mod matrix;
 mod measure;
 mod misbooted;
+mod monitor;
+mod monitor_faults;
 mod owners;
 mod pages;
 mod planted;

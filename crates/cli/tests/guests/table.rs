@@ -6,8 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exported, exposure, fixes,
-    graph, guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, owners, pages,
-    planted, probes, study, theirs, time, truth, tutorial,
+    graph, guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, monitor,
+    monitor_faults, owners, pages, planted, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -187,6 +187,8 @@ fn slow() -> Vec<Machine> {
             ..machine("slow::6.1-pages", "6.1", vec![pages::case()])
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
+        monitor_faults(),
+        Machine { append: PLAIN, ..machine("slow::6.12-hold-hour", "6.12", hold::quiet_hour()) },
         machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),
         machine("slow::6.1-rt", "6.1-rt", vec![assessed("4s")]),
         Machine {
@@ -256,6 +258,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
             )
         },
         Machine { append: PLAIN, ..machine(&name("hold"), kernel, hold::cases()) },
+        monitored(&name("monitored"), kernel),
         Machine {
             append: misbooted::APPEND,
             ..machine(
@@ -403,6 +406,20 @@ fn provoked(kprobes: bool) -> Case {
 /// Ten of each holdup.
 fn planted() -> Case {
     Case::new("boxes", "boxes.sh", boxes::holdups_are_in_their_boxes).with(&["10", "1"])
+}
+
+/// Twenty of each while a monitor watches.
+fn monitored(name: &str, kernel: &'static str) -> Machine {
+    let case = Case::new("monitor", "monitor.sh", monitor::breaches_are_those_that_were_planted);
+    let case = case.with(&["20", "2", "1"]).limit(2400);
+    Machine { append: PLAIN, ..machine(name, kernel, vec![case]) }
+}
+
+/// What may befall a monitor, and a few holdups behind each.
+fn monitor_faults() -> Machine {
+    let case = Case::new("faults", "monitor_faults.sh", monitor_faults::it_goes_on_behind_each);
+    let cases = vec![case.with(&["2", "1"]).limit(2400)];
+    Machine { append: PLAIN, ..machine("slow::6.12-monitor-faults", "6.12", cases) }
 }
 
 /// The same without stacks, and with probes on a function in which interrupts are off.

@@ -129,7 +129,7 @@ fn expiries(trace: &TraceFile, truth: &Truth) -> BTreeMap<i64, Expired> {
         }
         let Some(sleep) = sleeps.peek().filter(|one| one.t0_ns <= event.ts_ns) else { return };
         match event.what {
-            What::Armed { timer } if event.in_task() && event.pid == truth.sleeper => armed.push(timer),
+            What::Armed { timer, .. } if event.in_task() && event.pid == truth.sleeper => armed.push(timer),
             What::Enter { key, label, .. } if armed.contains(&key) => {
                 let function = labels.text(label).to_owned();
                 if function == ends(sleep.kind) {

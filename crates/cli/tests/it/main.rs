@@ -45,6 +45,7 @@ mod measure_runs;
 mod measure_taskset;
 mod measure_trace;
 mod model_locks;
+mod monitor;
 mod pages;
 mod pods;
 mod readers_in_short;

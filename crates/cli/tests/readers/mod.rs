@@ -19,6 +19,7 @@ pub(crate) mod stored;
 pub(crate) mod tables;
 pub(crate) mod tails;
 pub(crate) mod traces;
+pub(crate) mod tuned;
 pub(crate) mod words;
 
 #[path = "../../src/owners.rs"]
@@ -64,6 +65,7 @@ pub(crate) fn all() -> Vec<Reader> {
         machines::reader(),
         machines::mechanisms(),
         profiles::reader(),
+        tuned::reader(),
         loaders::reader(),
         loaders::lines(),
         loads::reader(),

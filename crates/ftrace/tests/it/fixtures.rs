@@ -53,7 +53,10 @@ fn every_container_gives_the_same_items() {
             assert_eq!(collect(&mut file.stream().unwrap()), raw, "{recording} v7 {codec:?}");
             assert_eq!(file.clock(), Some("mono"));
             assert_eq!(file.uname(), Some(input.uname.as_str()));
-            assert_eq!(file.symbols().unwrap().resolve(0xffff_ffff_8143_5201), Some(("a_function", 1)));
+            assert_eq!(
+                file.symbols().unwrap().resolve(0xffff_ffff_8143_5201),
+                Some(("a_function".into(), 1))
+            );
         }
     }
 }

@@ -290,6 +290,7 @@ mod tests {
             samples: 1,
             total_ns,
             boxes,
+            others: Vec::new(),
             worst: Vec::new(),
             bound: None,
         }];

@@ -7,12 +7,14 @@
 
 mod chrome;
 mod csv;
+mod families;
 mod figures;
 mod figures_parquet;
 mod folded;
 mod lanes;
 mod latex;
 mod markdown;
+mod monitor;
 mod openmetrics;
 mod order;
 mod parquet;
@@ -30,6 +32,7 @@ pub use figures_parquet::figures_parquet;
 pub use folded::Folded;
 pub use latex::latex;
 pub use markdown::markdown;
+pub use monitor::{Format, monitor};
 pub use openmetrics::openmetrics;
 pub use order::InOrder;
 pub use parquet::{Rows, other_sources};

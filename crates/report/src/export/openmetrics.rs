@@ -11,14 +11,14 @@ use analysis::distribution::Distribution;
 use model::sample::ProbeKind;
 use model::{EventClass, FindingState};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
+use super::families::Families;
 use crate::Document;
 use crate::distribution::{maximum, quantiles};
 
 /// The whole text.
 pub fn openmetrics(document: &Document) -> String {
-    let mut out = Families::default();
+    let mut out = Families::open();
     about(document, &mut out);
     for (probe, name, what) in [
         (
@@ -37,34 +37,7 @@ pub fn openmetrics(document: &Document) -> String {
     }
     stolen(document, &mut out);
     events(document, &mut out);
-    out.text + "# EOF\n"
-}
-
-/// Families under construction: the samples of one must follow one another.
-#[derive(Default)]
-struct Families {
-    text: String,
-}
-
-impl Families {
-    fn family(&mut self, name: &str, kind: &str, unit: Option<&str>, help: &str) {
-        let _ = writeln!(self.text, "# TYPE {name} {kind}");
-        if let Some(unit) = unit {
-            let _ = writeln!(self.text, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.text, "# HELP {name} {}", escaped(help));
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.text, "{name}{labels} {value}");
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\r', " ")
+    out.end()
 }
 
 fn about(document: &Document, out: &mut Families) {

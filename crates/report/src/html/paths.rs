@@ -74,20 +74,18 @@ pub(super) fn figures(document: &Document) -> Value {
 
 fn bar(window: &PathSection) -> StepRow {
     let mean = |ns: u64| ns as f64 / window.samples.max(1) as f64;
+    let listed = window.boxes.iter().map(|one| (one.step, one.is_step(), one.ns));
+    let others = window.others.iter().map(|sum| (sum.step, sum.itself, sum.ns));
     let own = |step: Step| -> u64 {
-        window
-            .boxes
-            .iter()
-            .filter(|one| one.step == step && one.is_step())
-            .map(|one| one.ns)
-            .fold(0, u64::saturating_add)
+        let its = |&(of, itself, _): &(Step, bool, u64)| of == step && itself;
+        let ns = listed.clone().chain(others.clone()).filter(its).map(|(.., ns)| ns);
+        ns.fold(0, u64::saturating_add)
     };
     let mut segments: Vec<Segment> = STEPS
         .iter()
         .enumerate()
         .map(|(style, (step, name, _))| Segment { label: (*name).to_owned(), style, ns: mean(own(*step)) })
         .collect();
-    // Time in none of the given boxes is in one of the many small ones, all of things that ran.
     let known: u64 = STEPS.iter().map(|(step, _, _)| own(*step)).sum();
     let rest = window.total_ns.saturating_sub(known);
     segments.push(Segment { label: RAN.1.to_owned(), style: RAN.0, ns: mean(rest) });
@@ -99,12 +97,13 @@ fn wakeups(document: &Document) -> impl Iterator<Item = &PathSection> {
     document.analysis.paths.iter().filter(|one| one.probe != ProbeKind::Noise)
 }
 
-fn table(document: &Document) -> (Vec<Value>, usize) {
+fn table(document: &Document) -> (Vec<Value>, u64) {
     let mut all: Vec<(&PathSection, &PathBox)> =
         wakeups(document).flat_map(|window| window.boxes.iter().map(move |one| (window, one))).collect();
     all.retain(|(_, one)| one.ns > 0);
     all.sort_by_key(|(_, one)| std::cmp::Reverse(one.ns));
-    let left_out = all.len().saturating_sub(ROWS);
+    let small = wakeups(document).flat_map(|window| &window.others).map(|sum| sum.boxes).sum::<u64>();
+    let left_out = all.len().saturating_sub(ROWS) as u64 + small;
     all.truncate(ROWS);
     let row = |(window, one): (&PathSection, &PathBox)| {
         context! {

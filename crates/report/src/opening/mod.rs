@@ -4,6 +4,7 @@
 //! A kind of measurement is one file and one row of [`KINDS`]. A number that the run cannot give
 //! says what it would need; a card never shows a dash.
 
+mod breach;
 mod clocks;
 pub(crate) mod exposure;
 mod graph;
@@ -94,7 +95,8 @@ impl Card {
 type Kind = fn(&Document) -> Option<Opening>;
 
 /// The first that applies is the run's. Wake-ups and noise are in many runs, so they come last.
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
+    breach::opening,
     taskset::opening,
     periodic::opening,
     graph::opening,

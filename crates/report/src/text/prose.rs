@@ -9,7 +9,7 @@ use crate::advice::{Advice, AdviceKind};
 use crate::guarantee::GuaranteeVerdict;
 use crate::json::paths;
 use crate::verdict;
-use crate::{Document, Status, conditions, format, heading};
+use crate::{Document, Status, breach, conditions, format, heading};
 
 /// Pieces of advice shown before the list is cut.
 const ADVICE: usize = 10;
@@ -56,6 +56,19 @@ pub(super) fn title(page: &mut Page, document: &Document) {
 /// The worst wake-up and the longest gap: what, its cause, what is against it, where to look
 /// closer.
 pub(super) fn verdicts(page: &mut Page, document: &Document) {
+    if let Some(found) = &document.breach {
+        page.heading("BREACH");
+        page.painted(Paint::Bold, "  ", &breach::what(found));
+        if let Some(explained) = &found.explained {
+            page.item("  its cause    ", &breach::cause(explained));
+            for (at, line) in explained.against.iter().enumerate() {
+                page.item(if at == 0 { "  against it   " } else { "               " }, line);
+            }
+        }
+        for (at, line) in found.changed.iter().enumerate() {
+            page.item(if at == 0 { "  changed      " } else { "               " }, line);
+        }
+    }
     for one in verdict::verdicts(document) {
         page.heading(&one.what.to_uppercase());
         page.painted(Paint::Bold, "  ", &one.value_words());

@@ -303,7 +303,7 @@ fn name(
     address: u64,
 ) -> LabelId {
     *functions.entry(address).or_insert_with(|| match symbols.resolve(address) {
-        Some((name, _)) => labels.id(name),
+        Some((name, _)) => labels.id(&name),
         None => labels.id(&format!("{address:#x}")),
     })
 }

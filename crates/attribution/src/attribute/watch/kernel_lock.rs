@@ -90,7 +90,7 @@ impl Fields {
 /// The name of a lock of the kernel's own; those in allocated memory have none.
 pub(super) fn name(symbols: &Symbols, labels: &mut Labels, lock: u64) -> Option<LabelId> {
     match symbols.resolve(lock) {
-        Some((name, 0)) => Some(labels.id(name)),
+        Some((name, 0)) => Some(labels.id(&name)),
         _ => None,
     }
 }

@@ -144,18 +144,7 @@ pub(crate) fn of_trace(
     asked: String,
     [t0_ns, t1_ns]: [i64; 2],
 ) -> WatchSection {
-    let (schema, arch) = (SCHEMA.to_owned(), String::new());
-    let record = WatchRecord {
-        schema,
-        asked,
-        arch,
-        tasks: Vec::new(),
-        descriptors: Vec::new(),
-        glibc: Vec::new(),
-        lock_words: Vec::new(),
-        lint: None,
-        command: None,
-    };
+    let record = WatchRecord { arch: String::new(), ..WatchRecord::of(asked, Vec::new()) };
     SectionBuilder { watch, tasks, record: &record }.section(t0_ns, t1_ns)
 }
 

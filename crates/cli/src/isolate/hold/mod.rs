@@ -22,8 +22,8 @@ use crate::stdout;
 use anyhow::Context;
 use audit::Profile;
 use clap::{Args, ValueEnum};
-use isolate::alone;
 use isolate::standing::Found;
+use journal::alone::{self, Role};
 use keeper::{End, Keeper};
 use machine::Root;
 use model::quantity::duration;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &HoldArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     }
     need_root()?;
     let state = args.state.path()?;
-    let alone = alone::take(&state)?;
+    let alone = alone::take(&state, Role::Hold)?;
     let found = apply_first(args, signals)?;
     let notify = Notify::of(
         std::env::var_os("NOTIFY_SOCKET").as_deref(),

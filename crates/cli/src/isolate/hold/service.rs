@@ -3,9 +3,8 @@
 use super::{HoldArgs, OnStop, asks};
 use crate::isolate::apply::need_root;
 use crate::isolate::desired::Reading;
-use crate::isolate::persist::{make_effective, trusted_program, words};
+use crate::isolate::persist::{make_effective, put, trusted_program, words};
 use isolate::hold_unit;
-use isolate::persist::install as write_files;
 use machine::Root;
 use model::quantity::spelled;
 use std::path::Path;
@@ -31,20 +30,7 @@ pub(super) fn install(args: &HoldArgs) -> anyhow::Result<u8> {
         call.extend(["--state".to_owned(), state.display().to_string()]);
     }
     let all = hold_unit::unit(&root, &program, &call, state.as_deref());
-    let mut lines: Vec<String> = all.by_hand.iter().map(|line| format!("by hand: {line}")).collect();
-    if args.print {
-        lines.extend(all.files.iter().map(|file| format!("/{}\n{}", file.path, file.text.trim_end())));
-    } else {
-        need_root()?;
-        write_files(&root, &all)?;
-        all.commands.iter().try_for_each(|command| make_effective(command))?;
-        lines.extend(all.files.iter().map(|file| format!("written: /{}", file.path)));
-        lines.extend(all.links.iter().map(|link| format!("linked: /{} to {}", link.path, link.to)));
-        if !all.files.is_empty() {
-            lines.push("start it now with systemctl start stillcore-hold".to_owned());
-        }
-    }
-    println!("{}", lines.join("\n"));
+    put(&root, &all, args.print, "stillcore-hold")?;
     Ok(0)
 }
 

@@ -1,6 +1,7 @@
-//! One hold a state directory: a lock with the number of its holder, gone when that ends.
+//! One resident program of a kind a state directory: a lock with the number of its holder, gone
+//! when that ends.
 
-use journal::trust;
+use crate::trust;
 use rustix::fs::{FlockOperation, OFlags, flock, fstat, stat};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -18,26 +19,54 @@ pub struct Alone {
     _file: File,
 }
 
-fn path(state: &Path) -> PathBuf {
-    state.join("hold.lock")
+/// What a resident program is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It holds an isolation.
+    Hold,
+    /// It watches CPUs.
+    Monitor,
 }
 
-/// Takes it. Error: another process holds an isolation here.
-pub fn take(state: &Path) -> Result<Alone, Error> {
+impl Role {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Hold => "hold.lock",
+            Self::Monitor => "monitor.lock",
+        }
+    }
+
+    /// What it does, and what of another one that does it already.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Hold => ["holding", "holds the isolation of"],
+            Self::Monitor => ["monitoring", "keeps a monitor's breaches in"],
+        }
+    }
+}
+
+fn path(state: &Path, role: Role) -> PathBuf {
+    state.join(role.file())
+}
+
+/// Takes it. Error: another process has this role here.
+pub fn take(state: &Path, role: Role) -> Result<Alone, Error> {
     trust::make_state(state)?;
-    let path = path(state);
+    let path = path(state, role);
     let failed = |error: Errno| Error::os("lock", path.display(), error);
     loop {
         let file = trust::open_file(&path, OFlags::RDWR | OFlags::CREATE)?.ok_or(failed(Errno::NOENT))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                let who = holder(state).map_or("another process".to_owned(), |pid| format!("process {pid}"));
+                let who =
+                    holder(state, role).map_or("another process".to_owned(), |pid| format!("process {pid}"));
+                let [doing, does] = role.words();
                 let what = format!(
-                    "{who} holds the isolation of {} already; end that first, or let it do its work",
+                    "{who} {does} {} already; end that first, or let it do its work",
                     state.display()
                 );
-                return Err(Error::failed("holding", what));
+                return Err(Error::failed(doing, what));
             }
             Err(error) => return Err(failed(error)),
         }
@@ -53,9 +82,9 @@ pub fn take(state: &Path) -> Result<Alone, Error> {
     }
 }
 
-/// The process that holds the isolation of a state directory, if one does.
-pub fn holder(state: &Path) -> Option<u32> {
-    let path = path(state);
+/// The process that has this role in a state directory, if one does.
+pub fn holder(state: &Path, role: Role) -> Option<u32> {
+    let path = path(state, role);
     let file = trust::open_file(&path, OFlags::RDONLY).ok().flatten()?;
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         // It was killed.
@@ -65,9 +94,9 @@ pub fn holder(state: &Path) -> Option<u32> {
 }
 
 /// Removes what one that was killed has left.
-pub(crate) fn tidy(state: &Path) {
-    if path(state).exists() && holder(state).is_none() {
-        drop(take(state));
+pub fn tidy(state: &Path, role: Role) {
+    if path(state, role).exists() && holder(state, role).is_none() {
+        drop(take(state, role));
     }
 }
 
@@ -85,21 +114,22 @@ mod tests {
     #[test]
     fn there_is_one_at_a_time_and_nothing_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(holder(dir.path()), None);
-        let first = take(dir.path()).unwrap();
-        assert_eq!(holder(dir.path()), Some(std::process::id()));
-        let error = take(dir.path()).unwrap_err().to_string();
+        assert_eq!(holder(dir.path(), Role::Hold), None);
+        let first = take(dir.path(), Role::Hold).unwrap();
+        assert_eq!(holder(dir.path(), Role::Hold), Some(std::process::id()));
+        drop(take(dir.path(), Role::Monitor).unwrap());
+        let error = take(dir.path(), Role::Hold).unwrap_err().to_string();
         assert!(error.contains(&format!("process {} holds", std::process::id())), "{error}");
         drop(first);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         // Killed, it leaves a file that nobody has locked.
-        fs::write(path(dir.path()), "1\n").unwrap();
-        assert_eq!(holder(dir.path()), None);
-        tidy(dir.path());
+        fs::write(path(dir.path(), Role::Hold), "1\n").unwrap();
+        assert_eq!(holder(dir.path(), Role::Hold), None);
+        tidy(dir.path(), Role::Hold);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        let held = take(dir.path()).unwrap();
-        tidy(dir.path());
-        assert_eq!(holder(dir.path()), Some(std::process::id()), "one that runs keeps it");
+        let held = take(dir.path(), Role::Hold).unwrap();
+        tidy(dir.path(), Role::Hold);
+        assert_eq!(holder(dir.path(), Role::Hold), Some(std::process::id()), "one that runs keeps it");
         drop(held);
     }
 }

@@ -1,0 +1,192 @@
+//! How things stand: sums since the monitor began, as the status and the metrics have them.
+
+use attribution::live::view::Ran;
+use attribution::live::wakeups::Woken;
+use machine::Root;
+use model::monitor::{Buckets, Cost, InterferenceStatus, ThreadStatus};
+use model::{Cpus, EventClass};
+use monitor::rows::Rows;
+use std::collections::{BTreeMap, BTreeSet};
+use sys::clock;
+
+/// Names of threads that have a row of their own in the metrics.
+const THREADS: usize = 32;
+/// Kinds of interference that do: a class with a source.
+const SOURCES: usize = 64;
+/// Names of threads that are remembered as watched ones.
+const MOST_OWN: usize = 1024;
+/// The row of all others.
+const OTHER: &str = "other";
+
+/// Events and their time, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    ns: u64,
+}
+
+/// What is summed.
+pub(super) struct Sums {
+    threads: Rows<String, BTreeMap<u32, Buckets>>,
+    interference: Rows<(EventClass, String), BTreeMap<(u32, EventClass), Sum>>,
+    /// Names of threads whose wake-ups are measured: that they run is what the CPU is there for.
+    own: BTreeSet<String>,
+}
+
+impl Sums {
+    pub(super) fn new() -> Self {
+        Self { threads: Rows::new(THREADS), interference: Rows::new(SOURCES), own: BTreeSet::new() }
+    }
+
+    /// Wake-ups that have come since the last call.
+    pub(super) fn woken(&mut self, woken: &[Woken]) {
+        for one in woken {
+            let latencies = self.threads.of(&one.comm, one.latency.count());
+            latencies.entry(one.cpu).or_default().merge(&one.latency);
+            if self.own.len() < MOST_OWN {
+                self.own.insert(one.comm.clone());
+            }
+        }
+    }
+
+    /// What ran in the second that has just ended.
+    pub(super) fn ran(&mut self, row: &Ran<'_>) {
+        let own = row.class == EventClass::Switch && self.own.contains(row.label);
+        if own || (row.count, row.ns) == (0, 0) {
+            return;
+        }
+        let sums = self.interference.of(&(row.class, source(row)), row.ns);
+        let sum = sums.entry((row.cpu, row.class)).or_default();
+        sum.count += row.count;
+        sum.ns = sum.ns.saturating_add(row.ns);
+    }
+
+    /// Names may get rows of their own.
+    pub(super) fn settle(&mut self) {
+        self.threads.settle();
+        self.interference.settle();
+    }
+
+    pub(super) fn threads(&self) -> Vec<ThreadStatus> {
+        let (named, other) = self.threads.all();
+        let named = named.into_iter().map(|(comm, cpus)| (comm.as_str(), cpus));
+        let rows = named.chain([(OTHER, other)]);
+        let of = |(comm, cpus): (&str, &BTreeMap<u32, Buckets>)| {
+            let row = |(cpu, latency): (&u32, &Buckets)| ThreadStatus {
+                comm: comm.to_owned(),
+                cpu: *cpu,
+                latency: latency.clone(),
+            };
+            cpus.iter().map(row).collect::<Vec<_>>()
+        };
+        rows.flat_map(of).collect()
+    }
+
+    pub(super) fn interference(&self) -> Vec<InterferenceStatus> {
+        let (named, other) = self.interference.all();
+        let rows = named.into_iter().map(|((_, source), sums)| (source.as_str(), sums));
+        let of = |(source, sums): (&str, &BTreeMap<(u32, EventClass), Sum>)| {
+            let row = |(&(cpu, class), sum): (&(u32, EventClass), &Sum)| InterferenceStatus {
+                cpu,
+                class,
+                source: source.to_owned(),
+                count: sum.count,
+                ns: sum.ns,
+            };
+            sums.iter().map(row).collect::<Vec<_>>()
+        };
+        rows.chain([(OTHER, other)]).flat_map(of).collect()
+    }
+}
+
+/// Who caused it; of tasks that ran, and of what has no known source, what ran. Numbers of CPUs and
+/// workers in the names of kernel threads are left out: there would be a row for each.
+fn source(row: &Ran<'_>) -> String {
+    let known = row.source.filter(|_| row.class != EventClass::Switch);
+    let name = known.map_or(row.label, |source| source.who.as_str());
+    if name.starts_with("kworker/") {
+        return "kworker".to_owned();
+    }
+    let of_a_cpu = name.split_once('/').filter(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    of_a_cpu.map_or(name, |(family, _)| family).to_owned()
+}
+
+/// What watching has cost so far.
+pub(super) fn cost(events: u64, event_ns: Option<f64>) -> Cost {
+    Cost {
+        process_ns: u64::try_from(clock::process_cpu_ns()).unwrap_or(0),
+        children_ns: children_ns(),
+        events,
+        event_ns,
+        rss_kib: rss_kib(),
+    }
+}
+
+/// CPU time of the children that have ended, of `/proc/self/stat` (proc_pid_stat(5): fields 16 and
+/// 17, in ticks of 1/100 s).
+fn children_ns() -> u64 {
+    const TICK_NS: u64 = 10_000_000;
+    let text = Root::live().maybe("proc/self/stat").unwrap_or_default();
+    // The name may have blanks and parentheses.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok());
+    ticks.sum::<u64>() * TICK_NS
+}
+
+/// Memory of this process, of `/proc/self/status`.
+fn rss_kib() -> u64 {
+    let text = Root::live().maybe("proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Steal time of each CPU, ns, in the order of the list.
+pub(super) fn steal_ns(cpus: &Cpus) -> Vec<u64> {
+    const TICK_NS: u64 = 10_000_000;
+    let ticks = crate::top::counters::steal(&Root::live(), cpus);
+    cpus.iter().map(|cpu| ticks.get(&cpu).copied().unwrap_or(0) * TICK_NS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use attribution::attribute::section::SourceText;
+
+    fn row<'a>(class: EventClass, label: &'a str, source: Option<&'a SourceText>) -> Ran<'a> {
+        Ran { cpu: 2, class, label, source, count: 3, ns: 500 }
+    }
+
+    #[test]
+    fn workers_of_all_cpus_are_one_source() {
+        for (class, label, who, expected) in [
+            (EventClass::Switch, "kworker/2:1-events", None, "kworker"),
+            (EventClass::Switch, "ksoftirqd/2", Some("x"), "ksoftirqd"),
+            (EventClass::Switch, "irq/24-eth0", None, "irq/24-eth0"),
+            (EventClass::IpiCall, "flush_tlb_func", Some("memhog"), "memhog"),
+            (EventClass::Irq, "eth0", None, "eth0"),
+        ] {
+            let who = who.map(|who| SourceText::new(0, who, Some(7)));
+            assert_eq!(source(&row(class, label, who.as_ref())), expected);
+        }
+    }
+
+    #[test]
+    fn a_watched_thread_is_no_interference() {
+        let mut sums = Sums::new();
+        let mut latency = Buckets::default();
+        latency.add(7);
+        sums.woken(&[Woken { comm: "control".to_owned(), cpu: 2, latency }]);
+        let rows = [row(EventClass::Switch, "control", None), row(EventClass::Switch, "logger", None)];
+        for _ in 0..2 {
+            rows.iter().for_each(|row| sums.ran(row));
+        }
+        let counts = |sums: &Sums| {
+            let all = sums.interference();
+            all.iter().map(|one| (one.source.clone(), one.count, one.ns)).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&sums), [(OTHER.to_owned(), 6, 1_000)]);
+        sums.settle();
+        rows.iter().for_each(|row| sums.ran(row));
+        assert_eq!(counts(&sums), [("logger".to_owned(), 3, 500), (OTHER.to_owned(), 6, 1_000)]);
+    }
+}
