@@ -27,16 +27,26 @@ pub fn at_once() {
     }
 }
 
-/// Takes the pages of the program's file out of this process' memory: its code, and constants that
-/// are never written. The kernel maps those that are used again from its cache, one fault for some
-/// sixteen of them. For programs that stay. Without /proc it does nothing.
-pub fn program() {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let own = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-    for (start, length) in mappings(&maps, &own.display().to_string()) {
-        // SAFETY: these pages are never written to, not even by relocations, so they hold what the
-        // file holds, and come back as they were (madvise(2), MADV_DONTNEED).
-        let _ = unsafe { madvise(start as *mut c_void, length, Advice::LinuxDontNeed) };
+/// The program's file in this process' memory: its code, and constants that are never written. For
+/// programs that stay.
+pub struct Program(Vec<(usize, usize)>);
+
+impl Program {
+    /// That of this process; without /proc nothing is known of it, and nothing given back.
+    pub fn own() -> Self {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let own = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+        Self(mappings(&maps, &own.display().to_string()))
+    }
+
+    /// Takes its pages out of this process' memory. The kernel maps those that are used again from
+    /// its cache, one fault for some sixteen of them.
+    pub fn give_back(&self) {
+        for &(start, length) in &self.0 {
+            // SAFETY: these pages are never written to, not even by relocations, so they hold what
+            // the file holds, and come back as they were (madvise(2), MADV_DONTNEED).
+            let _ = unsafe { madvise(start as *mut c_void, length, Advice::LinuxDontNeed) };
+        }
     }
 }
 
@@ -76,7 +86,7 @@ mod tests {
     #[test]
     fn the_program_goes_on() {
         at_once();
-        program();
+        Program::own().give_back();
         free();
         assert_eq!("it is".len() + std::hint::black_box(2), 7);
     }

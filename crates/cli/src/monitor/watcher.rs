@@ -62,6 +62,8 @@ const SELDOM_S: u64 = 10;
 /// Seconds between two times that memory which was only needed for a moment is given back: of what
 /// began, what looked at the isolation, what answered somebody.
 const GIVE_BACK_S: u64 = 10;
+/// The same of the program's pages: some hundred page faults bring back those that are in use.
+const GIVE_BACK_PROGRAM_S: u64 = 2;
 /// Between two looks whether the isolation still holds.
 const DRIFT_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the kernel's pages may take until they are read.
@@ -99,6 +101,7 @@ pub(super) struct Watcher<'a> {
     steal_ns: Vec<u64>,
     second_ns: i64,
     seconds: u64,
+    program: given_back::Program,
 }
 
 impl<'a> Watcher<'a> {
@@ -117,7 +120,8 @@ impl<'a> Watcher<'a> {
         // With the kernel's tracing directory in it, which may only be there since now.
         write_snapshot(place, &template.dir, store::MACHINE_BEFORE)?;
         // What has begun so far is not needed again.
-        given_back::program();
+        let program = given_back::Program::own();
+        program.give_back();
         let before_ns = i64::try_from(args.before.as_nanos())?;
         let held = Held::new(recorder.formats(), MOST_HELD, before_ns + 2 * LONGEST_NS + 3 * SECOND_NS);
         let feed = Feed::of_functions(&recorder, events, &template.run);
@@ -164,6 +168,7 @@ impl<'a> Watcher<'a> {
             steal_ns: steal_ns(&place.measured),
             second_ns: now_ns + SECOND_NS,
             seconds: 0,
+            program,
         })
     }
 
@@ -233,8 +238,10 @@ impl<'a> Watcher<'a> {
             self.accounts.pop_front();
         }
         if self.seconds % GIVE_BACK_S == 2 {
-            given_back::program();
             given_back::free();
+        }
+        if self.seconds.is_multiple_of(GIVE_BACK_PROGRAM_S) {
+            self.program.give_back();
         }
         let seldom = self.seconds % SELDOM_S == 1;
         if seldom {
