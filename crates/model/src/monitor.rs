@@ -276,6 +276,46 @@ pub struct InterferenceStatus {
     pub ns: u64,
 }
 
+/// What tasks on other CPUs asked for that then ran on a watched one: an interrupt between CPUs, a
+/// work item. One who asked for one thing in one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offence {
+    /// Class of what ran.
+    pub class: EventClass,
+    /// What ran.
+    pub what: String,
+    /// Name of the task that asked for it.
+    pub who: String,
+    /// Its container, service or control group; absent where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// What it was in the kernel for (`system call munmap`), else the kernel function that asked;
+    /// absent where neither is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The watched CPUs on which it ran.
+    pub cpus: Cpus,
+    /// How often since then.
+    pub count: u64,
+    /// For how long together, ns.
+    pub ns: u64,
+    /// When it was first seen, RFC 3339.
+    pub since: String,
+    /// When it was last seen, RFC 3339.
+    pub last: String,
+}
+
+/// All offences of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffenceSum {
+    /// Class of what ran.
+    pub class: EventClass,
+    /// Events.
+    pub count: u64,
+    /// Their time, ns.
+    pub ns: u64,
+}
+
 /// What watching has cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -343,6 +383,12 @@ pub struct Status {
     pub threads: Vec<ThreadStatus>,
     /// Interference, by CPU, class and source.
     pub interference: Vec<InterferenceStatus>,
+    /// What other CPUs' tasks asked for that ran on the watched ones, the most frequent first.
+    #[serde(default)]
+    pub offences: Vec<Offence>,
+    /// The same by class, with those that have no row of their own any more.
+    #[serde(default)]
+    pub offence_sums: Vec<OffenceSum>,
     /// Breaches that have ended, by fate.
     pub breaches: Vec<FateCount>,
     /// The last one that was kept and is explained.

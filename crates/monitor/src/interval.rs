@@ -110,6 +110,8 @@ pub(crate) mod tests {
                 count: irq_ns / 10,
                 ns: irq_ns,
             }],
+            offences: Vec::new(),
+            offence_sums: Vec::new(),
             breaches: kinds.map(fate).to_vec(),
             last: None,
             kept_bytes: 0,

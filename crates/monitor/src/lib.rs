@@ -1,6 +1,7 @@
 //! What `stillcore monitor` keeps account of while it runs for weeks: breaches, each in exactly one
 //! of kept, dropped and not recorded ([`ledger`]); and rows of metrics, of which there is a bounded
-//! number whatever names come along ([`rows`]); and its history: what each stretch of time has added
+//! number whatever names come along ([`rows`]); who called what reaches the watched CPUs
+//! ([`offences`]); and its history: what each stretch of time has added
 //! ([`interval`]), how two periods differ ([`periods`]), and when something changed ([`moments`]).
 //! Pure: knows no clock, no file and no kernel.
 #![forbid(unsafe_code)]
@@ -8,5 +9,6 @@
 pub mod interval;
 pub mod ledger;
 pub mod moments;
+pub mod offences;
 pub mod periods;
 pub mod rows;

@@ -21,6 +21,34 @@ const MOST: usize = 65_536;
 /// The top of a hierarchy, where kernel threads are: no group.
 const TOP: &str = "/";
 
+/// Name and group of one thread that is there now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name.
+    pub comm: String,
+    /// Its container, service or path, in words; none at the top, as kernel threads are.
+    pub group: Option<String>,
+}
+
+impl Thread {
+    /// The one with this number; none where it has ended.
+    pub fn look(tid: i32) -> Option<Self> {
+        Self::look_below(Path::new("/"), tid)
+    }
+
+    fn look_below(root: &Path, tid: i32) -> Option<Self> {
+        let thread = root.join(format!("proc/{tid}"));
+        let text = fs::read_to_string(thread.join("cgroup")).ok()?;
+        let comm = fs::read(thread.join("comm")).ok()?;
+        let comm = String::from_utf8_lossy(&comm).trim_end_matches('\n').to_owned();
+        let path = path_in(&text);
+        let container = Runtimes::new(root).container(path);
+        let group =
+            (path != TOP).then(|| TaskGroup { path: in_a_line(path), container, tids: vec![tid] }.words());
+        Some(Self { comm, group })
+    }
+}
+
 /// The groups of the threads seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
@@ -116,6 +144,20 @@ mod tests {
         assert_eq!(path_in("4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n"), "/batch");
         assert_eq!(path_in("3:cpuset:/a:b\n"), "/a:b", "a path may hold colons");
         assert_eq!(path_in("nothing of the kind"), TOP);
+    }
+
+    #[test]
+    fn one_thread_is_looked_at() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("proc/7");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("cgroup"), "0::/system.slice/cron.service\n").unwrap();
+        assert_eq!(Thread::look_below(root.path(), 7), None, "it has no name: it has ended");
+        fs::write(dir.join("comm"), "a b\n").unwrap();
+        let (comm, group) = ("a b".to_owned(), Some("cron.service".to_owned()));
+        assert_eq!(Thread::look_below(root.path(), 7), Some(Thread { comm: comm.clone(), group }));
+        fs::write(dir.join("cgroup"), "0::/\n").unwrap();
+        assert_eq!(Thread::look_below(root.path(), 7), Some(Thread { comm, group: None }));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub mod changes;
 pub mod cost;
 mod fifo;
 mod filter;
-mod groups;
+pub mod groups;
 pub mod held;
 pub mod instance;
 mod kept;

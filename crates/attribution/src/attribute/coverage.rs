@@ -256,6 +256,14 @@ pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[
     classes.map(line).collect()
 }
 
+/// Whether recorded events show which task calls another CPU: the request itself, or a probe in its
+/// place. `recorded`: whether an event of this name is.
+pub fn shows_callers(recorded: impl Fn(&str) -> bool) -> bool {
+    ["csd:csd_queue_cpu", "ipi:ipi_send_cpu", "ipi:ipi_raise", "stillcore:call_many"]
+        .into_iter()
+        .any(recorded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -316,11 +316,14 @@ fn add_all(rows: &mut [Row], entries: &[Entry]) {
     }
 }
 
+/// Who a task is whose name the recording does not have.
+pub const UNNAMED: &str = "a task";
+
 /// A source in words.
 pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> SourceText {
     let (who, pid) = match source.who {
         Who::Task(0) => ("idle".to_owned(), Some(0)),
-        Who::Task(pid) => (comm(pid).unwrap_or_else(|| "a task".to_owned()), Some(pid)),
+        Who::Task(pid) => (comm(pid).unwrap_or_else(|| UNNAMED.to_owned()), Some(pid)),
         Who::Interrupt(label) => (format!("interrupt: {}", labels.text(label)), None),
         Who::SomeInterrupt => ("an interrupt".to_owned(), None),
         Who::Device(label) => (format!("device: {}", labels.text(label)), None),

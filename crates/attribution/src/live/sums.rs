@@ -26,6 +26,9 @@ struct Key {
     cause: Option<Cause>,
 }
 
+/// CPU, name and number of who caused it, the function that asked, and what it was there for.
+type Short = (u32, String, Option<i32>, Option<String>, Option<String>);
+
 /// What a row is about, in texts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
@@ -33,7 +36,7 @@ struct Name {
     class: EventClass,
     label: String,
     pid: Option<i32>,
-    source: Option<(u32, String, Option<i32>, Option<String>)>,
+    source: Option<Short>,
 }
 
 #[derive(Debug)]
@@ -104,7 +107,8 @@ impl Sums {
     #[cold]
     fn place(&mut self, key: Key, cause: Option<Cause>, names: &Names<'_>) -> usize {
         let source = cause.map(|cause| names.source(&cause.source));
-        let short = |one: &SourceText| (one.cpu, one.who.clone(), one.pid, one.site.clone());
+        let short =
+            |one: &SourceText| (one.cpu, one.who.clone(), one.pid, one.site.clone(), one.began.clone());
         let mut name = Name {
             cpu: key.cpu,
             class: key.class,

@@ -141,6 +141,8 @@ mod tests {
             interference_limit_ns: None,
             threads: Vec::new(),
             interference: Vec::new(),
+            offences: Vec::new(),
+            offence_sums: Vec::new(),
             breaches: Vec::new(),
             last: None,
             kept_bytes: 0,

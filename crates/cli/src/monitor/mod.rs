@@ -4,7 +4,7 @@
 //! `start` sets up and loops; `watcher` is what is done again and again; `store` has breaches on a
 //! bounded amount of disk; `keeping` makes the run of one and finds what took its time, in a process
 //! of its own, and `changed` what is different on the machine; `reports` hears programs; `standing`
-//! sums, `outlets` gives away; `stored` reads what is there; `service` is the systemd unit.
+//! sums, `offences` who reached the watched CPUs from others, `outlets` gives away; `stored` reads what is there; `service` is the systemd unit.
 
 mod action;
 mod changed;
@@ -12,6 +12,7 @@ mod entry;
 mod history;
 pub(crate) mod keeping;
 mod moments;
+mod offences;
 mod options;
 mod outlets;
 mod past;
@@ -36,6 +37,8 @@ verbs! {
         Status(stored::StatusArgs) => reads(stored::status),
         /// List the breaches that were seen, and what became of each.
         List(stored::ListArgs) => reads(stored::list),
+        /// List who on other CPUs caused what ran on the watched ones, though nothing was late.
+        Offences(offences::OffencesArgs) => reads(offences::run),
         /// Show what was seen, day by day.
         History(past::HistoryArgs) => reads(past::history),
         /// Hold two periods of a history against each other, such as this week and last.

@@ -1,12 +1,15 @@
 //! How things stand: sums since the monitor began, as the status and the metrics have them.
 
+use attribution::attribute::table::UNNAMED;
 use attribution::live::view::Ran;
 use attribution::live::wakeups::Woken;
 use machine::Root;
-use model::monitor::{Buckets, Cost, InterferenceStatus, ThreadStatus};
+use model::monitor::{Buckets, Cost, InterferenceStatus, Offence, OffenceSum, ThreadStatus};
 use model::{Cpus, EventClass};
+use monitor::offences::{Call, Offences};
 use monitor::rows::Rows;
-use std::collections::{BTreeMap, BTreeSet};
+use record::groups::Thread;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sys::clock;
 
 /// Names of threads that have a row of their own in the metrics.
@@ -15,6 +18,12 @@ const THREADS: usize = 32;
 const SOURCES: usize = 64;
 /// Names of threads that are remembered as watched ones.
 const MOST_OWN: usize = 1024;
+/// Callers of what runs on watched CPUs that have a row of their own.
+const CALLERS: usize = 256;
+/// Threads whose groups are looked for between two times that names may get rows.
+const MOST_LOOKS: usize = 256;
+/// What runs when another CPU has queued a thread to be woken here (kernel/sched/core.c).
+const WAKE_UP: &str = "sched_ttwu_pending";
 /// The row of all others.
 const OTHER: &str = "other";
 
@@ -31,11 +40,20 @@ pub(super) struct Sums {
     interference: Rows<(EventClass, String), BTreeMap<(u32, EventClass), Sum>>,
     /// Names of threads whose wake-ups are measured: that they run is what the CPU is there for.
     own: BTreeSet<String>,
+    offences: Offences,
+    /// Callers as they are now, by number, for some seconds; none where they have ended.
+    callers: HashMap<i32, Option<Thread>>,
 }
 
 impl Sums {
     pub(super) fn new() -> Self {
-        Self { threads: Rows::new(THREADS), interference: Rows::new(SOURCES), own: BTreeSet::new() }
+        Self {
+            threads: Rows::new(THREADS),
+            interference: Rows::new(SOURCES),
+            own: BTreeSet::new(),
+            offences: Offences::new(CALLERS),
+            callers: HashMap::new(),
+        }
     }
 
     /// Wake-ups that have come since the last call.
@@ -59,12 +77,72 @@ impl Sums {
         let sum = sums.entry((row.cpu, row.class)).or_default();
         sum.count += row.count;
         sum.ns = sum.ns.saturating_add(row.ns);
+        self.offence(row);
+    }
+
+    /// Takes note of who asked for it, if that was a task on another CPU. Requests to run a thread are
+    /// left out: where one is no business of this CPU, the thread itself is in the way. So is what
+    /// takes no time of its own, such as the flush of a TLB within the interrupt that asks for it.
+    fn offence(&mut self, row: &Ran<'_>) {
+        let asks_to_run =
+            matches!(row.class, EventClass::Switch | EventClass::IpiResched) || row.label == WAKE_UP;
+        let Some((source, pid)) = row.source.and_then(|source| Some((source, source.pid?))) else { return };
+        if asks_to_run || source.cpu == row.cpu || row.count == 0 || row.ns == 0 {
+            return;
+        }
+        let is_known = self.callers.contains_key(&pid);
+        if !is_known && self.callers.len() < MOST_LOOKS {
+            self.callers.insert(pid, Thread::look(pid));
+        }
+        let caller = self.callers.get(&pid).and_then(Option::as_ref);
+        // One that the recording does not name; of another name it is not the caller, who has ended.
+        let caller = caller.filter(|now| source.who == UNNAMED || source.who == now.comm);
+        let who = caller.map_or(source.who.as_str(), |now| now.comm.as_str());
+        let call = Call {
+            class: row.class,
+            what: row.label.to_owned(),
+            who: family(who).to_owned(),
+            group: caller.and_then(|now| now.group.clone()),
+            call: source.began.clone().or_else(|| source.site.clone()),
+        };
+        let now_ns = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        self.offences.add(call, row.cpu, [row.count, row.ns], now_ns);
     }
 
     /// Names may get rows of their own.
     pub(super) fn settle(&mut self) {
         self.threads.settle();
         self.interference.settle();
+        self.callers.clear();
+    }
+
+    pub(super) fn offences(&self) -> Vec<Offence> {
+        let time = |ns: i64| {
+            let time = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap_or_default();
+            time.round(jiff::Unit::Second).unwrap_or(time).to_string()
+        };
+        let of = |(call, calls): (&Call, &monitor::offences::Calls)| Offence {
+            class: call.class,
+            what: call.what.clone(),
+            who: call.who.clone(),
+            group: call.group.clone(),
+            call: call.call.clone(),
+            cpus: calls.cpus.clone(),
+            count: calls.count,
+            ns: calls.ns,
+            since: time(calls.since_ns),
+            last: time(calls.last_ns),
+        };
+        self.offences.all().into_iter().map(of).collect()
+    }
+
+    pub(super) fn offence_sums(&self) -> Vec<OffenceSum> {
+        let of = |(class, [count, ns]): (&EventClass, &[u64; 2])| OffenceSum {
+            class: *class,
+            count: *count,
+            ns: *ns,
+        };
+        self.offences.by_class().iter().map(of).collect()
     }
 
     pub(super) fn threads(&self) -> Vec<ThreadStatus> {
@@ -99,16 +177,20 @@ impl Sums {
     }
 }
 
-/// Who caused it; of tasks that ran, and of what has no known source, what ran. Numbers of CPUs and
-/// workers in the names of kernel threads are left out: there would be a row for each.
+/// Who caused it; of tasks that ran, and of what has no known source, what ran.
 fn source(row: &Ran<'_>) -> String {
     let known = row.source.filter(|_| row.class != EventClass::Switch);
-    let name = known.map_or(row.label, |source| source.who.as_str());
+    family(known.map_or(row.label, |source| source.who.as_str())).to_owned()
+}
+
+/// A name without the numbers of CPUs and workers that kernel threads have in theirs: there would
+/// be a row for each.
+fn family(name: &str) -> &str {
     if name.starts_with("kworker/") {
-        return "kworker".to_owned();
+        return "kworker";
     }
     let of_a_cpu = name.split_once('/').filter(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_digit()));
-    of_a_cpu.map_or(name, |(family, _)| family).to_owned()
+    of_a_cpu.map_or(name, |(family, _)| family)
 }
 
 /// What watching has cost so far.

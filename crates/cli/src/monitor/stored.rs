@@ -2,6 +2,7 @@
 
 use super::Kept;
 use super::keeping::explained;
+use super::offences;
 use super::store::{BREACHES, INDEX, INDEX_BEFORE, STATUS};
 use anyhow::Context;
 use clap::Args;
@@ -105,6 +106,8 @@ fn status_text(status: &Status, runs: bool) -> String {
         let _ = writeln!(text, "last: {}", line(last));
     }
     threads(&mut text, status);
+    let more = if status.offence_sums.is_empty() { "" } else { "; stillcore monitor offences lists who" };
+    let _ = writeln!(text, "{}{more}", offences::sentence(status));
     if let Some(drifted) = &status.drifted {
         let _ = match drifted.as_slice() {
             [] => writeln!(text, "isolation: holds"),

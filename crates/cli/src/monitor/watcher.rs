@@ -6,6 +6,7 @@ use super::action::Action;
 use super::entry;
 use super::history::History;
 use super::keeping::{Keeping, PAGES, UNWRITTEN};
+use super::offences;
 use super::options::StartArgs;
 use super::outlets::Outlets;
 use super::reports::Reports;
@@ -122,6 +123,7 @@ impl<'a> Watcher<'a> {
         // What has begun so far is not needed again.
         let program = given_back::Program::own();
         program.give_back();
+        template.run.limits.extend(offences::limit(recorder.formats()));
         let before_ns = i64::try_from(args.before.as_nanos())?;
         let held = Held::new(recorder.formats(), MOST_HELD, before_ns + 2 * LONGEST_NS + 3 * SECOND_NS);
         let feed = Feed::of_functions(&recorder, events, &template.run);
@@ -288,6 +290,8 @@ impl<'a> Watcher<'a> {
             interference_limit_ns: self.args.interference_over.map(limit_ns),
             threads: self.sums.threads(),
             interference: self.sums.interference(),
+            offences: self.sums.offences(),
+            offence_sums: self.sums.offence_sums(),
             breaches: self.ledger.fates(),
             last: self.last.clone(),
             kept_bytes: self.store.bytes(),

@@ -312,6 +312,41 @@ fn a_thread_without_budget_is_not_the_fault_of_who_ran() {
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 
+/// A program with a thread on the watched CPU takes rights from its own memory on another one: each
+/// time an interrupt comes by. Nothing is late.
+#[test]
+fn who_reaches_a_cpu_from_another_is_listed_though_nothing_was_late() {
+    if !is_root() || !records_events() || last_cpu() == 0 {
+        return println!("skipped: no events are recorded here, or there is one CPU");
+    }
+    if !std::fs::read_to_string("/proc/kallsyms").unwrap().contains(" __tracepoint_csd_queue_cpu\n") {
+        return println!("skipped: this kernel does not say who calls other CPUs");
+    }
+    let place = Place::new();
+    let monitor = Monitor::start(&place, &[]);
+    let cpu = last_cpu().to_string();
+    let stressor =
+        ["disturb", "tlb_span", "--cpus", "0", "--measured", &cpu, "--duration", "2s", "--rate", "200"];
+    let disturbed = stillcore(&stressor).arg("--state").arg(place.path("d")).output().unwrap();
+    assert!(disturbed.status.success(), "{}", text(&disturbed.stderr));
+    // Until that second has ended.
+    std::thread::sleep(Duration::from_secs(2));
+    let counted = value(&monitor.metrics(), "stillcore_offences_total{class=\"ipi.call\"}");
+    monitor.stop();
+    let all = answer(&place, &["offences", "--json", "--top", "1000"]);
+    let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_it = |one: &&Value| one["call"] == "system call mprotect" && one["class"] == "ipi.call";
+    let found: Vec<&Value> = all.iter().filter(is_it).collect();
+    let count: u64 = found.iter().map(|one| one["count"].as_u64().unwrap()).sum();
+    assert!(count >= 300 && found.iter().any(|one| one["who"] == "stillcore"), "{all:?}");
+    assert!(found.iter().all(|one| one["cpus"] == cpu.as_str()), "{found:?}");
+    assert!(counted > 0, "of those that the last five seconds' metrics have");
+    let page = answer(&place, &["offences"]);
+    assert!(page.contains("system call mprotect: ipi.call flush_tlb_func"), "{page}");
+    let status = answer(&place, &["status"]);
+    assert!(status.contains("; stillcore monitor offences lists who\n"), "{status}");
+}
+
 #[test]
 fn a_breach_starts_a_program() {
     if !is_root() || !records_events() {

@@ -37,6 +37,7 @@ pub fn monitor(status: &Status, format: Format, now_s: f64) -> String {
     wakeups(status, &mut out);
     breaches(status, &mut out);
     interference(status, &mut out);
+    offences(status, &mut out);
     machine(status, &mut out);
     cost(status, &mut out);
     gauge(&mut out, "stillcore_last_success_timestamp_seconds", Some("seconds"), "When this was true", now_s);
@@ -140,6 +141,20 @@ fn interference(status: &Status, out: &mut Families) {
     }
 }
 
+/// By class alone: callers come and go, and `monitor offences` lists them.
+fn offences(status: &Status, out: &mut Families) {
+    let events = "stillcore_offences";
+    out.family(events, "counter", None, "What tasks on other CPUs caused on the watched ones, by class");
+    for sum in &status.offence_sums {
+        out.sample(&format!("{events}_total"), &[("class", sum.class.name())], sum.count as f64);
+    }
+    let time = "stillcore_offences_seconds";
+    out.family(time, "counter", Some("seconds"), "How long that ran");
+    for sum in &status.offence_sums {
+        out.sample(&format!("{time}_total"), &[("class", sum.class.name())], seconds(sum.ns));
+    }
+}
+
 fn machine(status: &Status, out: &mut Families) {
     let steal = "stillcore_hypervisor_steal_seconds";
     out.family(steal, "counter", Some("seconds"), "Time that the hypervisor took from a watched CPU");
@@ -176,7 +191,7 @@ fn cost(status: &Status, out: &mut Families) {
 mod tests {
     use super::*;
     use model::EventClass;
-    use model::monitor::{Buckets, FateCount, InterferenceStatus, ThreadStatus};
+    use model::monitor::{Buckets, FateCount, InterferenceStatus, OffenceSum, ThreadStatus};
     use std::collections::BTreeSet;
 
     fn status() -> Status {
@@ -196,6 +211,7 @@ mod tests {
         let class = EventClass::Irq;
         let source = "eth0".to_owned();
         status.interference = vec![InterferenceStatus { cpu: 3, class, source, count: 8, ns: 1_500 }];
+        status.offence_sums = vec![OffenceSum { class, count: 2, ns: 900 }];
         let (fate, why) = ("dropped".to_owned(), Some("rate".to_owned()));
         status.breaches = vec![FateCount { kind: BreachKind::Wakeup, fate, why, count: 11 }];
         status
