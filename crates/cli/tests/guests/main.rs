@@ -37,6 +37,7 @@ mod measure;
 mod misbooted;
 mod monitor;
 mod monitor_faults;
+mod monitor_quiet;
 mod owners;
 mod pages;
 mod planted;

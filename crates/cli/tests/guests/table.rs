@@ -7,7 +7,7 @@ use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exported, exposure, fixes,
     graph, guides, held, hold, install, isolate, keep, loaders, matrix, measure, misbooted, monitor,
-    monitor_faults, owners, pages, planted, probes, study, theirs, time, truth, tutorial,
+    monitor_faults, monitor_quiet, owners, pages, planted, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -188,6 +188,10 @@ fn slow() -> Vec<Machine> {
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
         monitor_faults(),
+        Machine {
+            more: vec!["--packages", "rt-tests"],
+            ..machine("slow::6.12-monitor-quiet", "6.12", vec![monitor_quiet::case()])
+        },
         Machine { append: PLAIN, ..machine("slow::6.12-hold-hour", "6.12", hold::quiet_hour()) },
         machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),
         machine("slow::6.1-rt", "6.1-rt", vec![assessed("4s")]),
