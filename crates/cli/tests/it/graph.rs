@@ -192,7 +192,7 @@ fn children(pid: u32) -> Vec<u32> {
 
 /// Sends a signal to the process at this position once messages flow; returns the run's answer.
 fn disturbed(place: &Place, signal: &str, position: usize) -> (Option<i32>, Value) {
-    let mut command = graph_run(place, &["graph.toml", "--duration", "3s"]);
+    let mut command = graph_run(place, &["graph.toml", "--duration", "5s"]);
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let give_up = Instant::now() + Duration::from_secs(60);
     // The samples file is made when all are there; the run begins then.
