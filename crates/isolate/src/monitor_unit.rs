@@ -30,8 +30,8 @@ const CAPABILITIES: &str = "CAP_SYS_ADMIN CAP_SYSLOG";
 const TO_ACT: &str = " CAP_SETUID CAP_SETGID CAP_KILL";
 
 /// Works out the unit that makes this call, or what to do by hand where there is no systemd.
-/// `writable`: directories that it writes to beside the system's state directory; `acts`: whether it
-/// starts a program for breaches.
+/// `writable`: directories that it writes to beside the system's state directory; `acts`: whether
+/// it starts a program for breaches.
 pub fn unit(
     root: &Root,
     program: &Path,

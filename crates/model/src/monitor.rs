@@ -293,6 +293,8 @@ pub struct Offence {
     /// absent where neither is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// How it is known that it was this one: `exact` or `by-order`.
+    pub confidence: String,
     /// The watched CPUs on which it ran.
     pub cpus: Cpus,
     /// How often since then.
@@ -389,6 +391,10 @@ pub struct Status {
     /// The same by class, with those that have no row of their own any more.
     #[serde(default)]
     pub offence_sums: Vec<OffenceSum>,
+    /// Interrupts from other CPUs, each with a function to run, of which it is not known who asked
+    /// for them.
+    #[serde(default)]
+    pub offences_unnamed: u64,
     /// Breaches that have ended, by fate.
     pub breaches: Vec<FateCount>,
     /// The last one that was kept and is explained.

@@ -112,6 +112,7 @@ pub(crate) mod tests {
             }],
             offences: Vec::new(),
             offence_sums: Vec::new(),
+            offences_unnamed: 0,
             breaches: kinds.map(fate).to_vec(),
             last: None,
             kept_bytes: 0,

@@ -4,8 +4,8 @@
 //! These are not metrics ([`crate::rows`]): who called once a week is what one wants to know of, so
 //! one call is enough for a row. When all are taken, the one with the fewest calls makes room, of
 //! several the one that was not seen for longest, and what it had is added to the others. A program
-//! that runs under thousands of names takes the place of those with as few calls as it has under one
-//! name.
+//! that runs under thousands of names takes the place of those with as few calls as it has under
+//! one name.
 
 use model::{Cpus, EventClass};
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +24,8 @@ pub struct Call {
     /// What it was in the kernel for, else the kernel function that asked; none where neither is
     /// known.
     pub call: Option<String>,
+    /// How it is known that it was this one: `exact`, `by-order`.
+    pub confidence: &'static str,
 }
 
 /// How often, and how it went.
@@ -49,12 +51,29 @@ pub struct Offences {
     /// Events of those that made room, and their time, ns.
     others: [u64; 2],
     by_class: BTreeMap<EventClass, [u64; 2]>,
+    unnamed: u64,
 }
 
 impl Offences {
     /// At most so many callers.
     pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), calls: HashMap::new(), others: [0; 2], by_class: BTreeMap::new() }
+        Self {
+            most: most.max(1),
+            calls: HashMap::new(),
+            others: [0; 2],
+            by_class: BTreeMap::new(),
+            unnamed: 0,
+        }
+    }
+
+    /// Adds events that somebody has asked for, and it is not known who.
+    pub fn add_unnamed(&mut self, count: u64) {
+        self.unnamed = self.unnamed.saturating_add(count);
+    }
+
+    /// Events of which it is not known who asked for them: in no row and no class.
+    pub fn unnamed(&self) -> u64 {
+        self.unnamed
     }
 
     /// Adds `count` events of `ns` together, on one CPU.
@@ -108,7 +127,7 @@ mod tests {
 
     fn call(who: &str) -> Call {
         let (what, call) = ("flush_tlb_func".to_owned(), Some("system call munmap".to_owned()));
-        Call { class: EventClass::IpiCall, what, who: who.to_owned(), group: None, call }
+        Call { class: EventClass::IpiCall, what, who: who.to_owned(), group: None, call, confidence: "exact" }
     }
 
     #[test]

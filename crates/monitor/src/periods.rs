@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const DRAWS: usize = 4_000;
 /// Seed of the first figure.
 const SEED: u64 = 20_260_101;
-/// Hours in which there must have been anything. Five that all fell into one of two periods that are
-/// alike are no surprise: that happens in one of sixteen cases.
+/// Hours in which there must have been anything. Five that all fell into one of two periods that
+/// are alike are no surprise: that happens in one of sixteen cases.
 const LEAST_HOURS: usize = 6;
 /// An hour, s.
 const HOUR_S: f64 = 3_600.0;
@@ -96,8 +96,8 @@ pub(crate) fn each(both: [&[Interval]; 2], add: &mut dyn FnMut(String, &'static 
     add("lost events and wake-ups not judged".to_owned(), "per hour", &unseen);
 }
 
-/// Whether the same was late in both: with another limit, on other CPUs or of other threads there are
-/// other breaches.
+/// Whether the same was late in both: with another limit, on other CPUs or of other threads there
+/// are other breaches.
 pub fn same_question(both: [&[Interval]; 2]) -> bool {
     let mut all = both.iter().flat_map(|all| all.iter());
     let first = all.next();

@@ -4,10 +4,10 @@
 //! name, keeps it. To get one, a name must be among the heaviest of a while: until then what it
 //! adds goes to `other`, and so does what comes with a new name when all rows are taken. A program
 //! that runs under thousands of names, each for a moment, gets none of them. What is counted of
-//! candidates between two [`settle`](Rows::settle)s is bounded: the lighter half makes room, and who
-//! comes then may have been among them, so it begins with their weight, which does not count for it
-//! in the end (as in lossy counting: Manku and Motwani, "Approximate frequency counts over data
-//! streams", VLDB 2002).
+//! candidates between two [`settle`](Rows::settle)s is bounded: the lighter half makes room, and
+//! who comes then may have been among them, so it begins with their weight, which does not count
+//! for it in the end (as in lossy counting: Manku and Motwani, "Approximate frequency counts over
+//! data streams", VLDB 2002).
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -291,8 +291,8 @@ impl Recorder {
     }
 
     /// Writes the pages of a stretch of what is held into a directory, for a `trace.dat` that
-    /// somebody else may write, while recording goes on. `before`: the kernel's accounts from before
-    /// that time; what was lost before is not of this trace.
+    /// somebody else may write, while recording goes on. `before`: the kernel's accounts from
+    /// before that time; what was lost before is not of this trace.
     pub fn cut(
         &mut self,
         held: &Held,

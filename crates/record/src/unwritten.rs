@@ -1,5 +1,5 @@
-//! From raw pages to `trace.dat`: everything that the file needs beside them, as plain data, so that
-//! another process than the one that records may write it. It takes the memory of the kernel's
+//! From raw pages to `trace.dat`: everything that the file needs beside them, as plain data, so
+//! that another process than the one that records may write it. It takes the memory of the kernel's
 //! whole table of symbols.
 
 use super::symbols::{self, Referenced};

@@ -183,6 +183,7 @@ impl Sums {
                 class: *class,
                 label,
                 source: row.source.as_ref(),
+                confidence: row.confidence,
                 count: now.count.into(),
                 ns: now.ns,
             });

@@ -117,6 +117,8 @@ pub struct Ran<'a> {
     pub label: &'a str,
     /// Who caused it.
     pub source: Option<&'a SourceText>,
+    /// How that is known; where it was not always the same, the least of it.
+    pub confidence: Option<Confidence>,
     /// Events.
     pub count: u64,
     /// Their time, ns.

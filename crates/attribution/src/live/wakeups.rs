@@ -8,7 +8,8 @@
 //! (who is woken while it still runs has not waited, though a switch to it may follow much later),
 //! the request, its arrival at one of these CPUs (`sched_wakeup`), and the switch. A second request
 //! means that the thread has run elsewhere meanwhile: the kernel writes one only for who sleeps
-//! (try_to_wake_up, kernel/sched/core.c). What was not seen is not guessed, but counted as unjudged.
+//! (try_to_wake_up, kernel/sched/core.c). What was not seen is not guessed, but counted as
+//! unjudged.
 //!
 //! Some kernels do not write every switch. Then the first event that shows the thread running comes
 //! at any time behind it, and the wake-up is unjudged, too.
@@ -228,8 +229,8 @@ impl Wakeups {
         }
     }
 
-    /// Events are missing, or names get other numbers: of no thread is it known any more what it did
-    /// last.
+    /// Events are missing, or names get other numbers: of no thread is it known any more what it
+    /// did last.
     pub(super) fn lost(&mut self) {
         self.forget();
     }

@@ -1,7 +1,8 @@
-//! What is done about a breach: a program of the user's is started, as another user, with the breach
-//! on its standard input.
+//! What is done about a breach: a program of the user's is started, as another user, with the
+//! breach on its standard input.
 //!
-//! One at a time, for so long at most. What waits meanwhile is bounded; what does not fit is counted.
+//! One at a time, for so long at most. What waits meanwhile is bounded; what does not fit is
+//! counted.
 
 use audit::program;
 use machine::Root;

@@ -143,6 +143,7 @@ mod tests {
             interference: Vec::new(),
             offences: Vec::new(),
             offence_sums: Vec::new(),
+            offences_unnamed: 0,
             breaches: Vec::new(),
             last: None,
             kept_bytes: 0,

@@ -1,10 +1,11 @@
-//! `stillcore monitor`: watches CPUs and threads for as long as it runs, keeps the recording of each
-//! breach, and says how things stand.
+//! `stillcore monitor`: watches CPUs and threads for as long as it runs, keeps the recording of
+//! each breach, and says how things stand.
 //!
 //! `start` sets up and loops; `watcher` is what is done again and again; `store` has breaches on a
-//! bounded amount of disk; `keeping` makes the run of one and finds what took its time, in a process
-//! of its own, and `changed` what is different on the machine; `reports` hears programs; `standing`
-//! sums, `offences` who reached the watched CPUs from others, `outlets` gives away; `stored` reads what is there; `service` is the systemd unit.
+//! bounded amount of disk; `keeping` makes the run of one and finds what took its time, in a
+//! process of its own, and `changed` what is different on the machine; `reports` hears programs;
+//! `standing` sums, `offences` who reached the watched CPUs from others, `outlets` gives away;
+//! `stored` reads what is there; `service` is the systemd unit.
 
 mod action;
 mod changed;

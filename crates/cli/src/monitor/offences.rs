@@ -51,6 +51,10 @@ pub(super) fn sentence(status: &Status) -> String {
     let (count, ns) = total(&status.offence_sums);
     let watched = format::span(status.watched_ns);
     match count {
+        0 if unseen(status).is_some() => {
+            let cpus = &status.cpus;
+            format!("whether tasks on other CPUs caused anything on CPUs {cpus} in {watched} is not known")
+        }
         0 => {
             format!("no task on another CPU was seen to cause anything on CPUs {} in {watched}", status.cpus)
         }
@@ -61,6 +65,21 @@ pub(super) fn sentence(status: &Status) -> String {
             format::ns(ns as i64)
         ),
     }
+}
+
+/// What may have been caused without being listed.
+fn unseen(status: &Status) -> Option<String> {
+    let mut all = Vec::new();
+    if status.offences_unnamed > 0 {
+        all.push(format!(
+            "who sent {} interrupts with a function to run",
+            format::count(status.offences_unnamed)
+        ));
+    }
+    if status.lost_events > 0 {
+        all.push(format!("what {} lost events were", format::count(status.lost_events)));
+    }
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn total(sums: &[OffenceSum]) -> (u64, u64) {
@@ -92,6 +111,9 @@ fn page(status: &Status, top: usize) -> String {
     for class in classes {
         let _ = writeln!(text, "against {class}: stillcore explain {class}");
     }
+    if let Some(unseen) = unseen(status) {
+        let _ = writeln!(text, "not known: {unseen}");
+    }
     status.limits.iter().for_each(|limit| {
         let _ = writeln!(text, "note: {limit}");
     });
@@ -101,7 +123,8 @@ fn page(status: &Status, top: usize) -> String {
 fn words(one: &Offence) -> String {
     let group = one.group.as_ref().map(|group| format!(" ({group})")).unwrap_or_default();
     let call = one.call.as_deref().unwrap_or("by what call is not known");
-    format!("{}{group}, {call}: {} {}", one.who, one.class.name(), one.what)
+    let known = if one.confidence == "exact" { "" } else { ", known by order in time" };
+    format!("{}{group}, {call}: {} {}{known}", one.who, one.class.name(), one.what)
 }
 
 #[cfg(test)]
@@ -123,7 +146,7 @@ mod tests {
 
     fn offence(who: &str, count: u64) -> serde_json::Value {
         json!({ "class": "ipi.call", "what": "flush_tlb_func", "who": who, "group": "cron.service",
-                "call": "system call munmap", "cpus": "3", "count": count, "ns": 1000 * count,
+                "call": "system call munmap", "confidence": "exact", "cpus": "3", "count": count, "ns": 1000 * count,
                 "since": "2026-01-02T03:04:05Z", "last": "2026-01-02T03:05:05Z" })
     }
 
@@ -141,6 +164,24 @@ tasks on other CPUs caused 1,210 events on CPUs 2,3 in 61.5 s, 1.210 ms of their
 against ipi.call: stillcore explain ipi.call
 ";
         assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_called_none_nor_sure() {
+        let mut nothing = status(&json!([]), &json!([]));
+        nothing.offences_unnamed = 7;
+        let expected = "\
+whether tasks on other CPUs caused anything on CPUs 2,3 in 61.5 s is not known
+not known: who sent 7 interrupts with a function to run
+";
+        assert_eq!(page(&nothing, 20), expected);
+        nothing.offences_unnamed = 0;
+        nothing.lost_events = 3;
+        assert!(page(&nothing, 20).ends_with("is not known\nnot known: what 3 lost events were\n"));
+        let mut one = offence("bash", 2);
+        one["confidence"] = "by-order".into();
+        let page = page(&status(&json!([one]), &json!([{ "class": "ipi.call", "count": 2, "ns": 9 }])), 20);
+        assert!(page.contains("ipi.call flush_tlb_func, known by order in time\n"), "{page}");
     }
 
     #[test]

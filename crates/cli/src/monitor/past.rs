@@ -1,4 +1,5 @@
-//! What a monitor's history says: `monitor history`, day by day, and `monitor compare`, two periods.
+//! What a monitor's history says: `monitor history`, day by day, and `monitor compare`, two
+//! periods.
 
 use super::{Kept, history};
 use clap::Args;

@@ -1,5 +1,6 @@
 //! How things stand: sums since the monitor began, as the status and the metrics have them.
 
+use attribution::attribute::Confidence;
 use attribution::attribute::table::UNNAMED;
 use attribution::live::view::Ran;
 use attribution::live::wakeups::Woken;
@@ -80,22 +81,30 @@ impl Sums {
         self.offence(row);
     }
 
-    /// Takes note of who asked for it, if that was a task on another CPU. Requests to run a thread are
-    /// left out: where one is no business of this CPU, the thread itself is in the way. So is what
-    /// takes no time of its own, such as the flush of a TLB within the interrupt that asks for it.
+    /// Takes note of who asked for it, if that was a task on another CPU. Requests to run a thread
+    /// are left out: where one is no business of this CPU, the thread itself is in the way. So is
+    /// what takes no time of its own, such as the flush of a TLB within the interrupt that asks for
+    /// it.
     fn offence(&mut self, row: &Ran<'_>) {
         let asks_to_run =
             matches!(row.class, EventClass::Switch | EventClass::IpiResched) || row.label == WAKE_UP;
-        let Some((source, pid)) = row.source.and_then(|source| Some((source, source.pid?))) else { return };
-        if asks_to_run || source.cpu == row.cpu || row.count == 0 || row.ns == 0 {
+        if asks_to_run || row.count == 0 || row.ns == 0 {
             return;
         }
+        let Some(source) = row.source else {
+            if row.class == EventClass::IpiCall {
+                self.offences.add_unnamed(row.count);
+            }
+            return;
+        };
+        let Some(pid) = source.pid.filter(|_| source.cpu != row.cpu) else { return };
         let is_known = self.callers.contains_key(&pid);
         if !is_known && self.callers.len() < MOST_LOOKS {
             self.callers.insert(pid, Thread::look(pid));
         }
         let caller = self.callers.get(&pid).and_then(Option::as_ref);
-        // One that the recording does not name; of another name it is not the caller, who has ended.
+        // One that the recording does not name; of another name it is not the caller, who has
+        // ended.
         let caller = caller.filter(|now| source.who == UNNAMED || source.who == now.comm);
         let who = caller.map_or(source.who.as_str(), |now| now.comm.as_str());
         let call = Call {
@@ -104,6 +113,7 @@ impl Sums {
             who: family(who).to_owned(),
             group: caller.and_then(|now| now.group.clone()),
             call: source.began.clone().or_else(|| source.site.clone()),
+            confidence: if row.confidence == Some(Confidence::Exact) { "exact" } else { "by-order" },
         };
         let now_ns = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
         self.offences.add(call, row.cpu, [row.count, row.ns], now_ns);
@@ -127,6 +137,7 @@ impl Sums {
             who: call.who.clone(),
             group: call.group.clone(),
             call: call.call.clone(),
+            confidence: call.confidence.to_owned(),
             cpus: calls.cpus.clone(),
             count: calls.count,
             ns: calls.ns,
@@ -134,6 +145,10 @@ impl Sums {
             last: time(calls.last_ns),
         };
         self.offences.all().into_iter().map(of).collect()
+    }
+
+    pub(super) fn offences_unnamed(&self) -> u64 {
+        self.offences.unnamed()
     }
 
     pub(super) fn offence_sums(&self) -> Vec<OffenceSum> {
@@ -235,7 +250,29 @@ mod tests {
     use attribution::attribute::section::SourceText;
 
     fn row<'a>(class: EventClass, label: &'a str, source: Option<&'a SourceText>) -> Ran<'a> {
-        Ran { cpu: 2, class, label, source, count: 3, ns: 500 }
+        let confidence = source.map(|_| Confidence::Order);
+        Ran { cpu: 2, class, label, source, confidence, count: 3, ns: 500 }
+    }
+
+    #[test]
+    fn who_asks_from_another_cpu_is_an_offender_as_surely_as_it_is_known() {
+        let source = |cpu: u32, pid: Option<i32>| SourceText {
+            began: Some("system call munmap".to_owned()),
+            ..SourceText::new(cpu, "gone", pid)
+        };
+        let mut sums = Sums::new();
+        let (far, own, device) = (source(0, Some(-5)), source(2, Some(-5)), source(0, None));
+        for source in [Some(&far), Some(&own), Some(&device), None] {
+            sums.ran(&row(EventClass::IpiCall, "flush_tlb_func", source));
+        }
+        // Requests to run a thread are none.
+        sums.ran(&row(EventClass::IpiResched, "", Some(&far)));
+        sums.ran(&row(EventClass::IpiCall, WAKE_UP, Some(&far)));
+        let all = sums.offences();
+        let [one] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!((one.who.as_str(), one.count, one.confidence.as_str()), ("gone", 3, "by-order"));
+        assert_eq!((one.call.as_deref(), one.cpus.to_string()), (Some("system call munmap"), "2".to_owned()));
+        assert_eq!((sums.offences_unnamed(), sums.offence_sums()[0].count), (3, 3));
     }
 
     #[test]

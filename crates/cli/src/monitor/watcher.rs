@@ -51,8 +51,8 @@ const QUIET_NS: i64 = 100_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
 /// The most bytes of the kernel's pages that are held for breaches to come.
 const MOST_HELD: usize = 6 << 20;
-/// Tasks that are known at once: when there were more, those that are gone are forgotten, and so are
-/// wake-ups that go on in that moment, which are not judged then.
+/// Tasks that are known at once: when there were more, those that are gone are forgotten, and so
+/// are wake-ups that go on in that moment, which are not judged then.
 const MOST_TASKS: usize = 1 << 14;
 /// A second.
 const SECOND_NS: i64 = 1_000_000_000;
@@ -292,6 +292,7 @@ impl<'a> Watcher<'a> {
             interference: self.sums.interference(),
             offences: self.sums.offences(),
             offence_sums: self.sums.offence_sums(),
+            offences_unnamed: self.sums.offences_unnamed(),
             breaches: self.ledger.fates(),
             last: self.last.clone(),
             kept_bytes: self.store.bytes(),

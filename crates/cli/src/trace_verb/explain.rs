@@ -85,8 +85,8 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The trace of a run that one of these has left, by itself: nobody was measured there, and no program
-/// watched.
+/// The trace of a run that one of these has left, by itself: nobody was measured there, and no
+/// program watched.
 fn of_top(args: &TraceExplainArgs) -> anyhow::Result<Option<TraceExplainArgs>> {
     let run = model::run::stored::read_run(&args.run)?;
     if ![TOP, MONITOR].contains(&report::verb(&run).as_str()) {

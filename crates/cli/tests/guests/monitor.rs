@@ -1,5 +1,5 @@
-//! Holdups planted while a monitor watches: each is in exactly one breach, with the right culprit or
-//! none, and nothing else is one.
+//! Holdups planted while a monitor watches: each is in exactly one breach, with the right culprit
+//! or none, and nothing else is one.
 
 use crate::machine::Guest;
 use crate::support::print_row;

@@ -1,5 +1,5 @@
-//! A monitor that is killed, has no room on its disk, loses its CPU, shares the tracer, or whose clock
-//! is set: what is planted behind each of these is found, and nothing is left in the end.
+//! A monitor that is killed, has no room on its disk, loses its CPU, shares the tracer, or whose
+//! clock is set: what is planted behind each of these is found, and nothing is left in the end.
 
 use crate::machine::Guest;
 use crate::monitor::{delays, once, overlaps};

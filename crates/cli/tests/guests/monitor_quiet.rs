@@ -1,5 +1,6 @@
-//! A monitor that watches isolated CPUs interrupts neither a program that never enters the kernel nor
-//! one that sleeps: the kernel's counters of interrupts and softirqs, in turns without it and with it.
+//! A monitor that watches isolated CPUs interrupts neither a program that never enters the kernel
+//! nor one that sleeps: the kernel's counters of interrupts and softirqs, in turns without it and
+//! with it.
 
 use crate::machine::{Case, Guest};
 use crate::support::print_row;

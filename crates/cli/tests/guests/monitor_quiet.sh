@@ -1,7 +1,7 @@
-# What isolated CPUs are interrupted by, in turns without a monitor and with one that watches them: a
-# program on the one never enters the kernel, one on the other sleeps 10 ms again and again. Runs under
-# busybox sh as root in its own directory; leaves the kernel's counters before and after each window for
-# monitor_quiet.rs. Facts only. Arguments: turns, seconds of a window, the two CPUs.
+# What isolated CPUs are interrupted by, in turns without a monitor and with one that watches them:
+# a program on the one never enters the kernel, one on the other sleeps 10 ms again and again. Runs
+# under busybox sh as root in its own directory; leaves the kernel's counters before and after each
+# window for monitor_quiet.rs. Facts only. Arguments: turns, seconds of a window, the two CPUs.
 
 stillcore=/usr/bin/stillcore
 turns=$1
@@ -20,7 +20,8 @@ counters() {
     cat /proc/softirqs >$1.softirqs
 }
 
-# It spins only here: an emulator that takes turns between CPUs would take minutes to begin to record.
+# It spins only here: an emulator that takes turns between CPUs would take minutes to begin to
+# record.
 watched() {
     kill -CONT $spinning
     sleep 6

@@ -282,8 +282,8 @@ fn what_others_change_is_set_again_with_their_name_and_an_undo_is_obeyed() {
     }
     again();
     let left = holding.wait_for("given-up", fought);
-    // On a busy machine the value may be seen before the kernel's word of who wrote it; then it is said
-    // that this is not known, and never another name.
+    // On a busy machine the value may be seen before the kernel's word of who wrote it; then it is
+    // said that this is not known, and never another name.
     let named = left["changer"]["comm"] == "sh";
     assert!(named || left["changer"].is_null() && left["changer_unknown"].is_string(), "{left}");
     assert_eq!(fs::read_to_string(fought).unwrap().trim(), "77", "it is not fought");
