@@ -118,6 +118,10 @@ fn phases<'a>(
                 guests::run(&program, one("fast::6.1::"), strict, output, counts)
             }),
             Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
+            Step::new("guest of 6.12-rt", move |output, counts| {
+                let program = find(&programs()?, "stillcore", "guests")?;
+                guests::run(&program, one("fast::6.12-rt::"), strict, output, counts)
+            }),
             Step::new("report in Chromium", move |output, counts| {
                 let screens = root.join(SCREENS);
                 clear(&screens)?;
@@ -129,10 +133,6 @@ fn phases<'a>(
                     "{stored} screenshots in {SCREENS}; expected one with scripts and one without"
                 );
                 Ok(())
-            }),
-            Step::new("guest of 6.12-rt", move |output, counts| {
-                let program = find(&programs()?, "stillcore", "guests")?;
-                guests::run(&program, one("fast::6.12-rt::"), strict, output, counts)
             }),
         ],
         vec![

@@ -10,6 +10,7 @@ use clap::{Command, Error};
 use model::quantity::NotATime;
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 /// The error, with a hint where there is one.
 pub(crate) fn explained(error: &Error, command: &Command, words: &[OsString]) -> Hinted {
@@ -188,7 +189,7 @@ impl Found<'_> {
         if let Some(explained) = of_model(&argument, value, cause) {
             return explained;
         }
-        let why = cause.to_string();
+        let why = no_number(cause).map_or_else(|| cause.to_string(), str::to_owned);
         let listed = why.split_once("expected one of ").map(|(_, names)| names);
         let hint = hints::of_cause(cause).or_else(|| did_you_mean(value, listed?.split(", ")));
         let what = if value.is_empty() {
@@ -229,5 +230,16 @@ impl Found<'_> {
         let sentence = rendered.split("\n\n").next().unwrap_or_default();
         let words: Vec<_> = sentence.trim_start_matches("error: ").split_whitespace().collect();
         words.join(" ")
+    }
+}
+/// What the standard library's parsers of numbers expected: they do not say it.
+fn no_number(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    if cause.is::<ParseFloatError>() {
+        return Some("expected a number");
+    }
+    match cause.downcast_ref::<ParseIntError>()?.kind() {
+        IntErrorKind::PosOverflow => Some("expected a smaller number"),
+        IntErrorKind::NegOverflow => Some("expected a larger number"),
+        _ => Some("expected a whole number, such as 3"),
     }
 }

@@ -90,14 +90,7 @@ fn fast() -> Vec<Machine> {
         machine(
             "fast::6.1",
             "6.1",
-            vec![
-                assessed("2s"),
-                isolated_briefly(),
-                // CPUs 2 and 3 are isolated at boot: only CPU 1 needs a partition.
-                kept("1", "1", "2", "v2"),
-                provoked(true),
-                tutorial::after(),
-            ],
+            vec![assessed("2s"), isolated_briefly(), provoked(true), tutorial::after()],
         ),
         machine(
             "fast::6.12-rt",
@@ -129,7 +122,12 @@ fn slow() -> Vec<Machine> {
         },
         Machine {
             more: modules_and(&["--nic", "virtio"]),
-            ..machine("slow::6.1-cards", "6.1", vec![clients(), killed("dangerous")])
+            // CPUs 2 and 3 are isolated at boot: only CPU 1 needs a partition.
+            ..machine(
+                "slow::6.1-cards",
+                "6.1",
+                vec![kept("1", "1", "2", "v2"), clients(), killed("dangerous")],
+            )
         },
         Machine {
             smp: "4x2",

@@ -234,6 +234,19 @@ impl Drop for Holding {
     }
 }
 
+/// The value that a setting had, set again at the end of a test, even of one that fails: the next
+/// one would take what is left for the machine's own.
+struct Before {
+    file: &'static str,
+    value: String,
+}
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        let _ = fs::write(self.file, &self.value);
+    }
+}
+
 /// Another program that writes a value and lives on until it has been named; its number.
 fn plant(file: &str, value: &str) -> Child {
     let script = format!("echo {value} > {file}; read _");
@@ -273,6 +286,7 @@ fn what_others_change_is_set_again_with_their_name_and_an_undo_is_obeyed() {
     }
     // Another healer is distinguished from an accident, and left alone; the rest is healed as before.
     let fought = "/proc/sys/vm/compaction_proactiveness";
+    let _given_back = Before { file: fought, value: held.before_of(fought) };
     let script = format!("while read _; do echo 77 > {fought}; done");
     let mut other = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
     let mut again = || std::io::Write::write_all(other.stdin.as_mut().unwrap(), b"\n").unwrap();

@@ -448,5 +448,7 @@ fn what_cannot_be_is_refused() {
     refused(&["compare", "--days", "0"], &["0", "1..=366"]);
     refused(&["show", "last"], &["no monitor has run here"]);
     refused(&["report", "x"], &["no monitor runs here"]);
+    refused(&["offences", "--top", "x"], &["--top x: expected a whole number"]);
+    refused(&["list", "--last", "99999999999999999999"], &["expected a smaller number"]);
     refused(&["report", "a b"], &["invalid name"]);
 }
