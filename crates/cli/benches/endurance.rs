@@ -13,23 +13,15 @@ mod state;
 
 mod common;
 
+use common::growth::growth;
 use common::{Failed, option, run};
 use result::{Limit, Of, Row, Sink};
 use serde_json::Value;
-use stats::time::trend::trend;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/endurance.sh");
-/// At the beginning buffers are filled and libraries find their size: not yet looked at.
-const WARM_UP: f64 = 0.1;
-/// A process that came and went, as those of fork storms do, has no growth of its own.
-const THERE: f64 = 0.8;
-/// Growth that a machine bears for weeks.
-const MEMORY_KIB_PER_HOUR: f64 = 256.0;
-const DESCRIPTORS_PER_HOUR: f64 = 0.5;
-
+const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/notes.sh");
 fn main() {
     let plan = Plan {
         program: option("--program", PathBuf::from(env!("CARGO_BIN_EXE_stillcore"))),
@@ -77,6 +69,7 @@ impl Plan {
             command.args(["--append", "isolcpus= nohz_full=", "--packages", "busybox-static"]);
             command.args(["--timeout", "6h", "--out"]).arg(place.join("lab"));
             command.arg("--add").arg(format!("{SCRIPT}:/root/endurance.sh"));
+            command.arg("--add").arg(format!("{NOTES}:/root/notes.sh"));
             command.args([
                 "--",
                 "/bin/busybox",
@@ -122,7 +115,7 @@ impl Plan {
             self.stressors,
             if self.rate > 0 { format!(" at {} a second each", self.rate) } else { String::new() }
         ))?;
-        growth(&text("notes")?, rows)?;
+        growth(&text("notes")?, "probe", rows)?;
         let measured = json("run/run.json")?;
         accounts(&measured, rows)?;
         // With a rate, another command makes the disturbances.
@@ -135,76 +128,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// The resources of one process, at (ns of the boot).
-#[derive(Default)]
-struct Taken {
-    part: String,
-    memory_kib: Vec<(i64, f64)>,
-    descriptors: Vec<(i64, f64)>,
-}
-
-fn growth(notes: &str, rows: &mut Sink) -> Result<(), Failed> {
-    let mut processes: BTreeMap<u32, Taken> = BTreeMap::new();
-    let mut times = Vec::new();
-    for line in notes.lines() {
-        // One that ended meanwhile has fewer words.
-        let words: Vec<&str> = line.split(' ').collect();
-        let [now, pid, rss, _, _, descriptors, part @ ..] = &words[..] else { continue };
-        let (Ok(now), Ok(pid), Ok(rss), Ok(descriptors)) =
-            (now.parse::<f64>(), pid.parse(), rss.parse(), descriptors.parse())
-        else {
-            continue;
-        };
-        let at = (now * 1e9) as i64;
-        if times.last() != Some(&at) {
-            times.push(at);
-        }
-        let taken = processes.entry(pid).or_default();
-        taken.part = part.join(" ");
-        taken.memory_kib.push((at, rss));
-        taken.descriptors.push((at, descriptors));
-    }
-    // After the last note with a probe the run draws conclusions, whose cost is not limited.
-    let measured = |taken: &&Taken| taken.part == "probe";
-    let last = processes.values().filter(measured).filter_map(|taken| Some(taken.memory_kib.last()?.0)).max();
-    let (Some(first), Some(last)) = (times.first(), last) else {
-        return Err(Failed::because("no probe was noted"));
-    };
-    let from = first + ((last - first) as f64 * WARM_UP) as i64;
-    let inside = from..=last;
-    let noted = times.iter().filter(|at| inside.contains(at)).count();
-    rows.note(format!("{noted} notes in {:.0} s", (last - from) as f64 / 1e9))?;
-    let mut parts: BTreeMap<&str, u32> = BTreeMap::new();
-    for taken in processes.values() {
-        // Some stressors work in several processes.
-        let number = parts.entry(&taken.part).and_modify(|number| *number += 1).or_insert(1);
-        let part = if *number > 1 { format!("{} ({number})", taken.part) } else { taken.part.clone() };
-        for (what, unit, values, most) in [
-            ("memory", "KiB", &taken.memory_kib, MEMORY_KIB_PER_HOUR),
-            ("descriptors", "", &taken.descriptors, DESCRIPTORS_PER_HOUR),
-        ] {
-            let values: Vec<(i64, f64)> =
-                values.iter().copied().filter(|(at, _)| inside.contains(at)).collect();
-            if (values.len() as f64) < THERE * noted as f64 {
-                continue;
-            }
-            let most_there = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-            let name = format!("{part}: {what}, growth");
-            let row = match trend(&values) {
-                // That function has ns for values.
-                Some(trend) => {
-                    let [low, high] = trend.interval_us_per_hour.map(|bound| bound * 1e3);
-                    Row::new(name, trend.us_per_hour * 1e3, format!("{unit} per h").trim()).between(low, high)
-                }
-                None => Row::absent(name, "too few notes"),
-            };
-            let row = row.n(values.len() as u64).budget(Of::Value, Limit::AtMost(most));
-            rows.push(row.why(format!("at most {most_there} {unit}").trim_end()))?;
-        }
-    }
-    Ok(())
 }
 
 /// Every release is a sample, missed or lost; every event was read or is lost.

@@ -3,9 +3,8 @@
 # measured CPU, seconds, seconds between two notes, the stressors, their operations per second (0:
 # as fast as they go, started by the measurement; else by a `disturb` of its own, on the measured
 # CPU too), further words of the measuring command.
-# A line of `notes`: seconds of the boot, process, resident KiB, private KiB, threads, descriptors,
-# its part in the run.
 
+here=$(cd "$(dirname "$0")" && pwd)
 program=$1
 cd "$2" || exit 1
 cpu=$3
@@ -15,33 +14,9 @@ stressors=$6
 rate=$7
 shift 7
 
-# Processes of this run are known by their executable.
-own=$PWD/stillcore
+# shellcheck source-path=SCRIPTDIR source=notes.sh
+. "$here/notes.sh"
 cp "$program" "$own"
-
-# The kind of a process by the words of its command line.
-part() {
-    case "$1 $2" in
-        "internal stress") echo "stressor $3" ;;
-        "internal "*) echo "$2" ;;
-        "disturb "*) echo disturb ;;
-        *) echo run ;;
-    esac
-}
-
-note() {
-    read -r now rest </proc/uptime
-    for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/exe" 2>/dev/null)" = "$own" ] || continue
-        words=$(tr '\0' '\n' <"$process/cmdline" 2>/dev/null | sed -n '2,4p')
-        took=$(awk '/^VmRSS/ { r = $2 } /^VmData/ { d = $2 } /^Threads/ { t = $2 } END { print r, d, t }' \
-            "$process/status" 2>/dev/null)
-        set -- "$process"/fd/*
-        # Words of a command line are single arguments, and none of the first holds a blank.
-        # shellcheck disable=SC2086
-        echo "$now ${process#/proc/} $took $# $(part $words)" >>notes
-    done
-}
 
 "$own" internal state >before.json
 disturb=

@@ -60,8 +60,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "HOST[:GUEST]")]
     add: Vec<Addition>,
     /// Accelerator: tcg emulates; kvm is faster where available; auto tries kvm first. icount
-    /// emulates one CPU whose clock counts instructions and skips idle time, so it runs ahead of
-    /// the host's.
+    /// emulates one CPU whose clock counts instructions, 64 ns each or NS of icount:NS, and skips
+    /// idle time, so it runs ahead of the host's.
     #[arg(long, default_value = "tcg")]
     accel: Accel,
     /// Kill the guest after this time, and its command after three quarters of it.

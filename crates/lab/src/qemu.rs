@@ -29,9 +29,6 @@ use std::path::{Path, PathBuf};
 /// One thread cannot translate and write at once.
 const TCG: &str = "tcg,thread=single";
 
-/// 64 ns an instruction, and no waiting where every CPU is idle.
-const ICOUNT: &str = "shift=6,sleep=off";
-
 /// Everything one boot needs to know.
 #[derive(Debug, Clone)]
 pub struct Boot {
@@ -71,8 +68,9 @@ pub fn command_line(boot: &Boot) -> Result<Vec<OsString>> {
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-M", machine(boot.arch), "-cpu", cpu(boot)]);
     add(&["-accel", if boot.accel == Accel::Kvm { "kvm" } else { TCG }]);
-    if boot.accel == Accel::Icount {
-        add(&["-icount", ICOUNT]);
+    if let Accel::Icount { shift } = boot.accel {
+        // No waiting where every CPU is idle.
+        add(&["-icount", &format!("shift={shift},sleep=off")]);
     }
     let Smp { cores, threads } = boot.smp;
     add(&["-smp", &format!("{},sockets=1,cores={cores},threads={threads}", boot.smp.cpus())]);
@@ -118,7 +116,7 @@ fn cpu(boot: &Boot) -> &'static str {
         (true, _) => "host",
         (false, Arch::Aarch64) => "cortex-a72",
         (false, Arch::X86_64) if boot.smp.threads > 1 => "IvyBridge",
-        (false, Arch::X86_64) if boot.accel == Accel::Icount => "max,-cx16",
+        (false, Arch::X86_64) if matches!(boot.accel, Accel::Icount { .. }) => "max,-cx16",
         (false, Arch::X86_64) => "max",
     }
 }
@@ -205,7 +203,7 @@ mod tests {
     fn processors() {
         let cpu = |arch, smp, accel| value(&command_line(&boot(arch, smp, accel)).unwrap(), "-cpu");
         assert_eq!(cpu(Arch::X86_64, "4", Accel::Tcg), "max");
-        assert_eq!(cpu(Arch::X86_64, "1", Accel::Icount), "max,-cx16");
+        assert_eq!(cpu(Arch::X86_64, "1", Accel::Icount { shift: 6 }), "max,-cx16");
         assert_eq!(cpu(Arch::X86_64, "4x2", Accel::Tcg), "IvyBridge");
         assert_eq!(cpu(Arch::X86_64, "4x2", Accel::Kvm), "host");
         assert_eq!(cpu(Arch::Aarch64, "4", Accel::Tcg), "cortex-a72");
@@ -215,8 +213,13 @@ mod tests {
     #[test]
     fn instructions_are_counted_only_where_asked_for() {
         let words = |accel| command_line(&boot(Arch::X86_64, "1", accel)).unwrap();
-        assert_eq!(value(&words(Accel::Icount), "-icount"), "shift=6,sleep=off");
-        assert_eq!(value(&words(Accel::Icount), "-accel"), "tcg,thread=single");
+        let icount = |text: &str| words(text.parse().unwrap());
+        assert_eq!(value(&icount("icount"), "-icount"), "shift=6,sleep=off");
+        assert_eq!(value(&icount("icount:16"), "-icount"), "shift=4,sleep=off");
+        for wrong in ["icount:", "icount:3", "icount:2048", "icount:0", "icount:-1"] {
+            assert!(wrong.parse::<Accel>().is_err(), "{wrong}");
+        }
+        assert_eq!(value(&icount("icount"), "-accel"), "tcg,thread=single");
         assert!(!words(Accel::Tcg).iter().any(|word| word == "-icount"));
     }
 

@@ -85,7 +85,7 @@ pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Even
 
     let boot = Boot {
         arch: spec.arch,
-        accel: if spec.accel == Accel::Icount { Accel::Icount } else { Accel::Tcg },
+        accel: if matches!(spec.accel, Accel::Icount { .. }) { spec.accel } else { Accel::Tcg },
         smp: spec.smp,
         // Once in the archive and once unpacked, until the kernel frees the archive.
         memory_mib: spec.memory_mib + 3 * package_mib,
@@ -147,7 +147,7 @@ fn check(spec: &Spec) -> Result<()> {
             expected: "a command after --".into(),
         });
     }
-    if spec.accel == Accel::Icount && spec.smp.cpus() > 1 {
+    if matches!(spec.accel, Accel::Icount { .. }) && spec.smp.cpus() > 1 {
         return Err(Error::Argument {
             what: "smp",
             value: spec.smp.to_string(),
@@ -273,7 +273,7 @@ fn guest_config(spec: &Spec, modules: &[Module]) -> GuestConfig {
 fn deadline_s(spec: &Spec) -> u64 {
     match spec.accel {
         // How much faster that clock runs is unknown; `timeout` is the host's.
-        Accel::Icount => u64::from(u32::MAX),
+        Accel::Icount { .. } => u64::from(u32::MAX),
         // The rest is for booting, sending and powering off.
         Accel::Tcg | Accel::Kvm | Accel::Auto => (spec.timeout.as_secs() * 3 / 4).max(1),
     }

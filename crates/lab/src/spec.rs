@@ -108,17 +108,25 @@ pub enum Accel {
     Auto,
     /// Emulated, with one CPU whose clock counts instructions and jumps over idle: it runs ahead of
     /// ours, the farther the idler the guest is, and nothing of the host shows in it.
-    Icount,
+    Icount {
+        /// An instruction takes 2 to the power of this, ns.
+        shift: u8,
+    },
 }
 
+/// 64 ns an instruction: what spins by the clock costs the host little.
+const SHIFT: u8 = 6;
+/// The emulator takes no more.
+const MOST_SHIFT: u8 = 10;
+
 impl Accel {
-    /// Its name on the command line.
+    /// Its name on the command line, without how long an instruction takes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcg => "tcg",
             Self::Kvm => "kvm",
             Self::Auto => "auto",
-            Self::Icount => "icount",
+            Self::Icount { .. } => "icount",
         }
     }
 }
@@ -131,14 +139,21 @@ impl FromStr for Accel {
             "tcg" => Ok(Self::Tcg),
             "kvm" => Ok(Self::Kvm),
             "auto" => Ok(Self::Auto),
-            "icount" => Ok(Self::Icount),
-            _ => Err(Error::Argument {
+            "icount" => Ok(Self::Icount { shift: SHIFT }),
+            _ => counted(text).ok_or_else(|| Error::Argument {
                 what: "accel",
                 value: text.into(),
-                expected: "tcg, kvm, auto or icount".into(),
+                expected: "tcg, kvm, auto, icount, or icount:NS with a power of two up to 1024".into(),
             }),
         }
     }
+}
+
+/// `icount:NS`.
+fn counted(text: &str) -> Option<Accel> {
+    let ns: u32 = text.strip_prefix("icount:")?.parse().ok()?;
+    let shift = u8::try_from(ns.is_power_of_two().then(|| ns.trailing_zeros())?).ok()?;
+    (shift <= MOST_SHIFT).then_some(Accel::Icount { shift })
 }
 
 /// A model of network card.

@@ -11,8 +11,12 @@ use std::mem::replace;
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::{Error, clock};
 
-/// The most bytes that wait in one instance's tap.
+/// The most bytes that wait in one instance's tap, and what it may have for each CPU if that is
+/// less: a tap that lives on for weeks is to be small.
 const MOST: usize = 32 << 20;
+const FOR_A_CPU: usize = 512 << 10;
+/// It always has room for so many.
+const LEAST: usize = 4 << 20;
 /// Events are recorded shortly after their time has been read, ns.
 const ON_THEIR_WAY_NS: i64 = 1_000_000;
 
@@ -40,6 +44,11 @@ impl Keep {
     /// The most bytes of an instance that are in the file.
     pub(crate) fn most_bytes(self) -> Option<u64> {
         if let Self::LastAndLive(bytes) = self { Some(bytes) } else { None }
+    }
+
+    /// The most bytes of an instance with so many CPUs that may wait for who looks on.
+    pub(crate) fn most_waiting(self, cpus: usize) -> usize {
+        if self == Self::Live { (FOR_A_CPU * cpus).clamp(LEAST, MOST) } else { MOST }
     }
 
     /// Whether somebody looks on.
@@ -76,6 +85,8 @@ pub struct WatchedChunk {
 pub(crate) struct Tap {
     layout: PageLayout,
     endian: Endian,
+    /// The most bytes that wait in it.
+    most: usize,
     inside: Mutex<Inside>,
 }
 
@@ -90,8 +101,8 @@ struct Inside {
 }
 
 impl Tap {
-    pub(crate) fn new(layout: PageLayout, endian: Endian) -> Self {
-        Self { layout, endian, inside: Mutex::default() }
+    pub(crate) fn new(layout: PageLayout, endian: Endian, most: usize) -> Self {
+        Self { layout, endian, most, inside: Mutex::default() }
     }
 
     /// Adds pages of a CPU.
@@ -102,7 +113,7 @@ impl Tap {
         let page_bytes = self.layout.page_size();
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let Inside { chunk, before, bytes, cut } = &mut *inside;
-        if *bytes + pages.len() > MOST {
+        if *bytes + pages.len() > self.most {
             chunk.dropped_pages += (pages.len() / page_bytes.max(1)) as u64;
             if !cut.contains(&cpu) {
                 cut.push(cpu);
@@ -207,7 +218,7 @@ mod tests {
     #[test]
     fn what_nobody_takes_is_dropped_and_shows_in_the_next_page() {
         let layout = PageLayout::classic(8);
-        let tap = Arc::new(Tap::new(layout, Endian::Little));
+        let tap = Arc::new(Tap::new(layout, Endian::Little, LEAST));
         let page_bytes = tap.layout.page_size();
         let pages = LivePages { taps: vec![Arc::clone(&tap)], watched: None };
         tap.put(2, &vec![0; page_bytes]);
@@ -215,11 +226,11 @@ mod tests {
         let first = pages.take();
         assert_eq!((first.until_ns, first.cpus[&2].len(), first.dropped_pages), (4_000_000, page_bytes, 0));
         assert!(pages.take().cpus.is_empty() && pages.take().until_ns == 4_000_000);
-        for _ in 0..MOST / page_bytes + 3 {
+        for _ in 0..LEAST / page_bytes + 3 {
             tap.put(2, &vec![0; page_bytes]);
         }
         let full = pages.take();
-        assert_eq!((full.cpus[&2].len(), full.dropped_pages), (MOST, 3));
+        assert_eq!((full.cpus[&2].len(), full.dropped_pages), (LEAST, 3));
         tap.put(2, &vec![0; page_bytes]);
         let behind = pages.take();
         let header = layout.header(&behind.cpus[&2], Endian::Little).unwrap();
@@ -228,9 +239,16 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_is_bounded_by_the_cpus_where_it_goes_nowhere_else() {
+        let rooms = [1, 16, 1_000].map(|cpus| Keep::Live.most_waiting(cpus) >> 20);
+        assert_eq!(rooms, [4, 8, 32]);
+        assert_eq!(Keep::File.most_waiting(1), MOST);
+    }
+
+    #[test]
     fn pages_of_the_program_come_behind_those_of_its_cpu() {
         let layout = PageLayout::classic(8);
-        let [of_cpu, watched] = [1, 2].map(|_| Arc::new(Tap::new(layout, Endian::Little)));
+        let [of_cpu, watched] = [1, 2].map(|_| Arc::new(Tap::new(layout, Endian::Little, LEAST)));
         let pages = LivePages { taps: vec![Arc::clone(&of_cpu)], watched: Some(Arc::clone(&watched)) };
         let page = |byte| vec![byte; layout.page_size()];
         watched.put(2, &page(9));

@@ -135,19 +135,18 @@ impl Recorder {
             let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
             snapshots = Some(Snapshots::new(order, pages, &buffers)?);
         } else {
-            let mut tap = || {
-                let tap = Arc::new(Tap::new(pages.layout, pages.endian));
-                live.taps.push(Arc::clone(&tap));
-                tap
+            let tap = |cpus: usize| {
+                let new = || Arc::new(Tap::new(pages.layout, pages.endian, place.keep.most_waiting(cpus)));
+                place.keep.is_live().then(new)
             };
-            let mut tap = || place.keep.is_live().then(&mut tap);
-            victim.start_reader(pages, place.keep, tap())?;
-            if let Some(buffer) = &mut sender {
-                buffer.start_reader(pages, place.keep, tap())?;
+            for buffer in std::iter::once(&mut victim).chain(&mut sender) {
+                let tap = tap(buffer.cpus.len());
+                live.taps.extend(tap.clone());
+                buffer.start_reader(pages, place.keep, tap)?;
             }
             // Apart: who looks on at CPUs alone would see a program's own events twice.
             if let Some(buffer) = &mut watched {
-                let tap = place.keep.is_live().then(|| Arc::new(Tap::new(pages.layout, pages.endian)));
+                let tap = tap(buffer.cpus.len());
                 live.watched.clone_from(&tap);
                 buffer.start_reader(pages, place.keep, tap)?;
             }

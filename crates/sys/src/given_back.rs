@@ -2,6 +2,8 @@
 
 use rustix::mm::{Advice, madvise};
 use std::ffi::c_void;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Gives back what the allocator holds for later, of this thread and of those that have ended. It
 /// does so by itself only when much is allocated, which a program that stays may never do again.
@@ -18,12 +20,28 @@ pub fn free() {
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// From here on the allocator gives back at once what it no longer needs, and not only some time
-/// later, by when something else may lie beside it. For programs that stay.
+/// later, by when something else may lie beside it; and the kernel backs what is needed with small
+/// pages: where it gives huge ones unasked (transparent_hugepage, `always`), 2 MiB are resident for
+/// each page that is used. Children are given such pages no more either ([`huge_pages_again`]). For
+/// programs that stay.
 pub fn at_once() {
+    // Where it is refused, more is resident.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     // SAFETY: an option is a number that the allocator reads (mimalloc's documentation).
     #[cfg(target_env = "musl")]
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, 0);
+    }
+}
+
+/// Lets the child, a program of the user's, have huge pages as the machine gives them.
+pub fn huge_pages_again(command: &mut Command) {
+    // SAFETY: it makes only an async-signal-safe call and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            let _ = rustix::thread::disable_transparent_huge_pages(false);
+            Ok(())
+        });
     }
 }
 
@@ -85,7 +103,12 @@ mod tests {
 
     #[test]
     fn the_program_goes_on() {
+        let disabled = || std::fs::read_to_string("/proc/self/status").unwrap().contains("THP_enabled:\t0");
         at_once();
+        assert!(disabled());
+        let mut child = Command::new("grep");
+        huge_pages_again(child.args(["-q", "THP_enabled:\t1", "/proc/self/status"]));
+        assert!(child.status().unwrap().success());
         Program::own().give_back();
         free();
         assert_eq!("it is".len() + std::hint::black_box(2), 7);

@@ -32,13 +32,21 @@ impl Cpu {
         }
     }
 
-    /// Sets name and priority of the running task if they were not known when it came.
+    /// The running task leaves, as the switch describes it: sets its name and priority where they
+    /// were not known when it came, and a higher priority than it came with. It has taken that
+    /// itself (`sched_setscheduler`), at a moment that no event tells; what waits for it meanwhile
+    /// waits for the higher one, as before the lower one it would not have waited.
     pub(super) fn name(&mut self, who: Task) {
         if let Some(run) = self.run.as_mut().filter(|run| !run.counted.named) {
             (run.label, run.counted.named) = (who.comm, true);
         }
-        if let Some(unnamed) = self.current.as_mut().filter(|known| !known.prio.is_known()) {
-            *unnamed = who;
+        let Some(known) = self.current.as_mut().filter(|known| known.pid == who.pid) else { return };
+        if !known.prio.is_known() {
+            *known = who;
+        } else if who.prio < known.prio {
+            known.prio = who.prio;
+            let class = self.run_class(who.prio);
+            self.run.iter_mut().for_each(|run| run.counted.class = class);
         }
     }
 

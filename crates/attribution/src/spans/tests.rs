@@ -542,6 +542,12 @@ fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe(
     assert_eq!(runs, [(SelfCaused, 200, 250, low), (Switch, 250, 290, high), (SelfCaused, 290, 300, low)]);
     // A task that is not on this CPU inherits.
     assert_eq!(class(inherits(KTHREAD + 1, [250, 290])), SelfCaused);
+    // It gives itself a priority, which only the switch from it shows.
+    let mut raised = stream();
+    if let Some(What::Switch { prev, .. }) = raised.events.last_mut().map(|event| &mut event.what) {
+        prev.prio = high;
+    }
+    assert_eq!(class(raised), Switch);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each bench uses its own part")]
 
+pub(crate) mod growth;
 pub(crate) mod load;
 pub(crate) mod plants;
 pub(crate) mod process;

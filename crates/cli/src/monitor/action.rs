@@ -13,6 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use sys::given_back;
 use sys::process::{end_group, has_ended};
 
 /// Breaches that wait while a program runs.
@@ -97,8 +98,10 @@ impl Action {
 
 impl Inside {
     fn start(&self, id: &str, breach: File) -> std::io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        given_back::huge_pages_again(&mut command);
         // Without root's groups: the standard library clears them where the user is another one.
-        Command::new(&self.program)
+        command
             .env_clear()
             .env("PATH", PATH)
             .env("STILLCORE_BREACH", id)

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
@@ -30,20 +31,20 @@ pub(crate) fn link(name: &str, target: &str) -> Vec<u8> {
 /// Makes the files in an empty directory. Names that lead outside are skipped: they belong to this
 /// harness, not to a reader.
 pub(crate) fn lay(bundle: &[u8], dir: &Path) {
-    let mut file: Option<fs::File> = None;
+    let mut file: Option<BufWriter<fs::File>> = None;
     let mut made = HashSet::new();
     for line in bundle.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches('\n');
         if let Some(name) = text.strip_prefix(FILE) {
-            file = place(dir, name, &mut made).and_then(|path| fs::File::create_new(path).ok());
+            let new = place(dir, name, &mut made).and_then(|path| fs::File::create_new(path).ok());
+            file = new.map(BufWriter::new);
         } else if let Some((name, target)) = text.strip_prefix(LINK).and_then(|rest| rest.split_once(' ')) {
             file = None;
             if let Some(path) = place(dir, name, &mut made) {
                 let _ = symlink(target, path);
             }
         } else if let Some(file) = &mut file {
-            use std::io::Write;
             file.write_all(line).unwrap();
         }
     }
