@@ -150,7 +150,8 @@ impl Day {
         let events = self.status.cost.events;
         rows.push(Row::new("events recorded", events as f64 / watched, "per s").n(events))?;
         rows.push(none("events lost", self.status.lost_events as f64).n(events))?;
-        rows.push(none("breaches given up", self.status.given_up as f64))?;
+        let given_up = self.status.given_up as f64;
+        rows.push(Row::new("kept breaches that gave way to newer ones", given_up, ""))?;
         rows.push(Row::new("tasks planted", self.planted as f64, ""))?;
         let by_hog = |breach: &&Breach| {
             let exact = breach.explained.as_ref().filter(|one| one.confidence == "exact");

@@ -395,6 +395,9 @@ pub struct Status {
     /// for them.
     #[serde(default)]
     pub offences_unnamed: u64,
+    /// Whether this kernel shows which task calls another CPU: else no such caller is among them.
+    #[serde(default)]
+    pub callers_shown: bool,
     /// Breaches that have ended, by fate.
     pub breaches: Vec<FateCount>,
     /// The last one that was kept and is explained.

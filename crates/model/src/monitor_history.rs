@@ -1,7 +1,7 @@
 //! What a monitor has seen, some minutes a line: its history, a file a day.
 
 use crate::Cpus;
-use crate::monitor::{BOUNDS_NS, FateCount, InterferenceStatus};
+use crate::monitor::{BOUNDS_NS, FateCount, InterferenceStatus, OffenceSum};
 use serde::{Deserialize, Serialize};
 
 /// Schema of a line.
@@ -32,6 +32,10 @@ pub struct Interval {
     pub threads: Vec<ThreadInterval>,
     /// Interference that there was.
     pub interference: Vec<InterferenceStatus>,
+    /// What other CPUs' tasks asked for that ran on the watched ones, by class; absent where the
+    /// kernel does not show all that ask, and of versions that did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offences: Option<Vec<OffenceSum>>,
     /// Breaches that ended.
     pub breaches: Vec<FateCount>,
     /// Events that were recorded, and those that were lost.

@@ -1,6 +1,6 @@
 //! What happened between two times that things stood so and so.
 
-use model::monitor::{FateCount, InterferenceStatus, Status};
+use model::monitor::{FateCount, InterferenceStatus, OffenceSum, Status};
 use model::monitor_history::{Interval, SCHEMA, ThreadInterval};
 use std::collections::HashMap;
 
@@ -31,6 +31,7 @@ pub fn between(before: Option<&Status>, after: &Status, host: &Host) -> Interval
         limit_ns: after.limit_ns,
         threads: threads(before, after),
         interference: interference(before, after),
+        offences: after.callers_shown.then(|| offences(before, after)),
         breaches: breaches(before, after),
         events: since(|status| status.cost.events),
         lost_events: since(|status| status.lost_events),
@@ -64,6 +65,16 @@ fn interference(before: Option<&Status>, after: &Status) -> Vec<InterferenceStat
         InterferenceStatus { count, ns, ..row.clone() }
     };
     after.interference.iter().map(row).filter(|row| row.count > 0 || row.ns > 0).collect()
+}
+
+fn offences(before: Option<&Status>, after: &Status) -> Vec<OffenceSum> {
+    let row = |row: &OffenceSum| {
+        let was = before.and_then(|before| before.offence_sums.iter().find(|was| was.class == row.class));
+        let (count, ns) = was.map_or((0, 0), |was| (was.count, was.ns));
+        let (count, ns) = (row.count.saturating_sub(count), row.ns.saturating_sub(ns));
+        OffenceSum { class: row.class, count, ns }
+    };
+    after.offence_sums.iter().map(row).filter(|row| row.count > 0).collect()
 }
 
 fn breaches(before: Option<&Status>, after: &Status) -> Vec<FateCount> {
@@ -111,8 +122,9 @@ pub(crate) mod tests {
                 ns: irq_ns,
             }],
             offences: Vec::new(),
-            offence_sums: Vec::new(),
+            offence_sums: vec![OffenceSum { class: EventClass::IpiCall, count: 3 * hours, ns: 30 * hours }],
             offences_unnamed: 0,
+            callers_shown: true,
             breaches: kinds.map(fate).to_vec(),
             last: None,
             kept_bytes: 0,
@@ -140,6 +152,10 @@ pub(crate) mod tests {
             (1, 1, 4_800)
         );
         assert!(later.interference.is_empty(), "there was none");
+        assert_eq!(begun.offences.unwrap()[0].count, 3);
+        assert_eq!(later.offences, Some(vec![OffenceSum { class: EventClass::IpiCall, count: 6, ns: 60 }]));
+        let unseen = Status { callers_shown: false, ..then.clone() };
+        assert_eq!(between(Some(&first), &unseen, &host).offences, None);
         assert_eq!((later.breaches.len(), later.breaches[0].count), (1, 3));
         assert_eq!((later.events, later.lost_events, later.unjudged, later.cpu_ns), (200, 6, 2, 16));
         assert_eq!((later.watched_ns, later.steal_ns[0]), (2 * 3_600_000_000_000, 10));

@@ -5,7 +5,7 @@
 //! wake-ups, there was. Lower is better for all of them.
 
 use model::EventClass;
-use model::monitor::BreachKind;
+use model::monitor::{BreachKind, OffenceSum};
 use model::monitor_history::Interval;
 use serde::Serialize;
 use stats::resample::{difference_interval, generator, ratio_draws};
@@ -87,6 +87,16 @@ pub(crate) fn each(both: [&[Interval]; 2], add: &mut dyn FnMut(String, &'static 
         };
         add(format!("interference by {}", class.name()), "us per s", &of);
     }
+    for class in asked_for(both) {
+        let of = |one: &Interval| {
+            let mine = |all: &Vec<OffenceSum>| {
+                all.iter().filter(|row| row.class == class).map(|row| row.count).sum()
+            };
+            let seen: Option<u64> = one.offences.as_ref().map(mine);
+            seen.map_or([0.0, 0.0], |count| [count as f64, seconds(one.watched_ns) / HOUR_S])
+        };
+        add(format!("{} asked for by tasks elsewhere", class.name()), "per hour", &of);
+    }
     let steal = |one: &Interval| {
         let cpus = one.cpus.iter().count() as f64;
         [one.steal_ns.iter().sum::<u64>() as f64 / 1e3, seconds(one.watched_ns) * cpus]
@@ -126,6 +136,12 @@ fn names(both: [&[Interval]; 2]) -> Vec<String> {
 
 fn classes(both: [&[Interval]; 2]) -> BTreeSet<EventClass> {
     both.iter().flat_map(|all| all.iter()).flat_map(|one| &one.interference).map(|row| row.class).collect()
+}
+
+/// Classes of what tasks on other CPUs asked for.
+fn asked_for(both: [&[Interval]; 2]) -> BTreeSet<EventClass> {
+    let all = both.iter().flat_map(|all| all.iter()).filter_map(|one| one.offences.as_ref());
+    all.flatten().map(|row| row.class).collect()
 }
 
 pub(crate) fn hours(all: &[Interval], of: Of<'_>) -> Hours {
@@ -202,6 +218,13 @@ pub(crate) mod tests {
         assert_eq!(find(&figures, "mean latency of control").verdict(), "cannot tell");
         let back = compare(&after, &before);
         assert_eq!(find(&back, "interference by irq").verdict(), "better");
+        assert_eq!(find(&figures, "ipi.call asked for by tasks elsewhere").values, [Some(3.0), Some(3.0)]);
+        let mut unseen = after.clone();
+        unseen.iter_mut().for_each(|one| one.offences = None);
+        assert_eq!(
+            find(&compare(&before, &unseen), "ipi.call asked for by tasks elsewhere").values,
+            [Some(3.0), None]
+        );
         assert!(compare(&before, &before).iter().all(|figure| figure.verdict() == "cannot tell"));
     }
 

@@ -5,6 +5,7 @@
 use super::Error;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, chmod};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
     SocketAddrUnix, SocketFlags, SocketType, bind, recvmsg, sendto, socket_with, sockopt,
@@ -38,7 +39,7 @@ impl Letterbox {
     /// Opens it at a path in a directory of this process' own, in place of one that was left there.
     /// `all`: whether everybody may write to it; else only its user may.
     pub fn open(path: &Path, all: bool) -> Result<Self, Error> {
-        let failed = |source: rustix::io::Errno| Error::os("open", path.display(), source);
+        let failed = |source: Errno| Error::os("open", path.display(), source);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None).map_err(failed)?;
         sockopt::set_socket_passcred(&socket, true).map_err(failed)?;
@@ -90,14 +91,17 @@ impl Drop for Letterbox {
     }
 }
 
-/// Sends a message to the socket at a path.
-pub fn send(path: &Path, text: &str) -> Result<(), Error> {
-    let failed = |source: rustix::io::Errno| Error::os("write to", path.display(), source);
+/// Sends a message to the socket at a path. Returns whether there is somebody behind it: one who was
+/// killed leaves its file.
+pub fn send(path: &Path, text: &str) -> Result<bool, Error> {
+    let failed = |source: Errno| Error::os("write to", path.display(), source);
     let socket =
         socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
     let address = SocketAddrUnix::new(path).map_err(failed)?;
-    sendto(&socket, text.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT, &address).map_err(failed)?;
-    Ok(())
+    match sendto(&socket, text.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT, &address) {
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
+        sent => sent.map(|_| true).map_err(failed),
+    }
 }
 
 #[cfg(test)]
@@ -115,12 +119,12 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(letterbox.next().unwrap(), None);
         send(&path, &"x".repeat(MOST + 1)).unwrap();
-        send(&path, "late loop 5ms").unwrap();
+        assert!(send(&path, "late loop 5ms").unwrap());
         let letter = letterbox.next().unwrap().unwrap();
         assert_eq!((letter.pid, letter.text.as_str()), (std::process::id() as i32, "late loop 5ms"));
         assert_eq!(letter.uid, rustix::process::getuid().as_raw());
         assert_eq!(letterbox.next().unwrap(), None);
         drop(letterbox);
-        assert!(!path.exists() && send(&path, "x").is_err());
+        assert!(!path.exists() && !send(&path, "x").unwrap());
     }
 }

@@ -144,6 +144,7 @@ mod tests {
             offences: Vec::new(),
             offence_sums: Vec::new(),
             offences_unnamed: 0,
+            callers_shown: false,
             breaches: Vec::new(),
             last: None,
             kept_bytes: 0,

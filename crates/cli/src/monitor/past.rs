@@ -58,8 +58,8 @@ pub(crate) fn history(args: &HistoryArgs) -> anyhow::Result<u8> {
     if !args.json {
         let _ = writeln!(
             text,
-            "{:<10}  {:>9}  {:>14}  {:>8}  {:>6}  {:>14}  {:>10}",
-            "day (UTC)", "watched", "wake-ups", "breaches", "kept", "interference", "not judged"
+            "{:<10}  {:>9}  {:>14}  {:>8}  {:>6}  {:>14}  {:>10}  {:>10}",
+            "day (UTC)", "watched", "wake-ups", "breaches", "kept", "interference", "offences", "not judged"
         );
     }
     for (day, intervals) in days.iter().skip(shown) {
@@ -86,13 +86,17 @@ fn line(day: &str, intervals: &[&Interval]) -> String {
     let cpus_ns: u64 = sum(&|one| one.watched_ns.saturating_mul(one.cpus.iter().count() as u64));
     let share = foreign_ns as f64 / cpus_ns.max(1) as f64;
     let unseen = sum(&|one| one.unjudged + one.lost_events);
+    let asked = |one: &&Interval| Some(one.offences.as_ref()?.iter().map(|row| row.count).sum::<u64>());
+    // Of a day on which none could be seen for a while the sum is not known.
+    let asked: Option<u64> = intervals.iter().map(asked).sum();
     format!(
-        "{day:<10}  {:>9}  {:>14}  {:>8}  {:>6}  {:>14}  {:>10}\n",
+        "{day:<10}  {:>9}  {:>14}  {:>8}  {:>6}  {:>14}  {:>10}  {:>10}\n",
         format::span(watched_ns),
         format::count(wakeups),
         format::count(late),
         format::count(kept),
         format::share(share),
+        asked.map_or_else(|| "-".to_owned(), format::count),
         format::count(unseen)
     )
 }

@@ -2,7 +2,6 @@
 //! whose it is.
 
 use crate::failure;
-use anyhow::Context;
 use clap::Args;
 use journal::session;
 use model::monitor::{BreachKind, Late};
@@ -38,11 +37,13 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         Some(state) => vec![state.clone()],
         None => session::states_to_read(session::home().as_deref()),
     };
-    let there = places.iter().map(|state| state.join(SOCKET)).find(|path| path.exists());
-    let path = there.context("no monitor runs here: nobody would hear of it")?;
     let took = args.took.map(|took| format!(" {}", spelled(took.as_nanos() as u64))).unwrap_or_default();
-    send(&path, &format!("late {}{took}", args.name))?;
-    Ok(0)
+    for state in places {
+        if send(&state.join(SOCKET), &format!("late {}{took}", args.name))? {
+            return Ok(0);
+        }
+    }
+    anyhow::bail!("no monitor runs here: nobody would hear of it")
 }
 
 fn named(text: &str) -> Result<String, String> {

@@ -293,6 +293,7 @@ impl<'a> Watcher<'a> {
             offences: self.sums.offences(),
             offence_sums: self.sums.offence_sums(),
             offences_unnamed: self.sums.offences_unnamed(),
+            callers_shown: offences::limit(self.recorder.formats()).is_none(),
             breaches: self.ledger.fates(),
             last: self.last.clone(),
             kept_bytes: self.store.bytes(),

@@ -9,6 +9,7 @@ use model::sample::Policy;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
@@ -447,6 +448,10 @@ fn what_cannot_be_is_refused() {
     refused(&["compare", "--at", "yesterday"], &["invalid time", "2026-01-02T03:04:05Z"]);
     refused(&["compare", "--days", "0"], &["0", "1..=366"]);
     refused(&["show", "last"], &["no monitor has run here"]);
+    refused(&["report", "x"], &["no monitor runs here"]);
+    // One that was killed has left its socket.
+    std::fs::create_dir_all(place.state()).unwrap();
+    drop(UnixDatagram::bind(place.state().join("monitor.sock")).unwrap());
     refused(&["report", "x"], &["no monitor runs here"]);
     refused(&["offences", "--top", "x"], &["--top x: expected a whole number"]);
     refused(&["list", "--last", "99999999999999999999"], &["expected a smaller number"]);
