@@ -34,8 +34,8 @@ impl Cpu {
 
     /// The running task leaves, as the switch describes it: sets its name and priority where they
     /// were not known when it came, and a higher priority than it came with. It has taken that
-    /// itself (`sched_setscheduler`), at a moment that no event tells; what waits for it meanwhile
-    /// waits for the higher one, as before the lower one it would not have waited.
+    /// itself (`sched_setscheduler`), at a moment that no event tells; what waited for it meanwhile
+    /// waited for the higher one, for with the lower one it would have been preempted.
     pub(super) fn name(&mut self, who: Task) {
         if let Some(run) = self.run.as_mut().filter(|run| !run.counted.named) {
             (run.label, run.counted.named) = (who.comm, true);

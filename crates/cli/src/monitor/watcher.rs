@@ -63,8 +63,6 @@ const SELDOM_S: u64 = 10;
 /// Seconds between two times that memory which was only needed for a moment is given back: of what
 /// began, what looked at the isolation, what answered somebody.
 const GIVE_BACK_S: u64 = 10;
-/// The same of the program's pages: some hundred page faults bring back those that are in use.
-const GIVE_BACK_PROGRAM_S: u64 = 2;
 /// Between two looks whether the isolation still holds.
 const DRIFT_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the kernel's pages may take until they are read.
@@ -225,6 +223,8 @@ impl<'a> Watcher<'a> {
             // One that comes late is not made up for.
             self.second_ns = (self.second_ns + SECOND_NS).max(until_ns);
         }
+        // Some dozens of page faults bring back what the next look needs.
+        self.program.give_back();
         Ok(())
     }
 
@@ -241,9 +241,6 @@ impl<'a> Watcher<'a> {
         }
         if self.seconds % GIVE_BACK_S == 2 {
             given_back::free();
-        }
-        if self.seconds.is_multiple_of(GIVE_BACK_PROGRAM_S) {
-            self.program.give_back();
         }
         let seldom = self.seconds % SELDOM_S == 1;
         if seldom {
