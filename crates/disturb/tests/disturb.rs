@@ -12,7 +12,7 @@ use disturb::{Disturbance, Options, Order, StressorSpec, catalogue, child};
 use libtest_mimic::{Arguments, Failed, Trial};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
-use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -291,7 +291,8 @@ fn what_is_asked_is_what_is_done() -> Outcome {
 
 fn stopping_while_starting_leaves_nothing() -> Outcome {
     let disturbance = start(&all(), &some_cpus(), &Options::default());
-    let pids: Vec<i32> = disturbance.status().iter().map(|child| child.pid).collect();
+    let pids: Vec<Process> =
+        disturbance.status().iter().filter_map(|child| Process::that_is(child.pid)).collect();
     let records = disturbance.stop(Duration::from_secs(5));
     ensure(records.len() == all().len(), "one record each")?;
     ensure(
@@ -348,7 +349,8 @@ fn a_killed_supervisor_leaves_no_child() -> Outcome {
     BufReader::new(supervisor.stdout.take().ok_or("no output")?).read_line(&mut line)?;
     let children: Vec<i32> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     ensure(children.len() == all().len(), &format!("told its children: {line:?}"))?;
-    let pids: BTreeSet<i32> = children.iter().flat_map(|pid| tree(*pid)).collect();
+    let all_pids = children.iter().flat_map(|pid| tree(*pid));
+    let pids: BTreeSet<Process> = all_pids.filter_map(Process::that_is).collect();
     ensure(pids.len() > children.len(), "some have workers")?;
     kill_process(Pid::from_child(&supervisor), Signal::KILL)?;
     supervisor.wait()?;
@@ -573,8 +575,9 @@ fn verb(words: &[&str]) -> Vec<String> {
 }
 
 /// All processes of a disturbance: the children and what they have forked.
-fn trees(disturbance: &Disturbance) -> BTreeSet<i32> {
-    disturbance.status().iter().flat_map(|child| tree(child.pid)).collect()
+fn trees(disturbance: &Disturbance) -> BTreeSet<Process> {
+    let pids = disturbance.status().into_iter().flat_map(|child| tree(child.pid));
+    pids.filter_map(Process::that_is).collect()
 }
 
 fn tree(pid: i32) -> Vec<i32> {
@@ -583,20 +586,37 @@ fn tree(pid: i32) -> Vec<i32> {
     std::iter::once(pid).chain(children.flat_map(tree)).collect()
 }
 
-fn alive(pid: i32) -> bool {
-    // A zombie whose new parent has not looked yet is dead enough.
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let zombie = state.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'));
-    !zombie && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
+/// A process. Its number alone may be that of another one soon after it has ended: storms of forks
+/// go through all numbers within seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Process {
+    pid: i32,
+    /// When it began, ticks of the boot.
+    began: u64,
 }
 
-/// Waits up to 2 s: SIGKILL is obeyed in its own time, and orphans are reaped by whoever is their
+impl Process {
+    /// The one that has this number now. A zombie whose new parent has not looked yet is none.
+    fn that_is(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        // proc(5): the state is field 3, the time at which it began field 22.
+        let began = fields.split(' ').nth(19)?.parse().ok()?;
+        (!fields.starts_with('Z')).then_some(Self { pid, began })
+    }
+
+    fn is_alive(&self) -> bool {
+        Self::that_is(self.pid).as_ref() == Some(self)
+    }
+}
+
+/// Waits up to 10 s: SIGKILL is obeyed in its own time, and orphans are reaped by whoever is their
 /// new parent.
-fn all_gone<'a>(pids: impl IntoIterator<Item = &'a i32>) -> Outcome {
-    let mut left: Vec<i32> = pids.into_iter().copied().collect();
+fn all_gone<'a>(pids: impl IntoIterator<Item = &'a Process>) -> Outcome {
+    let mut left: Vec<Process> = pids.into_iter().copied().collect();
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
-        left.retain(|pid| alive(*pid));
+        left.retain(Process::is_alive);
         if left.is_empty() || Instant::now() >= deadline {
             return ensure(left.is_empty(), &format!("no process is left, but for {left:?}"));
         }
