@@ -103,7 +103,7 @@ impl Day {
         growth(&self.notes, "monitor", rows)?;
         self.cost(rows)?;
         self.account(rows)?;
-        // The listing names both directories, the first with the second and the monitor's own in it.
+        // The listing names both directories; in the first are the second and the monitor's own.
         let known =
             |line: &&str| line.is_empty() || line.ends_with(':') || ["journal", "monitor"].contains(line);
         let left: Vec<&str> = self.left.lines().filter(|line| !known(line)).collect();

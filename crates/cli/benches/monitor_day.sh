@@ -1,8 +1,8 @@
 # A monitor for a day beside a load: what its processes take is noted meanwhile, and again and again
-# a task of a higher priority takes the CPU for some 1.5 s. Runs under busybox sh as root. Arguments:
-# the program, a directory, seconds, seconds between two notes, seconds between two such tasks. The
-# facts are left in files: `said` of the monitor, `planted` tasks, `stat` of the kernel and `status`
-# of the monitor at the same time, `breaches`, `history`, `bytes` of its state, `left`.
+# a task of a higher priority takes the CPU for some 1.5 s. Runs under busybox sh as root.
+# Arguments: the program, a directory, seconds, seconds between two notes, seconds between two such
+# tasks. The facts are left in files: `said` of the monitor, `planted` tasks, `stat` of the kernel
+# and `status` of the monitor at the same time, `breaches`, `history`, `kib` of its state, `left`.
 
 here=$(cd "$(dirname "$0")" && pwd)
 program=$1

@@ -91,8 +91,8 @@ impl Drop for Letterbox {
     }
 }
 
-/// Sends a message to the socket at a path. Returns whether there is somebody behind it: one who was
-/// killed leaves its file.
+/// Sends a message to the socket at a path. Returns whether somebody is behind it: who was killed
+/// leaves its file.
 pub fn send(path: &Path, text: &str) -> Result<bool, Error> {
     let failed = |source: Errno| Error::os("write to", path.display(), source);
     let socket =

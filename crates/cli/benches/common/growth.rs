@@ -21,9 +21,10 @@ struct Taken {
     descriptors: Vec<(i64, f64)>,
 }
 
-/// Rows of how much memory and how many descriptors each process took on, from notes of which each
-/// line is: seconds of the boot, process, resident KiB, private KiB, threads, descriptors, its part.
-/// Notes behind the last one of the part `until` are left out: its work is over.
+/// Rows of how much memory and how many descriptors each process took on, from notes. A line of
+/// these: seconds of the boot, process, resident KiB, private KiB, threads, descriptors, its part.
+/// Notes behind the last one of the part `until` are left out: its work is over then, and the cost
+/// of conclusions is not limited.
 pub(crate) fn growth(notes: &str, until: &str, rows: &mut Sink) -> Result<(), Failed> {
     let mut processes: BTreeMap<u32, Taken> = BTreeMap::new();
     let mut times = Vec::new();

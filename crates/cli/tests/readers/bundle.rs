@@ -33,14 +33,17 @@ pub(crate) fn link(name: &str, target: &str) -> Vec<u8> {
 pub(crate) fn lay(bundle: &[u8], dir: &Path) {
     let mut file: Option<BufWriter<fs::File>> = None;
     let mut made = HashSet::new();
+    // Dropped, it would keep an error to itself.
+    let end = |file: Option<BufWriter<fs::File>>| file.map(|mut file| file.flush().unwrap());
     for line in bundle.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches('\n');
         if let Some(name) = text.strip_prefix(FILE) {
+            end(file.take());
             let new = place(dir, name, &mut made).and_then(|path| fs::File::create_new(path).ok());
             file = new.map(BufWriter::new);
         } else if let Some((name, target)) = text.strip_prefix(LINK).and_then(|rest| rest.split_once(' ')) {
-            file = None;
+            end(file.take());
             if let Some(path) = place(dir, name, &mut made) {
                 let _ = symlink(target, path);
             }
@@ -48,6 +51,7 @@ pub(crate) fn lay(bundle: &[u8], dir: &Path) {
             file.write_all(line).unwrap();
         }
     }
+    end(file);
 }
 
 /// Where a file of this name goes. `made`: directories that are there; what is one stays one.
