@@ -3,6 +3,7 @@
 use crate::Cpus;
 use crate::monitor::{BOUNDS_NS, FateCount, InterferenceStatus, OffenceSum};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Schema of a line.
 pub const SCHEMA: &str = "stillcore.monitor-interval/1";
@@ -62,4 +63,20 @@ pub struct ThreadInterval {
     pub counts: [u64; BOUNDS_NS.len() + 1],
     /// All latencies together, ns.
     pub sum_ns: u64,
+}
+
+/// Schema of [`Packages`].
+pub const PACKAGES: &str = "stillcore.monitor-packages/1";
+
+/// The packages of a machine on a day, beside its history.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packages {
+    /// [`PACKAGES`].
+    pub schema: String,
+    /// When they were listed, RFC 3339, UTC.
+    pub at: String,
+    /// The machine's name.
+    pub host: String,
+    /// Versions by name.
+    pub packages: BTreeMap<String, String>,
 }

@@ -1,7 +1,8 @@
 //! Moments at which a history changed for good, by change-point analysis of its hours
 //! ([`stats::time::change`]), and what else was different from then on.
 
-use crate::periods::{each, hours};
+use crate::figures::{Figure, figures};
+use crate::periods::same_question;
 use model::monitor_history::Interval;
 use serde::Serialize;
 use stats::time::change::splits;
@@ -35,10 +36,10 @@ pub struct Moment {
 /// All of them, by time.
 pub fn moments(all: &[Interval]) -> Vec<Moment> {
     let mut found = Vec::new();
-    let mut seed = SEED;
-    each([all, all], &mut |what, unit, of| {
-        seed += 1;
-        let hours: Vec<(String, [f64; 2])> = hours(all, of).into_iter().collect();
+    let mut figures = figures(all);
+    figures.retain(|figure| *figure != Figure::Late || same_question([all, &[]]));
+    for (seed, figure) in (SEED + 1..).zip(figures) {
+        let hours: Vec<(String, [f64; 2])> = figure.hours(all).into_iter().collect();
         let values: Vec<f64> = hours.iter().map(|(_, [part, whole])| part / whole).collect();
         let splits = splits(&values, seed);
         let ends = splits.iter().map(|split| split.at).skip(1).chain([hours.len()]);
@@ -50,8 +51,8 @@ pub fn moments(all: &[Interval]) -> Vec<Moment> {
                 part / whole
             };
             found.push(Moment {
-                what: what.clone(),
-                unit,
+                what: figure.name(),
+                unit: figure.unit(),
                 hour: hours[split.at].0.clone(),
                 within_hours: (split.block as u64).max(LEAST_WITHIN),
                 values: [value(from, split.at), value(split.at, end)],
@@ -59,7 +60,7 @@ pub fn moments(all: &[Interval]) -> Vec<Moment> {
             });
             from = split.at;
         }
-    });
+    }
     found.sort_by(|a, b| a.hour.cmp(&b.hour));
     found
 }

@@ -1,15 +1,13 @@
 //! Two periods of a history held against each other: this week against last.
 //!
 //! Hours are drawn with replacement, whole, since what happens within one hangs together
-//! ([`stats::resample`]). Each figure is a ratio: of what there was to how long, or to how many
-//! wake-ups, there was. Lower is better for all of them.
+//! ([`stats::resample`]).
 
-use model::EventClass;
-use model::monitor::{BreachKind, OffenceSum};
+use crate::figures::{Figure, Hours, figures};
 use model::monitor_history::Interval;
 use serde::Serialize;
 use stats::resample::{difference_interval, generator, ratio_draws};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Samples of hours.
 const DRAWS: usize = 4_000;
@@ -18,12 +16,10 @@ const SEED: u64 = 20_260_101;
 /// Hours in which there must have been anything. Five that all fell into one of two periods that
 /// are alike are no surprise: that happens in one of sixteen cases.
 const LEAST_HOURS: usize = 6;
-/// An hour, s.
-const HOUR_S: f64 = 3_600.0;
 
 /// One figure of two periods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
+pub struct Pair {
     /// What it is of.
     pub what: String,
     /// Its unit.
@@ -37,7 +33,7 @@ pub struct Figure {
     pub hours: [usize; 2],
 }
 
-impl Figure {
+impl Pair {
     /// What follows from it.
     pub fn verdict(&self) -> &'static str {
         match self.difference {
@@ -49,61 +45,26 @@ impl Figure {
     }
 }
 
-/// Hours of a period: part and whole of a figure.
-pub(crate) type Hours = BTreeMap<String, [f64; 2]>;
-
-/// Part and whole of a figure in a stretch of time.
-pub(crate) type Of<'f> = &'f dyn Fn(&Interval) -> [f64; 2];
-
 /// All figures that both periods have anything of.
-pub fn compare(earlier: &[Interval], later: &[Interval]) -> Vec<Figure> {
+pub fn compare(earlier: &[Interval], later: &[Interval]) -> Vec<Pair> {
     let both = [earlier, later];
-    let mut figures = Vec::new();
-    each(both, &mut |what, unit, of| {
-        figures.push(figure(what, unit, both.map(|all| hours(all, of)), figures.len() as u64));
-    });
-    figures.retain(|figure| figure.values.iter().any(|value| value.is_some_and(|value| value > 0.0)));
-    figures
+    let pair = |(number, of): (usize, &Figure)| pair(of, both.map(|all| of.hours(all)), number as u64);
+    let mut pairs: Vec<Pair> = comparable(both).iter().enumerate().map(pair).collect();
+    pairs.retain(|pair| pair.values.iter().any(|value| value.is_some_and(|value| value > 0.0)));
+    pairs
 }
 
-/// Each figure: what it is of, its unit, and its part and whole.
-pub(crate) fn each(both: [&[Interval]; 2], add: &mut dyn FnMut(String, &'static str, Of<'_>)) {
-    if same_question(both) {
-        add("late threads".to_owned(), "per hour", &|one| [late(one), seconds(one.watched_ns) / HOUR_S]);
-    }
-    for comm in names(both) {
-        let of = |one: &Interval| {
-            let mine = || one.threads.iter().filter(|row| row.comm == comm);
-            let count = mine().flat_map(|row| row.counts).sum::<u64>();
-            [mine().map(|row| row.sum_ns).sum::<u64>() as f64 / 1e3, count as f64]
-        };
-        add(format!("mean latency of {comm}"), "us", &of);
-    }
-    for class in classes(both) {
-        let of = |one: &Interval| {
-            let mine = one.interference.iter().filter(|row| row.class == class);
-            let cpus = one.cpus.iter().count() as f64;
-            [mine.map(|row| row.ns).sum::<u64>() as f64 / 1e3, seconds(one.watched_ns) * cpus]
-        };
-        add(format!("interference by {}", class.name()), "us per s", &of);
-    }
-    for class in asked_for(both) {
-        let of = |one: &Interval| {
-            let mine = |all: &Vec<OffenceSum>| {
-                all.iter().filter(|row| row.class == class).map(|row| row.count).sum()
-            };
-            let seen: Option<u64> = one.offences.as_ref().map(mine);
-            seen.map_or([0.0, 0.0], |count| [count as f64, seconds(one.watched_ns) / HOUR_S])
-        };
-        add(format!("{} asked for by tasks elsewhere", class.name()), "per hour", &of);
-    }
-    let steal = |one: &Interval| {
-        let cpus = one.cpus.iter().count() as f64;
-        [one.steal_ns.iter().sum::<u64>() as f64 / 1e3, seconds(one.watched_ns) * cpus]
-    };
-    add("time taken by the hypervisor".to_owned(), "us per s", &steal);
-    let unseen = |one: &Interval| [(one.lost_events + one.unjudged) as f64, seconds(one.watched_ns) / HOUR_S];
-    add("lost events and wake-ups not judged".to_owned(), "per hour", &unseen);
+/// Figures of either, without latencies of threads that one of them does not have.
+fn comparable(both: [&[Interval]; 2]) -> BTreeSet<Figure> {
+    let [earlier, later] = both.map(figures);
+    let mut all: BTreeSet<Figure> = earlier.union(&later).cloned().collect();
+    let is_in_both = |one: &Figure| earlier.contains(one) && later.contains(one);
+    all.retain(|one| match one {
+        Figure::Late => same_question(both),
+        Figure::Latency(_) => is_in_both(one),
+        _ => true,
+    });
+    all
 }
 
 /// Whether the same was late in both: with another limit, on other CPUs or of other threads there
@@ -115,48 +76,7 @@ pub fn same_question(both: [&[Interval]; 2]) -> bool {
     first.is_none_or(|first| all.all(|one| asked(one) == asked(first)))
 }
 
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// Breaches of threads that were late, whatever became of them.
-fn late(one: &Interval) -> f64 {
-    let is = |kind: BreachKind| matches!(kind, BreachKind::Wakeup | BreachKind::Preempted);
-    one.breaches.iter().filter(|row| is(row.kind)).map(|row| row.count).sum::<u64>() as f64
-}
-
-/// Names that both periods have.
-fn names(both: [&[Interval]; 2]) -> Vec<String> {
-    let of = |all: &[Interval]| -> BTreeSet<String> {
-        all.iter().flat_map(|one| &one.threads).map(|row| row.comm.clone()).collect()
-    };
-    let [earlier, later] = both.map(of);
-    earlier.intersection(&later).cloned().collect()
-}
-
-fn classes(both: [&[Interval]; 2]) -> BTreeSet<EventClass> {
-    both.iter().flat_map(|all| all.iter()).flat_map(|one| &one.interference).map(|row| row.class).collect()
-}
-
-/// Classes of what tasks on other CPUs asked for.
-fn asked_for(both: [&[Interval]; 2]) -> BTreeSet<EventClass> {
-    let all = both.iter().flat_map(|all| all.iter()).filter_map(|one| one.offences.as_ref());
-    all.flatten().map(|row| row.class).collect()
-}
-
-pub(crate) fn hours(all: &[Interval], of: Of<'_>) -> Hours {
-    let mut hours = Hours::new();
-    for one in all {
-        // `2026-01-02T03`: the hour that it ended in.
-        let sum = hours.entry(one.at.chars().take(13).collect()).or_default();
-        let [part, whole] = of(one);
-        (sum[0], sum[1]) = (sum[0] + part, sum[1] + whole);
-    }
-    hours.retain(|_, [_, whole]| *whole > 0.0);
-    hours
-}
-
-fn figure(what: String, unit: &'static str, both: [Hours; 2], number: u64) -> Figure {
+fn pair(figure: &Figure, both: [Hours; 2], number: u64) -> Pair {
     let hours = [both[0].len(), both[1].len()];
     let columns = |hours: &Hours| -> [Vec<f64>; 2] {
         [0, 1].map(|column| hours.values().map(|values| values[column]).collect())
@@ -177,7 +97,7 @@ fn figure(what: String, unit: &'static str, both: [Hours; 2], number: u64) -> Fi
         }
         _ => None,
     };
-    Figure { what, unit, values, difference, hours }
+    Pair { what: figure.name(), unit: figure.unit(), values, difference, hours }
 }
 
 #[cfg(test)]
@@ -202,7 +122,7 @@ pub(crate) mod tests {
         all
     }
 
-    fn find<'f>(figures: &'f [Figure], what: &str) -> &'f Figure {
+    fn find<'f>(figures: &'f [Pair], what: &str) -> &'f Pair {
         figures.iter().find(|figure| figure.what == what).unwrap_or_else(|| panic!("{what}: {figures:?}"))
     }
 

@@ -15,7 +15,7 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize(("page", "least"), [("python.md", 26), ("fleet.md", 10)])
+@pytest.mark.parametrize(("page", "least"), [("python.md", 26), ("fleet.md", 10), ("monitor-fleet.md", 6)])
 def test_the_page(page: str, least: int) -> None:
     failed, tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False, optionflags=FLAGS)
     assert failed == 0 and tried >= least

@@ -13,6 +13,7 @@ pub mod effective;
 pub mod extremal;
 pub mod judge;
 pub mod linear;
+pub mod paired;
 pub mod peaks;
 pub mod permute;
 mod quantile;

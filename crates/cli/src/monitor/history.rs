@@ -1,5 +1,7 @@
-//! The history of a monitor: a line some minutes, a file a day (UTC), so many days.
+//! The history of a monitor: a line some minutes, a file a day (UTC), so many days; beside each file
+//! the packages of that day.
 
+use super::packages;
 use super::store::append;
 use anyhow::Context;
 use journal::trust;
@@ -57,10 +59,14 @@ impl History {
         let interval = between(self.before.as_ref(), status, &self.host);
         self.before = Some(status.clone());
         let day: String = interval.at.chars().take(10).collect();
-        let path = self.dir.join(day + ENDING);
+        let path = self.dir.join(format!("{day}{ENDING}"));
         let is_new = !path.exists();
         append(&path, &serde_json::to_string(&interval)?)?;
-        if is_new { self.give_up() } else { Ok(()) }
+        if !is_new {
+            return Ok(());
+        }
+        packages::write(&self.dir, &day, &self.host.name, &interval.at)?;
+        self.give_up()
     }
 
     /// Removes days that are too many, the oldest first.
@@ -68,14 +74,23 @@ impl History {
         let all = files(&self.dir)?;
         let many = all.len().saturating_sub(self.days.max(1) as usize);
         for path in all.iter().take(many).filter(|_| self.days > 0) {
-            fs::remove_file(path).map_err(|source| Error::io("remove", path, source))?;
+            // The list first: a day without one is a day all the same.
+            let list = path.with_extension("").display().to_string() + packages::ENDING;
+            for path in [Path::new(&list), path] {
+                match fs::remove_file(path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::io("remove", path, error).into());
+                    }
+                    _ => {}
+                }
+            }
         }
         Ok(())
     }
 }
 
 /// Its files, oldest first.
-fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -97,9 +112,14 @@ fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// All that a monitor's directory has, by time. A last line that was being written when the power
 /// went is left out.
 pub(super) fn read(dir: &Path) -> anyhow::Result<Vec<Interval>> {
+    read_files(&files(&dir.join(HISTORY))?)
+}
+
+/// The same of these files alone.
+pub(super) fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<Interval>> {
     let mut all = Vec::new();
-    for path in files(&dir.join(HISTORY))? {
-        let text = String::from_utf8_lossy(&store::read_whole(&path, MOST)?).into_owned();
+    for path in files {
+        let text = String::from_utf8_lossy(&store::read_whole(path, MOST)?).into_owned();
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             match serde_json::from_str::<Interval>(line) {
                 Ok(interval) => all.push(interval),
@@ -181,6 +201,11 @@ mod tests {
         assert!(!all[0].kernel.is_empty());
         history.add(&status("2026-01-03T00:00:00Z", 10)).unwrap();
         assert_eq!(read(dir.path()).unwrap().len(), 3, "the first day has given way");
+        // With its packages; those of the others are there where the machine says what it has.
+        let lists = || ["01", "02", "03"].map(|day| format!("2026-01-{day}.packages.json"));
+        let are_there = lists().map(|list| dir.path().join(HISTORY).join(list).exists());
+        let known = Path::new("/var/lib/dpkg/status").exists();
+        assert_eq!(are_there, [false, known, known]);
         // Another monitor begins anew, and a third one wants none.
         let mut next = History::open(dir.path(), 2).unwrap();
         next.add(&status("2026-01-03T01:00:00Z", 4)).unwrap();

@@ -5,17 +5,19 @@
 //! bounded amount of disk; `keeping` makes the run of one and finds what took its time, in a
 //! process of its own, and `changed` what is different on the machine; `reports` hears programs;
 //! `standing` sums, `offences` who reached the watched CPUs from others, `outlets` gives away;
-//! `stored` reads what is there; `service` is the systemd unit.
+//! `stored` reads what is there, `fleet` what many machines have; `service` is the systemd unit.
 
 mod action;
 mod changed;
 mod entry;
+mod fleet;
 mod history;
 pub(crate) mod keeping;
 mod moments;
 mod offences;
 mod options;
 mod outlets;
+mod packages;
 mod past;
 mod reports;
 mod service;
@@ -46,6 +48,9 @@ verbs! {
         Compare(past::CompareArgs) => reads(past::compare),
         /// Find when something in a history changed for good, and what was different from then on.
         Changes(moments::ChangesArgs) => reads(moments::changes),
+        /// Hold the histories of many machines against each other: which machine, kernel or package
+        /// is worse.
+        Fleet(fleet::FleetArgs) => reads(fleet::run),
         /// Report to the monitor that a program was late.
         Report(reports::ReportArgs) => reads(reports::report),
         /// Show one breach and what took its time.

@@ -4,7 +4,7 @@
 use super::{Kept, history};
 use clap::Args;
 use model::monitor_history::Interval;
-use monitor::periods::{Figure, compare as held_against, same_question};
+use monitor::periods::{Pair, compare as held_against, same_question};
 use report::format;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ struct Compared<'a> {
 #[derive(Serialize)]
 struct Judged {
     #[serde(flatten)]
-    figure: Figure,
+    figure: Pair,
     verdict: &'static str,
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
         kernels
     });
     let watched_ns = periods.map(|all| all.iter().map(|one| one.watched_ns).sum());
-    let judge = |figure: Figure| Judged { verdict: figure.verdict(), figure };
+    let judge = |figure: Pair| Judged { verdict: figure.verdict(), figure };
     let figures = figures.into_iter().map(judge).collect();
     let schema = "stillcore.monitor-compare/1";
     let compared = Compared {
