@@ -16,7 +16,8 @@ const REQUIREMENTS: [&str; 3] = [
     "deploy/kubernetes/requirements.txt",
     "deploy/github/requirements.txt",
 ];
-const PLAYBOOKS: [&str; 2] = ["deploy/ansible/run.yml", "deploy/ansible/collect.yml"];
+const PLAYBOOKS: [&str; 3] =
+    ["deploy/ansible/run.yml", "deploy/ansible/collect.yml", "deploy/monitor/ansible.yml"];
 const SCRIPTS: [&str; 4] = [
     "deploy/slurm/study.sbatch",
     "deploy/slurm/epilog.sh",
@@ -28,7 +29,11 @@ const GITHUB: [(&str, &str); 2] = [
     ("vendor.github-actions", "deploy/github/compare/action.yml"),
     ("vendor.github-workflows", ".github/workflows/release.yml"),
 ];
-const PODS: [&str; 2] = ["deploy/kubernetes/study.yaml", "deploy/kubernetes/study-isolate.yaml"];
+const PODS: [&str; 3] = [
+    "deploy/kubernetes/study.yaml",
+    "deploy/kubernetes/study-isolate.yaml",
+    "deploy/kubernetes/monitor.yaml",
+];
 /// Every document of every file parses, and there is one at least.
 const PARSE: &str =
     "import sys, yaml\nfor path in sys.argv[1:]:\n    assert any(yaml.safe_load_all(open(path))), path\n";
@@ -63,7 +68,7 @@ fn check(root: &Path, venv: &Path, output: &mut Output) -> Result<()> {
     output.run(root, &venv.join("bin/python3").to_string_lossy(), &parse)?;
     // Strict: a key that the schema does not have is an error, where a cluster would drop it.
     let validator = venv.join("bin/kubernetes-validate");
-    output.run(root, &validator.to_string_lossy(), &["--strict", PODS[0], PODS[1]])?;
+    output.run(root, &validator.to_string_lossy(), &["--strict", PODS[0], PODS[1], PODS[2]])?;
     let checker = venv.join("bin/check-jsonschema");
     for (schema, file) in GITHUB {
         output.run(root, &checker.to_string_lossy(), &["--builtin-schema", schema, file])?;

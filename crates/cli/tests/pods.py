@@ -13,6 +13,8 @@ setting differs at the end, or where nothing was changed that could.
    a CPU and records a trace. What differs then is still there.
 3. The init container of the next pod undoes it.
 4. Killed again, `stillcore isolate undo` undoes it, called on the node.
+5. monitor.yaml keeps a late thread of the node with who was in its way, under the node's name. Killed, it leaves nothing behind
+   the next one; stopped, nothing at all.
 """
 
 import json
@@ -28,6 +30,7 @@ import yaml
 
 DEPLOY = pathlib.Path(__file__).parents[3] / "deploy/kubernetes"
 NODE_STATE = "/var/lib/stillcore"
+NODE = "node-1"
 STUDY = """
 schema = "stillcore.experiment/1"
 name = "containers"
@@ -68,9 +71,12 @@ class Node:
         self.program, self.place = program, place
         self.image, self.study = place / "image", place / "study"
         self.volumes = {"state": place / "node", "results": place / "results", "study": self.study}
+        self.volumes |= {name: place / name for name in ("textfile", "containerd", "packages")}
         for made in (self.image / "bin", *self.volumes.values()):
             made.mkdir(parents=True)
-        for folder in ("proc", "sys", "dev", "tmp", "etc", "run", "var/lib/stillcore", "results", "study"):
+        self.volumes["tracing"] = pathlib.Path("/sys/kernel/tracing")
+        folders = ("proc", "sys", "dev", "tmp", "etc", "run", "var/lib/stillcore", "results", "study", "textfile", "var/lib/dpkg")
+        for folder in (*folders, "run/containerd/io.containerd.runtime.v2.task"):
             (self.image / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(program, self.image / "bin/stillcore")
         shutil.copy(shutil.which("busybox"), self.image / "bin/sh")
@@ -109,11 +115,12 @@ class Node:
             if mount["name"] == "state":
                 assert volume["hostPath"]["path"] == to == NODE_STATE
             words.append(f"--volume={self.volumes[mount['name']]}:{to}" + (":ro" if mount.get("readOnly") else ""))
-        environment = {entry["name"]: entry["value"] for entry in container.get("env", [])}
+        environment = {entry["name"]: entry.get("value", NODE) for entry in container.get("env", [])}
         # One part, of which this pod is the first.
         environment |= {"JOB_COMPLETION_INDEX": "0"} | ({"PARTS": "1"} if "PARTS" in environment else {})
         words += [f"--env={key}={value}" for key, value in environment.items()]
-        words += ["--rootfs", str(self.image), *container["command"], *container.get("args", [])]
+        arguments = [word.replace("$(NODE_NAME)", NODE) for word in container.get("args", [])]
+        words += ["--rootfs", str(self.image), *container["command"], *arguments]
         return podman(*words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run(self, pod, container, name):
@@ -225,6 +232,88 @@ def killed(node, pod, before, cell):
     return traces
 
 
+def late_by_a_hog(cpu, enough):
+    """A process that sleeps a millisecond again and again on a CPU, kept from it by another one of a higher priority, until
+    `enough`. False where nobody may have a real-time policy."""
+    victim = os.fork()
+    if victim == 0:
+        urgent(cpu, 40)
+        while True:
+            time.sleep(0.001)
+    try:
+        for _ in range(12):
+            hog = os.fork()
+            if hog == 0:
+                urgent(cpu, 90)
+                time.sleep(0.3)
+                end = time.monotonic() + 0.06
+                while time.monotonic() < end:
+                    pass
+                os._exit(0)
+            if os.waitpid(hog, 0)[1] != 0:
+                return False
+            time.sleep(1)
+            if enough():
+                break
+    finally:
+        os.kill(victim, 9)
+        os.waitpid(victim, 0)
+    return True
+
+
+def urgent(cpu, priority):
+    os.sched_setaffinity(0, {cpu})
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except OSError:
+        os._exit(1)
+
+
+def watched(node):
+    """The monitor of monitor.yaml, of a CPU that is there, with a limit that this machine does not pass by itself all the time."""
+    pod = document("monitor.yaml")
+    container = pod["containers"][0]
+    given = {"2-3": str(node.cpu), "500us": "40ms"}
+    container["args"] = [given.get(word, word) for word in container["args"]]
+    process = node.start(pod, container, "stillcore-monitor")
+    give_up = time.monotonic() + 60
+    while not process.stdout.readline().startswith("watching"):
+        assert process.poll() is None and time.monotonic() < give_up, process.communicate(timeout=60)
+    return process
+
+
+def listed(node):
+    call = [node.program, "monitor", "list", "--json", "--state", node.volumes["state"]]
+    return [json.loads(line) for line in subprocess.run(call, capture_output=True, text=True, check=True).stdout.splitlines()]
+
+
+def monitored(node):
+    own = lambda breach: breach["fate"] == "kept" and breach["worst"]["tid"] is not None
+    process = watched(node)
+    urgent_here = late_by_a_hog(node.cpu, lambda: any(map(own, listed(node))))
+    breaches = [breach for breach in listed(node) if own(breach)]
+    print(f"monitor.yaml: {len(breaches)} breaches kept" if urgent_here else "monitor.yaml: no real-time policy here")
+    assert breaches or not urgent_here
+    assert not breaches or breaches[-1]["explained"]["cause"], breaches
+    count = node.kill("stillcore-monitor")
+    process.communicate(timeout=60)
+    left = [instance for instance in instances(node) if instance.exists()]
+    print(f"killed {count} processes; {len(left)} trace instances are left")
+    process = watched(node)
+    assert not [instance for instance in left if instance.exists()], left
+    numbers = node.volumes["textfile"] / "stillcore.prom"
+    give_up = time.monotonic() + 60
+    while not numbers.exists():
+        assert time.monotonic() < give_up, "it never wrote its numbers"
+        time.sleep(0.1)
+    podman("stop", "stillcore-monitor", stdout=subprocess.DEVNULL).communicate(timeout=90)
+    process.communicate(timeout=60)
+    assert not [instance for instance in instances(node) if instance.exists()]
+    history = list((node.volumes["state"] / "monitor/history").glob("*.jsonl"))
+    hosts = {json.loads(line)["host"] for path in history for line in path.read_text().splitlines()}
+    assert hosts == {NODE}, hosts
+
+
 def main():
     program, place = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     node = Node(program, place)
@@ -251,6 +340,8 @@ def main():
     undo = [program, "isolate", "undo", "--state", node.volumes["state"]]
     print("on the node:", subprocess.run(undo, capture_output=True, text=True, check=True, timeout=120).stdout.strip())
     undone(node, before, traces)
+
+    monitored(node)
 
 
 if __name__ == "__main__":

@@ -103,8 +103,10 @@ pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<Strin
 
 fn outputs(run: &Run, job: &JobRecord) -> Vec<String> {
     let all = run.probes.iter().filter_map(ProbeRecord::jobs);
-    let (compared, wrong) = all
-        .fold((0, 0), |(compared, wrong), job| (compared + job.outputs_compared, wrong + job.outputs_wrong));
+    // Numbers of a file: any that it holds.
+    let (compared, wrong) = all.fold((0u64, 0u64), |(compared, wrong), job| {
+        (compared.saturating_add(job.outputs_compared), wrong.saturating_add(job.outputs_wrong))
+    });
     let mut sentences = vec![format!(
         "outputs of all copies compared with the expected ones: {}, wrong {}",
         format::count(compared),

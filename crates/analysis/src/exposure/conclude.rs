@@ -123,8 +123,8 @@ fn row(stressor: &str, cells: &[&CellFacts], without: &[EventClass]) -> Row {
         state,
         reason: why.first().filter(|_| state != RowState::Ok).cloned(),
         cells: whole.len() as u64,
-        asked: whole.iter().map(|cell| cell.record.ops_asked).sum(),
-        operations: whole.iter().map(|cell| cell.record.ops_ok).sum(),
+        asked: whole.iter().try_fold(0u64, |sum, cell| Some(sum.saturating_add(cell.record.ops_asked?))),
+        operations: whole.iter().map(|cell| cell.record.ops_ok).fold(0, u64::saturating_add),
         failed,
         disturbed_s: seconds(&|cell| cell.disturbed.length_ns),
         idle_s: seconds(&|cell| cell.idle_before.length_ns + cell.idle_after.length_ns),
@@ -156,7 +156,7 @@ fn together(texts: impl Iterator<Item = String>) -> Vec<String> {
 /// records.
 fn coefficients(cells: &[&CellFacts]) -> (Option<Coefficient>, Vec<ClassCoefficient>) {
     let Some(first) = cells.first() else { return (None, Vec::new()) };
-    let operations: u64 = cells.iter().map(|cell| cell.record.ops_ok).sum();
+    let operations = cells.iter().map(|cell| cell.record.ops_ok).fold(0, u64::saturating_add);
     let cpus = measured(first);
     let disturbed: Vec<&Stretch> = cells.iter().map(|cell| &cell.disturbed).collect();
     let idle: Vec<&Stretch> = cells.iter().flat_map(|cell| [&cell.idle_before, &cell.idle_after]).collect();

@@ -13,7 +13,7 @@ use attribution::decode::Decoder;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use model::machine::{MachineState, Snapshot};
-use model::run::{Run, TraceRecord, Window};
+use model::run::{Run, TraceCpu, TraceRecord, Window};
 use model::stressor::{StressorRecord, StressorState, Witness};
 use model::{Cpus, EventClass, store};
 use serde::{Deserialize, Serialize};
@@ -197,8 +197,8 @@ fn void(run: &Run, record: &StressorRecord) -> Option<String> {
     let Some(trace) = &run.trace else {
         return Some(run.limits.last().cloned().unwrap_or_else(|| "no events were recorded".to_owned()));
     };
-    let lost: u64 =
-        trace.cpus.iter().map(|cpu| cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped).sum();
+    let of = |cpu: &TraceCpu| [cpu.left, cpu.overrun, cpu.commit_overrun, cpu.dropped];
+    let lost = trace.cpus.iter().flat_map(of).fold(0, u64::saturating_add);
     if lost > 0 {
         return Some(format!("{lost} trace events of the measured CPUs are lost"));
     }
@@ -271,7 +271,7 @@ fn counts(class: EventClass) -> bool {
 /// Why the trace cannot be trusted to hold every event.
 fn unbalanced(trace: &TraceRecord, decoded: u64, damaged: u64) -> Option<String> {
     let senders = trace.sender.iter().flat_map(|sender| &sender.cpus);
-    let read: u64 = trace.cpus.iter().chain(senders).map(|cpu| cpu.read).sum();
+    let read = trace.cpus.iter().chain(senders).map(|cpu| cpu.read).fold(0, u64::saturating_add);
     (decoded != read || damaged > 0).then(|| {
         format!("the trace holds {decoded} events and {damaged} damaged places, the kernel says that {read} were read")
     })

@@ -282,7 +282,8 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         points.extend(served.map(|sample| (sample.t_ns, sample.value_ns)));
         points.extend(charged.iter().map(|release| (release.release_ns, release.lateness_ns)));
     }
-    let duration: u64 = records.iter().map(|record| duration_ns(record)).sum();
+    let total = |of: fn(&ProbeRecord) -> u64| records.iter().map(|one| of(one)).fold(0, u64::saturating_add);
+    let duration = total(duration_ns);
     let stolen = if probe == ProbeKind::Noise {
         let blocks = block_count(t1_ns.saturating_sub(t0_ns));
         let mut gaps = vec![0.0; blocks];
@@ -304,9 +305,9 @@ fn window(dir: &Path, run: &Run, probe: ProbeKind, phase: &str) -> Result<Measur
         threshold_ns: first.and_then(|record| Some(record.noise()?.threshold_ns)),
         policy: Some(policies.join(", ")),
         duration_ns: Some(duration),
-        missed: records.iter().map(|record| record.missed()).sum(),
+        missed: total(ProbeRecord::missed),
         charged: charged_releases,
-        lost: records.iter().map(|record| record.ring_lost).sum(),
+        lost: total(|record| record.ring_lost),
         samples: Samples::Blocked {
             samples: BlockedSamples::new(points.into_iter(), &stalls, t0_ns, t1_ns),
             least_ns,

@@ -33,13 +33,15 @@ pub(super) struct History {
 }
 
 impl History {
-    /// In this directory of a monitor, so many days of it; none for 0.
-    pub(super) fn open(dir: &Path, days: u32) -> anyhow::Result<Self> {
+    /// In this directory of a monitor, so many days of it; none for 0. `name`: the machine's, if not
+    /// its own.
+    pub(super) fn open(dir: &Path, days: u32, name: Option<String>) -> anyhow::Result<Self> {
         trust::make_directory(dir, HISTORY)?;
         let dir = dir.join(HISTORY);
         let root = Root::live();
         let word = |file: &str| root.maybe(file).unwrap_or_default().trim().to_owned();
-        let host = Host { name: word("proc/sys/kernel/hostname"), kernel: word("proc/sys/kernel/osrelease") };
+        let name = name.unwrap_or_else(|| word("proc/sys/kernel/hostname"));
+        let host = Host { name, kernel: word("proc/sys/kernel/osrelease") };
         let history = Self { dir, days, host, before: None, due: Instant::now() + INTERVAL };
         history.give_up()?;
         Ok(history)
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn a_line_a_while_and_a_file_a_day_of_which_the_oldest_give_way() {
         let dir = place();
-        let mut history = History::open(dir.path(), 2).unwrap();
+        let mut history = History::open(dir.path(), 2, Some("rt-7".to_owned())).unwrap();
         assert!(!history.is_due(), "not yet");
         for (at, ns) in
             [("2026-01-01T23:50:00Z", 5), ("2026-01-02T00:00:00Z", 8), ("2026-01-02T00:10:00Z", 9)]
@@ -198,7 +200,7 @@ mod tests {
         }
         let all = read(dir.path()).unwrap();
         assert_eq!(all.iter().map(|one| one.watched_ns).collect::<Vec<_>>(), [5, 3, 1]);
-        assert!(!all[0].kernel.is_empty());
+        assert!(!all[0].kernel.is_empty() && all[0].host == "rt-7");
         history.add(&status("2026-01-03T00:00:00Z", 10)).unwrap();
         assert_eq!(read(dir.path()).unwrap().len(), 3, "the first day has given way");
         // With its packages; those of the others are there where the machine says what it has.
@@ -207,10 +209,10 @@ mod tests {
         let known = Path::new("/var/lib/dpkg/status").exists();
         assert_eq!(are_there, [false, known, known]);
         // Another monitor begins anew, and a third one wants none.
-        let mut next = History::open(dir.path(), 2).unwrap();
+        let mut next = History::open(dir.path(), 2, None).unwrap();
         next.add(&status("2026-01-03T01:00:00Z", 4)).unwrap();
         assert_eq!(read(dir.path()).unwrap().last().unwrap().watched_ns, 4);
-        let mut none = History::open(dir.path(), 0).unwrap();
+        let mut none = History::open(dir.path(), 0, None).unwrap();
         none.add(&status("2026-01-04T01:00:00Z", 4)).unwrap();
         assert!(!none.is_due());
         assert_eq!(read(dir.path()).unwrap().len(), 4);
@@ -219,7 +221,7 @@ mod tests {
     #[test]
     fn a_torn_end_is_left_out_and_other_damage_is_named() {
         let dir = place();
-        let mut history = History::open(dir.path(), 9).unwrap();
+        let mut history = History::open(dir.path(), 9, None).unwrap();
         history.add(&status("2026-01-01T23:50:00Z", 5)).unwrap();
         let path = dir.path().join(HISTORY).join("2026-01-01.jsonl");
         let whole = fs::read_to_string(&path).unwrap();

@@ -62,6 +62,7 @@ fn words(args: &StartArgs, places: &Places) -> Vec<String> {
     add("--before", time(args.before));
     add("--quota", format!("{}M", args.quota.div_ceil(1 << 20)));
     add("--history", args.history.to_string());
+    args.host.iter().for_each(|host| add("--host", host.clone()));
     add("--per-hour", args.per_hour.to_string());
     match args.listen {
         Listen::Nowhere => add("--listen", "none".to_owned()),

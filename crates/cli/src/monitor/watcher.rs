@@ -152,7 +152,7 @@ impl<'a> Watcher<'a> {
             engine,
             held,
             ledger: Ledger::new(limits),
-            history: History::open(&place.state.join(DIRECTORY), args.history)?,
+            history: History::open(&place.state.join(DIRECTORY), args.history, args.host.clone())?,
             store,
             pending: VecDeque::new(),
             keeping: None,

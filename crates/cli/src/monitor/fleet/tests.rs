@@ -148,11 +148,13 @@ fn the_stored_fleet() {
     shown.iter().for_each(|line| assert!(page.contains(&format!("  {line}\n")), "{line}"));
 }
 
+/// Four lists that differ from each other in every way.
+const OTHERS: [&[(&str, &str)]; 4] =
+    [&[("a", "1")], &[("b", "1"), ("a", "2")], &[("c", "1")], &[("d", "1"), ("e", "1")]];
+
 #[test]
 fn many_ways_to_differ_are_many_questions_and_machines_without_a_list_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    const OTHERS: [&[(&str, &str)]; 4] =
-        [&[("a", "1")], &[("b", "1"), ("a", "2")], &[("c", "1")], &[("d", "1"), ("e", "1")]];
     let mut nodes: Vec<Node<'_>> =
         (0..8).map(|at| node("6.1", OTHERS[at % 4], 1_000_000 * (1 + at as u64 % 2))).collect();
     nodes.push(node("6.1", &[], 1_000_000));
