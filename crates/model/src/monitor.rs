@@ -416,6 +416,10 @@ pub struct Status {
     pub drifted: Option<Vec<String>>,
     /// Time that a hypervisor took from each CPU since watching began, ns; as the list of CPUs.
     pub steal_ns: Vec<u64>,
+    /// How often heat slowed each CPU since watching began, as the list of CPUs; absent where the
+    /// kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Vec<u64>>,
     /// Programs that were started for breaches; absent where none is to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Actions>,

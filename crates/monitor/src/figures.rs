@@ -24,6 +24,8 @@ pub enum Figure {
     AskedFor(EventClass),
     /// Time that the hypervisor took.
     Steal,
+    /// How often heat slowed a CPU.
+    Throttled,
     /// What was not seen.
     Unseen,
 }
@@ -37,6 +39,7 @@ impl Figure {
             Self::Interference(class) => format!("interference by {}", class.name()),
             Self::AskedFor(class) => format!("{} asked for by tasks elsewhere", class.name()),
             Self::Steal => "time taken by the hypervisor".to_owned(),
+            Self::Throttled => "CPUs slowed by heat".to_owned(),
             Self::Unseen => "lost events and wake-ups not judged".to_owned(),
         }
     }
@@ -44,7 +47,7 @@ impl Figure {
     /// Its unit.
     pub fn unit(&self) -> &'static str {
         match self {
-            Self::Late | Self::AskedFor(_) | Self::Unseen => "per hour",
+            Self::Late | Self::AskedFor(_) | Self::Throttled | Self::Unseen => "per hour",
             Self::Latency(_) => "us",
             Self::Interference(_) | Self::Steal => "us per s",
         }
@@ -73,6 +76,10 @@ impl Figure {
                 seen.map_or([0.0, 0.0], |count| [count as f64, hours])
             }
             Self::Steal => [us(one.steal_ns.iter().sum()), cpu_seconds],
+            Self::Throttled => {
+                let seen = one.throttled.as_ref().map(|all| all.iter().sum::<u64>());
+                seen.map_or([0.0, 0.0], |count| [count as f64, hours])
+            }
             Self::Unseen => [(one.lost_events + one.unjudged) as f64, hours],
         }
     }
@@ -96,7 +103,7 @@ pub(crate) type Hours = BTreeMap<String, [f64; 2]>;
 
 /// All that a history has anything of, and those that every history has.
 pub fn figures(all: &[Interval]) -> BTreeSet<Figure> {
-    let mut figures = BTreeSet::from([Figure::Late, Figure::Steal, Figure::Unseen]);
+    let mut figures = BTreeSet::from([Figure::Late, Figure::Steal, Figure::Throttled, Figure::Unseen]);
     for one in all {
         figures.extend(one.threads.iter().map(|row| Figure::Latency(row.comm.clone())));
         figures.extend(one.interference.iter().map(|row| Figure::Interference(row.class)));

@@ -37,8 +37,16 @@ pub fn between(before: Option<&Status>, after: &Status, host: &Host) -> Interval
         lost_events: since(|status| status.lost_events),
         unjudged: since(|status| status.unjudged),
         steal_ns: after.steal_ns.iter().enumerate().map(steal).collect(),
+        throttled: throttled(before, after),
         cpu_ns: since(|status| status.cost.process_ns + status.cost.children_ns),
     }
+}
+
+fn throttled(before: Option<&Status>, after: &Status) -> Option<Vec<u64>> {
+    let was = before.and_then(|before| before.throttled.as_ref());
+    let since =
+        |(at, now): (usize, &u64)| now.saturating_sub(was.and_then(|was| was.get(at)).copied().unwrap_or(0));
+    after.throttled.as_ref().map(|all| all.iter().enumerate().map(since).collect())
 }
 
 fn threads(before: Option<&Status>, after: &Status) -> Vec<ThreadInterval> {
@@ -134,6 +142,7 @@ pub(crate) mod tests {
             unjudged: hours,
             drifted: None,
             steal_ns: vec![5 * hours],
+            throttled: Some(vec![hours]),
             actions: None,
             cost: Cost { process_ns: 7 * hours, children_ns: hours, events: 100 * hours, ..Cost::default() },
             limits: Vec::new(),
@@ -159,5 +168,8 @@ pub(crate) mod tests {
         assert_eq!((later.breaches.len(), later.breaches[0].count), (1, 3));
         assert_eq!((later.events, later.lost_events, later.unjudged, later.cpu_ns), (200, 6, 2, 16));
         assert_eq!((later.watched_ns, later.steal_ns[0]), (2 * 3_600_000_000_000, 10));
+        assert_eq!((begun.throttled, later.throttled), (Some(vec![1]), Some(vec![2])));
+        let unseen = Status { throttled: None, ..then };
+        assert_eq!(between(Some(&first), &unseen, &host).throttled, None);
     }
 }

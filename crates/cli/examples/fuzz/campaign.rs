@@ -36,6 +36,9 @@ struct Progress {
     /// Refused, read in part, read whole.
     outcomes: [u64; 3],
     failures: u64,
+    /// Files of those inputs, in the folder of regressions.
+    #[serde(default)]
+    failed: Vec<String>,
     slowest_ns: u64,
     /// CPU time of all executions.
     cpu_ns: u64,
@@ -75,6 +78,11 @@ impl<'a> Campaign<'a> {
             std::fs::create_dir_all(dir).unwrap();
             if let Ok(text) = std::fs::read(dir.join("progress.json")) {
                 progress = serde_json::from_slice(&text).unwrap();
+                progress.judge_anew(|name| {
+                    let input = std::fs::read(found.join(name)).ok()?;
+                    let done = std::panic::catch_unwind(|| target.execute(catalogue, input));
+                    done.ok().map(|outcome| outcome as usize)
+                });
             }
             let mut kept: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
             kept.retain(|path| path.extension().is_some_and(|ending| ending == "input"));
@@ -172,9 +180,13 @@ impl<'a> Campaign<'a> {
     pub(crate) fn failed(&self, input: &[u8], what: &str) {
         let mut progress = self.progress.lock().unwrap();
         progress.failures += 1;
-        let name = format!("{}-{}-{}.bin", self.target.name, self.number, progress.failures);
-        let path = self.found.join(name);
+        // Not over one that is there already: it may be of another campaign.
+        let name = |nth: u64| format!("{}-{}-{nth}.bin", self.target.name, self.number);
+        let is_free = |nth: &u64| !self.found.join(name(*nth)).exists();
+        let free = (1..u64::MAX).find(is_free).unwrap_or(u64::MAX);
+        let path = self.found.join(name(free));
         let stored = std::fs::write(&path, input);
+        progress.failed.push(name(free));
         println!("{}: {what}: {} {stored:?}", self.target.name, path.display());
     }
 
@@ -244,6 +256,19 @@ impl<'a> Campaign<'a> {
 }
 
 impl Progress {
+    /// Inputs that failed and no longer do, now that the cause is mended, are what they are read as.
+    fn judge_anew(&mut self, read: impl Fn(&str) -> Option<usize>) {
+        let Self { outcomes, failures, failed, .. } = self;
+        failed.retain(|name| match read(name) {
+            Some(outcome) => {
+                outcomes[outcome] += 1;
+                *failures -= 1;
+                false
+            }
+            None => true,
+        });
+    }
+
     fn still(&self) -> Duration {
         Duration::from_nanos(self.cpu_ns - self.new_edge_ns)
     }

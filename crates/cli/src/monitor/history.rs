@@ -176,6 +176,7 @@ mod tests {
             unjudged: 0,
             drifted: None,
             steal_ns: Vec::new(),
+            throttled: None,
             actions: None,
             cost: Cost::default(),
             limits: Vec::new(),

@@ -25,6 +25,7 @@ mod standing;
 mod start;
 mod store;
 mod stored;
+mod taken;
 mod watcher;
 
 use clap::Args;

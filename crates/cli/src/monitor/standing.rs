@@ -5,8 +5,8 @@ use attribution::attribute::table::UNNAMED;
 use attribution::live::view::Ran;
 use attribution::live::wakeups::Woken;
 use machine::Root;
+use model::EventClass;
 use model::monitor::{Buckets, Cost, InterferenceStatus, Offence, OffenceSum, ThreadStatus};
-use model::{Cpus, EventClass};
 use monitor::offences::{Call, Offences};
 use monitor::rows::Rows;
 use record::groups::Thread;
@@ -235,13 +235,6 @@ fn rss_kib() -> u64 {
     let text = Root::live().maybe("proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-}
-
-/// Steal time of each CPU, ns, in the order of the list.
-pub(super) fn steal_ns(cpus: &Cpus) -> Vec<u64> {
-    const TICK_NS: u64 = 10_000_000;
-    let ticks = crate::top::counters::steal(&Root::live(), cpus);
-    cpus.iter().map(|cpu| ticks.get(&cpu).copied().unwrap_or(0) * TICK_NS).collect()
 }
 
 #[cfg(test)]

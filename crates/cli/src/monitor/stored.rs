@@ -117,6 +117,11 @@ fn status_text(status: &Status, runs: bool) -> String {
             let _ = writeln!(text, "  {one}");
         });
     }
+    if let Some(hot) = status.throttled.as_ref().filter(|all| all.iter().any(|count| *count > 0)) {
+        let all = status.cpus.iter().zip(hot).filter(|(_, count)| **count > 0);
+        let all: Vec<String> = all.map(|(cpu, count)| format!("CPU {cpu} {count} times")).collect();
+        let _ = writeln!(text, "slowed by heat: {}", all.join(", "));
+    }
     let cost = &status.cost;
     let of_time = |ns: u64| 100.0 * ns as f64 / status.watched_ns.max(1) as f64;
     let _ = writeln!(

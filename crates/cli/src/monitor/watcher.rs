@@ -10,8 +10,9 @@ use super::offences;
 use super::options::StartArgs;
 use super::outlets::Outlets;
 use super::reports::Reports;
-use super::standing::{Sums, cost, steal_ns};
+use super::standing::{Sums, cost};
 use super::store::{Store, begin_run};
+use super::taken::Taken;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
 use crate::run::place::Place;
@@ -23,6 +24,7 @@ use anyhow::Context;
 use attribution::live::long::LongEvent;
 use attribution::live::wakeups::{LateThread, Wanted as Threads};
 use journal::session::Session;
+use machine::Root;
 use model::events::Stacks;
 use model::monitor::{Breach, BreachKind, Dropped, Fate, Late, NotRecorded, STATUS, Status};
 use model::run::Phase;
@@ -97,7 +99,7 @@ pub(super) struct Watcher<'a> {
     drift: Drift,
     began: jiff::Timestamp,
     began_ns: i64,
-    steal_ns: Vec<u64>,
+    taken: Taken,
     second_ns: i64,
     seconds: u64,
     program: given_back::Program,
@@ -165,7 +167,7 @@ impl<'a> Watcher<'a> {
             drift: Drift::begin(args.state.clone(), DRIFT_INTERVAL)?,
             began: jiff::Timestamp::now(),
             began_ns: now_ns,
-            steal_ns: steal_ns(&place.measured),
+            taken: Taken::begin(Root::live(), &place.measured),
             second_ns: now_ns + SECOND_NS,
             seconds: 0,
             program,
@@ -271,9 +273,6 @@ impl<'a> Watcher<'a> {
         let limit_ns = |time: Duration| time.as_nanos() as u64;
         let accounts = self.accounts.back().map(|(_, accounts)| accounts);
         let events = accounts.map_or(0, Accounts::events);
-        let steal_ns = steal_ns(&self.place.measured);
-        let steal_ns =
-            steal_ns.iter().zip(&self.steal_ns).map(|(now, then)| now.saturating_sub(*then)).collect();
         Status {
             schema: STATUS.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -299,7 +298,8 @@ impl<'a> Watcher<'a> {
             lost_events: self.engine.lost(),
             unjudged: self.engine.live().unjudged(),
             drifted: self.drift.seen(),
-            steal_ns,
+            steal_ns: self.taken.steal_ns(),
+            throttled: self.taken.throttled(),
             actions: self.action.counts(),
             cost: cost(events, self.template.run.observer.trace_event_ns),
             limits: self.template.run.limits.clone(),

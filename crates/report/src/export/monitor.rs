@@ -161,6 +161,13 @@ fn machine(status: &Status, out: &mut Families) {
     for (cpu, ns) in status.cpus.iter().zip(&status.steal_ns) {
         out.sample(&format!("{steal}_total"), &[("cpu", &cpu.to_string())], seconds(*ns));
     }
+    if let Some(throttled) = &status.throttled {
+        let name = "stillcore_throttled";
+        out.family(name, "counter", None, "How often heat slowed a watched CPU");
+        for (cpu, count) in status.cpus.iter().zip(throttled) {
+            out.sample(&format!("{name}_total"), &[("cpu", &cpu.to_string())], *count as f64);
+        }
+    }
     let drifted = status.drifted.as_ref().map(Vec::len);
     let help = "Whether stillcore has isolated CPUs here";
     gauge(out, "stillcore_isolation_applied", None, help, f64::from(u8::from(drifted.is_some())));
@@ -202,7 +209,7 @@ mod tests {
             "watched_ns": 61_500_000_000u64, "cpus": "2,3", "threads_watched": "real-time threads",
             "limit_ns": 500_000, "interference_limit_ns": null, "threads": [], "interference": [],
             "breaches": [], "last": null, "kept_bytes": 5, "quota_bytes": 9, "given_up": 0, "lost_events": 3,
-            "unjudged": 4, "drifted": ["x"], "steal_ns": [1_000_000_000u64, 0],
+            "unjudged": 4, "drifted": ["x"], "steal_ns": [1_000_000_000u64, 0], "throttled": [3, 0],
             "cost": { "process_ns": 1, "children_ns": 2, "events": 6, "event_ns": 90.5, "rss_kib": 1 },
             "limits": []
         });
@@ -265,6 +272,7 @@ mod tests {
         assert!(text.contains(dropped), "{text}");
         assert!(text.contains("stillcore_breaches_total{kind=\"reported\",fate=\"kept\",why=\"\"} 0"));
         assert!(text.contains("stillcore_hypervisor_steal_seconds_total{cpu=\"2\"} 1\n"));
+        assert!(text.contains("stillcore_throttled_total{cpu=\"2\"} 3\n"));
         assert!(text.contains("stillcore_isolation_drifted 1\n"));
     }
 }

@@ -54,6 +54,7 @@ fn interval(node: &Node<'_>, host: &str, at: String, number: u64) -> Interval {
         lost_events: 0,
         unjudged: 0,
         steal_ns: vec![0],
+        throttled: None,
         cpu_ns: 1_000_000_000,
     }
 }
@@ -163,6 +164,11 @@ fn many_ways_to_differ_are_many_questions_and_machines_without_a_list_are_named(
     assert_eq!(answer.packages_unknown, ["rt-9"]);
     assert!(answer.groups.iter().all(|one| one.verdict != "worse"), "{}", words::words(&answer));
     assert!(words::words(&answer).contains("packages are not known of rt-9\n"));
+    // Without lists it is not said that they are the same.
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path(), &DAYS, &[node("6.1", OLD, 1_000_000), node("6.1", &[], 1_000_000)]);
+    let text = words::words(&ask(dir.path(), By::Package));
+    assert!(text.contains("nothing is known of packages") && !text.contains("the same everywhere"), "{text}");
 }
 
 #[test]

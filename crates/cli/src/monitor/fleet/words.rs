@@ -24,7 +24,11 @@ pub(super) fn words(answer: &Answer) -> String {
     if !answer.packages_unknown.is_empty() {
         let _ = writeln!(text, "packages are not known of {}", answer.packages_unknown.join(", "));
     }
+    let listed = machines.len() - answer.packages_unknown.len();
     match answer.by {
+        By::Package if listed < 2 => {
+            text.push_str("nothing is known of packages: two machines at least must have a list of theirs\n");
+        }
         By::Machine => each_machine(&mut text, &answer.standings),
         by => each_group(&mut text, by, &answer.groups),
     }
