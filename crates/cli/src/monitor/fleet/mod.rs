@@ -7,6 +7,7 @@ mod tests;
 mod words;
 
 use clap::{Args, ValueEnum};
+use model::foreign::in_a_line;
 use monitor::fleet::{GroupStanding, Member, Standing, groups, standings};
 use read::{Labels, Machine};
 use serde::Serialize;
@@ -203,7 +204,7 @@ fn title<'a>(
     let named: Vec<String> =
         names.iter().take(NAMED).map(|name| format!("{name} {}", version(name))).collect();
     match names.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{}, and {more} more that differ alike", named.join(", ")),
+        0 => in_a_line(&named.join(", ")),
+        more => format!("{}, and {more} more that differ alike", in_a_line(&named.join(", "))),
     }
 }

@@ -4,6 +4,7 @@ use super::super::{DIRECTORY, history, packages};
 use super::ABSENT;
 use anyhow::Context;
 use model::Error;
+use model::foreign::in_a_line;
 use model::monitor_history::Interval;
 use monitor::fleet::{Common, Member};
 use std::collections::BTreeMap;
@@ -95,12 +96,12 @@ pub(super) fn read(sources: &[Source]) -> anyhow::Result<(Vec<Machine>, bool)> {
     for source in sources {
         let history = history::read_files(&source.files)?;
         common.add(&history);
-        *names.entry(name_of(&history)).or_default() += 1;
+        *names.entry(name_of(source, &history)).or_default() += 1;
     }
     let figures = common.figures();
     let machine = |source: &Source| -> anyhow::Result<Machine> {
         let history = history::read_files(&source.files)?;
-        let name = match name_of(&history) {
+        let name = match name_of(source, &history) {
             name if names.get(&name) == Some(&1) => name,
             name => format!("{name} ({})", source.dir.display()),
         };
@@ -108,8 +109,8 @@ pub(super) fn read(sources: &[Source]) -> anyhow::Result<(Vec<Machine>, bool)> {
             let mut labels = Labels::new();
             for one in &history {
                 let hour: String = one.at.chars().take(13).collect();
-                let label = labels.entry(hour).or_insert_with(|| Some(of(one).clone()));
-                *label = label.take().filter(|label| label == of(one));
+                let label = labels.entry(hour).or_insert_with(|| Some(in_a_line(of(one))));
+                *label = label.take().filter(|label| *label == in_a_line(of(one)));
             }
             labels
         };
@@ -124,8 +125,10 @@ pub(super) fn read(sources: &[Source]) -> anyhow::Result<(Vec<Machine>, bool)> {
     Ok((sources.iter().map(machine).collect::<Result<_, _>>()?, common.is_same_question()))
 }
 
-fn name_of(history: &[Interval]) -> String {
-    history.last().map_or_else(|| "unknown".to_owned(), |one| one.host.clone())
+/// What the machine calls itself; of one without a line yet where its history is.
+fn name_of(source: &Source, history: &[Interval]) -> String {
+    let name = history.last().map(|one| one.host.clone());
+    in_a_line(&name.unwrap_or_else(|| source.dir.display().to_string()))
 }
 
 /// Lists of packages by the day.

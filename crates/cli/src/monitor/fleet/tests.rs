@@ -197,3 +197,19 @@ fn a_place_may_be_given_in_three_ways_and_the_wrong_one_is_named() {
     let found = answer(&FleetArgs { histories: copies, days: 1, by: By::Machine, json: false }).unwrap();
     assert!(found.machines[0].name.starts_with("rt-1 ("), "{}", found.machines[0].name);
 }
+
+#[test]
+fn a_name_stays_in_its_line_whatever_a_machine_calls_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path(), &DAYS[..1], &[node("6.1", &[], 1_000_000), node("6.1", &[], 1_000_000)]);
+    let path = dir.path().join("rt-2/monitor/history/2026-01-01.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"rt-2\"", "\"rt\\nworse\"")).unwrap();
+    let text = words::words(&ask(dir.path(), By::Machine));
+    assert!(!text.contains("\nworse"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains("24 hours")).count(), 2, "{text}");
+    // One that has begun and has no line yet is named by its place.
+    fs::write(&path, "{\"schema\":").unwrap();
+    let text = words::words(&ask(dir.path(), By::Machine));
+    assert!(text.contains("rt-2/monitor/history"), "{text}");
+}
