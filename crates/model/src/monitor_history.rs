@@ -47,7 +47,8 @@ pub struct Interval {
     pub unjudged: u64,
     /// Time that a hypervisor took from each CPU, ns; as the list of CPUs.
     pub steal_ns: Vec<u64>,
-    /// How often heat slowed each CPU; as the list of CPUs, absent where the kernel does not count it.
+    /// How often heat slowed each CPU; as the list of CPUs, absent where the kernel does not count
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Vec<u64>>,
     /// CPU time of the monitor and its children, ns.

@@ -1,11 +1,11 @@
 //! The histories of many machines: which one is worse than the others, and what the worse ones have
 //! in common.
 //!
-//! One machine is held against the mean of the others hour by hour, so that a busy evening that
-//! all have counts against none ([`stats::paired`]). Groups of machines, such as those of one kernel, are held
-//! against the rest with a value a machine, dealt out anew in every way ([`stats::permute`]): hours
-//! of one machine are not many machines. Holm's adjustment is over the machines, or groups, of each
-//! figure.
+//! One machine is held against the mean of the others hour by hour, so that a busy evening that all
+//! have counts against none ([`stats::paired`]). Groups of machines, such as those of one kernel,
+//! are held against the rest with a value a machine, dealt out anew in every way
+//! ([`stats::permute`]): hours of one machine are not many machines. Holm's adjustment is over the
+//! machines, or groups, of each figure.
 
 use crate::figures::{Figure, Hours, figures};
 use model::monitor_history::Interval;

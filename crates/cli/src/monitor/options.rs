@@ -47,7 +47,8 @@ pub(crate) struct StartArgs {
     /// Keep a history of so many days, a line every ten minutes; 0 for none.
     #[arg(long, value_name = "DAYS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=3660))]
     pub(crate) history: u32,
-    /// Name of the machine in its history, for a container, which has another [default: its host name].
+    /// Name of the machine in its history, for a container, which has another [default: its host
+    /// name].
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
     /// Program that is started for each breach that is kept, with the breach as JSON on its

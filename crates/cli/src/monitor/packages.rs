@@ -1,4 +1,4 @@
-//! The packages of a machine, a file a day beside its history, so that machines can be told apart by
+//! The packages of a machine, a file a day beside its history, so that machines can be compared by
 //! them later and elsewhere.
 
 use machine::Root;

@@ -108,7 +108,7 @@ fn answer(args: &FleetArgs) -> anyhow::Result<Answer> {
     );
     let members: Vec<Member> = machines.iter().map(|one| one.member.clone()).collect();
     let label = |of: fn(&Machine) -> &Labels| {
-        divided(&machines, |machine, hour| of(machine).get(hour).cloned().flatten())
+        grouped(&machines, |machine, hour| of(machine).get(hour).cloned().flatten())
     };
     let all_groups = match args.by {
         By::Machine => Vec::new(),
@@ -149,19 +149,22 @@ fn standing_words(row: &Standing) -> &'static str {
     }
 }
 
-/// All machines, each divided by what it was in each hour.
-fn divided(machines: &[Machine], label: impl Fn(&Machine, &str) -> Option<String>) -> Vec<(String, Member)> {
-    machines.iter().flat_map(|one| one.member.split(|hour| label(one, hour))).collect()
+/// The machines that were one thing all the time. One that changed would be on both sides, and what
+/// changed with time on all of them would count for what it became.
+fn grouped(machines: &[Machine], label: impl Fn(&Machine, &str) -> Option<String>) -> Vec<(String, Member)> {
+    let parts = machines.iter().map(|one| one.member.split(|hour| label(one, hour)));
+    parts.filter(|parts| parts.len() == 1).flatten().collect()
 }
 
-/// Packages that are not the same everywhere; those that differ alike are one question, and there are
-/// as many questions as there are ways to differ.
+/// Packages that are not the same everywhere; those that differ alike are one question, and there
+/// are as many questions as there are ways to differ.
 fn by_package<'a>(machines: &'a [Machine]) -> Vec<GroupStanding> {
     let lists = || machines.iter().flat_map(|one| one.packages.values());
     let names: BTreeSet<&String> = lists().flat_map(BTreeMap::keys).collect();
     let mut alike = BTreeMap::<Vec<usize>, Vec<&String>>::new();
     for name in names {
-        // Numbers in the order in which versions first occur: the same for packages that differ alike.
+        // Numbers in the order in which versions first occur: the same for packages that differ
+        // alike.
         let mut versions: Vec<Option<&String>> = Vec::new();
         let mut number = |version: Option<&'a String>| {
             versions.iter().position(|one| *one == version).unwrap_or_else(|| {
@@ -177,7 +180,7 @@ fn by_package<'a>(machines: &'a [Machine]) -> Vec<GroupStanding> {
     let questions = alike.len() as f64;
     let mut found = Vec::new();
     for names in alike.values() {
-        let members = divided(machines, |one, hour| one.version_of(names[0], hour));
+        let members = grouped(machines, |one, hour| one.version_of(names[0], hour));
         for row in groups(&members) {
             found.push(GroupStanding {
                 group: title(names, &row.group, lists()),

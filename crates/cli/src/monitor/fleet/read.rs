@@ -45,23 +45,27 @@ pub(super) fn sources(given: &[PathBuf], days: u32) -> anyhow::Result<(Vec<Sourc
         );
         all.extend(found);
     }
-    let day = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let last = all.iter().flat_map(|source| &source.files).filter_map(|path| day(path)).max();
+    let last = all.iter().flat_map(|source| &source.files).filter_map(|path| day_of(path)).max();
     let last = last.context("the histories are empty")?;
     let date: jiff::civil::Date = last.parse()?;
     let earliest = date.checked_sub(jiff::Span::new().days(i64::from(days) - 1))?.to_string();
     let mut first = last.clone();
     for source in &mut all {
-        source.files.retain(|path| day(path).is_some_and(|day| day >= earliest));
+        source.files.retain(|path| day_of(path).is_some_and(|day| day >= earliest));
         first = source
             .files
             .iter()
-            .filter_map(|path| day(path))
+            .filter_map(|path| day_of(path))
             .min()
             .map_or(first.clone(), |day| day.min(first));
     }
     all.retain(|source| !source.files.is_empty());
     Ok((all, [first, last]))
+}
+
+/// The day that a file of a history is of.
+fn day_of(path: &Path) -> Option<String> {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
 }
 
 /// Those in a directory: its own, or those of its subdirectories.
@@ -135,7 +139,7 @@ fn name_of(source: &Source, history: &[Interval]) -> String {
 fn packages_of(source: &Source) -> anyhow::Result<BTreeMap<String, BTreeMap<String, String>>> {
     let mut found = BTreeMap::new();
     for path in &source.files {
-        let day = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(day) = day_of(path) else { continue };
         if let Some(list) = packages::read(&source.dir, &day)? {
             found.insert(day, list.packages);
         }

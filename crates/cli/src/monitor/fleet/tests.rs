@@ -16,8 +16,8 @@ struct Node<'a> {
     irq_ns: u64,
 }
 
-/// An hour of it. The loop on its CPU wakes up a thousand times a second, and each tenth hour is late
-/// once.
+/// An hour of it. The loop on its CPU wakes up a thousand times a second, and each tenth hour is
+/// late once.
 fn interval(node: &Node<'_>, host: &str, at: String, number: u64) -> Interval {
     let wakeups = 3_600_000;
     let mut counts = [0; BOUNDS_NS.len() + 1];
@@ -196,6 +196,18 @@ fn a_place_may_be_given_in_three_ways_and_the_wrong_one_is_named() {
     let copies = ["rt-1", "rt-1"].map(|place| dir.path().join(place)).to_vec();
     let found = answer(&FleetArgs { histories: copies, days: 1, by: By::Machine, json: false }).unwrap();
     assert!(found.machines[0].name.starts_with("rt-1 ("), "{}", found.machines[0].name);
+}
+
+/// All became slower with time, and all changed: that says nothing of what they became.
+#[test]
+fn machines_that_changed_are_on_neither_side() {
+    let dir = tempfile::tempdir().unwrap();
+    lay(dir.path(), &DAYS[..1], &(0..4).map(|_| node("6.1", &[], 1_000_000)).collect::<Vec<_>>());
+    lay(dir.path(), &DAYS[1..], &(0..4).map(|_| node("6.12", &[], 2_000_000)).collect::<Vec<_>>());
+    let answer = ask(dir.path(), By::Kernel);
+    assert!(answer.groups.is_empty(), "{}", words::words(&answer));
+    let text = words::words(&answer);
+    assert!(text.contains("no two groups of machines to compare") && text.contains("compare --at"), "{text}");
 }
 
 #[test]

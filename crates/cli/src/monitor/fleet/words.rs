@@ -5,7 +5,7 @@ use monitor::fleet::{GroupStanding, Standing};
 use report::format;
 use std::fmt::Write;
 
-/// Rows that are shown where more are told apart.
+/// Rows that are shown where there are more.
 const SHOWN: usize = 20;
 
 /// The whole answer.
@@ -67,14 +67,18 @@ fn each_group(text: &mut String, by: By, rows: &[Judged<GroupStanding>]) {
         By::Package => "package",
     };
     if rows.is_empty() {
-        let _ = writeln!(text, "no {what} that is not the same everywhere");
+        let _ = writeln!(
+            text,
+            "no two groups of machines to compare by {what}: it is the same on all of them, or changed in that time\n\
+             (monitor compare --at holds a machine against itself)"
+        );
         return;
     }
-    let told: Vec<&Judged<GroupStanding>> = rows.iter().filter(|one| is_told(one, rows)).collect();
-    if told.is_empty() {
+    let shown: Vec<&Judged<GroupStanding>> = rows.iter().filter(|one| is_shown(one, rows)).collect();
+    if shown.is_empty() {
         let _ = writeln!(text, "no {what} is found worse or better than the rest");
     }
-    for Judged { row, verdict } in told.iter().take(SHOWN) {
+    for Judged { row, verdict } in shown.iter().take(SHOWN) {
         let GroupStanding { group, what, unit, value, others, machines: [inside, outside], p_value, .. } =
             row;
         let _ = writeln!(text, "  {group}: {verdict}");
@@ -84,7 +88,7 @@ fn each_group(text: &mut String, by: By, rows: &[Judged<GroupStanding>]) {
             chance(*p_value)
         );
     }
-    more(text, told.len());
+    more(text, shown.len());
     let count = |verdict: &str| rows.iter().filter(|one| one.verdict == verdict).count() as u64;
     for (verdict, words) in
         [("cannot tell", "tells nothing apart"), ("too few machines", "has too few machines")]
@@ -99,13 +103,14 @@ fn each_group(text: &mut String, by: By, rows: &[Judged<GroupStanding>]) {
         }
     }
     text.push_str(
-        "Machines are dealt out anew for each figure: of twenty that are alike everywhere, one differs by chance. A\n\
+        "A machine that changed in that time is in no group: monitor compare --at holds it against itself.\n\
+         Machines are dealt out anew for each figure: of twenty that are alike everywhere, one differs by chance. A\n\
          difference need not come from what the machines have in common.\n",
     );
 }
 
 /// Worse, or better than several others: of two groups the worse one says all.
-fn is_told(one: &Judged<GroupStanding>, rows: &[Judged<GroupStanding>]) -> bool {
+fn is_shown(one: &Judged<GroupStanding>, rows: &[Judged<GroupStanding>]) -> bool {
     let [inside, outside] = one.row.machines;
     let is_its_rest = |other: &Judged<GroupStanding>| {
         other.verdict == "worse" && other.row.what == one.row.what && other.row.machines == [outside, inside]
