@@ -137,20 +137,30 @@ fn failures(text: &str) -> Vec<&str> {
 }
 
 /// What failed tests wrote up to the stack of their panic, each below a line with its name: for
-/// whoever sees only the terminal.
+/// whoever sees only the terminal. Of long ones the begin and the end: the message of a failed
+/// assertion may be a whole answer, with what was expected behind it.
 fn said(text: &str, failed: &[&str]) -> String {
-    const LINES: usize = 15;
-    // Long answers stand in messages of failed assertions.
-    const LETTERS: usize = 1_500;
+    const LINES: usize = 20;
+    const LETTERS: usize = 300;
     let mut all = String::new();
     for name in failed {
         let header = format!("---- {name} stdout ----");
-        let written = text.lines().skip_while(|line| *line != header).skip(1);
+        // As tests of guests print it, whose harness is another.
+        let short = format!("---- {name} ----");
+        let written = text.lines().skip_while(|line| *line != header && *line != short).skip(1);
         let own = written.take_while(|line| *line != "stack backtrace:" && !line.starts_with("---- "));
-        let lines: Vec<&str> = own.filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
-        let cut: String = last.chars().take(LETTERS).collect();
-        let _ = write!(all, "\n{header}\n{cut}");
+        let cut = |line: &str| line.chars().take(LETTERS).collect::<String>();
+        let lines: Vec<String> = own.filter(|line| !line.is_empty()).map(cut).collect();
+        let left_out = lines.len().saturating_sub(LINES);
+        let shown = match left_out {
+            0 => lines.join("\n"),
+            _ => format!(
+                "{}\n({left_out} lines left out)\n{}",
+                lines[..LINES / 2].join("\n"),
+                lines[lines.len() - LINES / 2..].join("\n")
+            ),
+        };
+        let _ = write!(all, "\n{header}\n{shown}");
     }
     all
 }
@@ -182,6 +192,11 @@ mod tests {
             said(failed, &["a::b"]),
             "\n---- a::b stdout ----\nthread 'a::b' (7) panicked at x.rs:9:5:\nleft: 1"
         );
+        let lines: Vec<String> = (0..30).map(|line| line.to_string()).collect();
+        let long = format!("---- g ----\n{}\n\n\nfailures:\n", lines.join("\n"));
+        let shown = said(&long, &["g"]);
+        assert!(shown.starts_with("\n---- g stdout ----\n0\n1\n"), "{shown}");
+        assert!(shown.contains("\n9\n(11 lines left out)\n"), "{shown}");
         assert_eq!(parse("running 3 tests\nSegmentation fault\n"), None);
     }
 
