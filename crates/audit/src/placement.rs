@@ -70,23 +70,30 @@ pub(super) fn choose(
             "no cpuset controller can be used here, so only affinities keep tasks away",
         ),
     };
-    let refused = |name: &str| {
-        let what = format!("placement {name} is not possible on this machine");
+    let refused = |name: &str, why: &str| {
+        let what = format!("placement {name} is not possible on this machine: {why}");
         Error::invalid("--placement", what, "another placement, or none to have the best chosen")
     };
     match asked {
         None => {
             let whole = || partition().filter(|_| hindrance.is_none());
             let best = boot().or_else(theirs).or_else(whole);
-            Ok(best.or_else(|| cpuset(root, machine, isolated)).unwrap_or(affinity))
+            Ok(best.or_else(|| cpuset(root, machine, isolated).ok()).unwrap_or(affinity))
         }
-        Some(Placement::Boot) => boot().ok_or_else(|| refused("boot")),
+        Some(Placement::Boot) => {
+            let why = format!("the kernel was not started with all of CPUs {isolated} isolated");
+            boot().ok_or_else(|| refused("boot", &why))
+        }
         Some(Placement::Partition) if !kept.kernel.is_empty() => {
             let what = hindrance.unwrap_or_default();
             Err(Error::invalid("--placement", what, "another placement"))
         }
-        Some(Placement::Partition) => partition().ok_or_else(|| refused("partition")),
-        Some(Placement::Cpuset) => cpuset(root, machine, isolated).ok_or_else(|| refused("cpuset")),
+        Some(Placement::Partition) => partition().ok_or_else(|| {
+            let theirs = theirs().map(|chosen| chosen.reason);
+            let why = theirs.as_deref().unwrap_or("no cpuset controller of cgroup version 2 is mounted");
+            refused("partition", why)
+        }),
+        Some(Placement::Cpuset) => cpuset(root, machine, isolated).map_err(|why| refused("cpuset", &why)),
         Some(Placement::Affinity) => {
             Ok(Chosen { reason: "as asked: affinities alone".to_owned(), ..affinity })
         }
@@ -133,15 +140,22 @@ fn partition(place: &str, isolated: &Cpus, kept: &Tenants) -> Chosen {
     Chosen { placement: Placement::Partition, reason, steps }
 }
 
-/// `None` where version 1 has no cpusets, or another cpuset continues to balance over the CPUs.
-fn cpuset(root: &Root, machine: &Machine, isolated: &Cpus) -> Option<Chosen> {
-    let CpusetsV1 { place, prefix, top_balances, below } = cpusets_v1(root)?;
+/// Or why not: version 1 has no cpusets, or it is somebody else who says where is balanced.
+fn cpuset(root: &Root, machine: &Machine, isolated: &Cpus) -> Result<Chosen, String> {
+    let mounted = cpusets_v1(root).ok_or("no cpusets of cgroup version 1 are mounted")?;
+    let CpusetsV1 { place, prefix, top_balances, below } = mounted;
     // Whoever has switched balancing off at the top has CPUs without it on purpose.
-    let by_others = !top_balances && !root.has(&format!("{place}/{HOUSE}"));
-    if by_others || !below.and(isolated).is_empty() {
-        return None;
+    if !top_balances && !root.has(&format!("{place}/{HOUSE}")) {
+        return Err(format!(
+            "{place}/{prefix}sched_load_balance is not 1, and it was not stillcore that set it"
+        ));
     }
-    let mems = root.maybe(&format!("{place}/{prefix}mems"))?;
+    let balanced_anyway = below.and(isolated);
+    if !balanced_anyway.is_empty() {
+        return Err(format!("another cpuset below {place} balances over CPUs {balanced_anyway}"));
+    }
+    let mems = format!("{place}/{prefix}mems");
+    let mems = root.maybe(&mems).ok_or_else(|| format!("{mems} cannot be read"))?;
     let house = format!("{place}/{HOUSE}");
     let step = |kind, target: String, old: &str, new: &str| step("cpuset-v1", kind, target, old, new);
     let balanced = machine.topology.online.minus(isolated).minus(&machine.topology.others()).to_string();
@@ -153,7 +167,7 @@ fn cpuset(root: &Root, machine: &Machine, isolated: &Cpus) -> Option<Chosen> {
         step(StepKind::File, format!("{place}/{prefix}sched_load_balance"), "1", "0"),
     ];
     let reason = format!("cpusets of cgroup version 1 are mounted at {place}");
-    Some(Chosen { placement: Placement::Cpuset, reason, steps })
+    Ok(Chosen { placement: Placement::Cpuset, reason, steps })
 }
 
 fn step(mechanism: &str, kind: StepKind, target: String, old: &str, new: &str) -> Step {

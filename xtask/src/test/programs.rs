@@ -141,7 +141,7 @@ fn failures(text: &str) -> Vec<&str> {
 /// assertion may be a whole answer, with what was expected behind it.
 fn said(text: &str, failed: &[&str]) -> String {
     const LINES: usize = 20;
-    const LETTERS: usize = 300;
+    const LETTERS: usize = 600;
     let mut all = String::new();
     for name in failed {
         let header = format!("---- {name} stdout ----");

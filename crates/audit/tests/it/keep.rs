@@ -150,6 +150,38 @@ fn a_kept_interrupt_is_not_moved() {
     assert!(!target(&plan, 30) && !target(&plan, 31));
 }
 
+/// What stands in the way of a placement is said, with the file or the group that does.
+#[test]
+fn a_placement_that_cannot_be_says_why() {
+    let refused = |placement: Placement, more: &[(&str, &str)]| {
+        planned_on(more, &[], |request| request.placement = Some(placement)).unwrap_err()
+    };
+    let mounted = ("proc/mounts", "none /c cgroup rw,cpuset 0 0");
+    let balances = ("c/cpuset.sched_load_balance", "1");
+    let theirs = [("c/pod/cpuset.cpus", "1-2"), ("c/pod/cpuset.sched_load_balance", "1")];
+    for (placement, more, why) in [
+        (Placement::Boot, vec![], "the kernel was not started with all of CPUs 2,3 isolated"),
+        (Placement::Partition, vec![mounted], "no cpuset controller of cgroup version 2 is mounted"),
+        (Placement::Cpuset, vec![], "no cpusets of cgroup version 1 are mounted"),
+        (
+            Placement::Cpuset,
+            vec![mounted, ("c/cpuset.cpus", "0-3"), balances, theirs[0], theirs[1]],
+            "another cpuset below /c balances over CPUs 2",
+        ),
+        (
+            Placement::Cpuset,
+            vec![mounted, ("c/cpuset.cpus", "0-3"), ("c/cpuset.sched_load_balance", "0")],
+            "/c/cpuset.sched_load_balance is not 1, and it was not stillcore that set it",
+        ),
+    ] {
+        let error = refused(placement, &more);
+        assert!(error.contains(why), "{error}");
+    }
+    let possible = [mounted, balances, ("c/cpuset.cpus", "0-3"), ("c/cpuset.mems", "0")];
+    let plan = planned_on(&possible, &[], |request| request.placement = Some(Placement::Cpuset));
+    assert_eq!(plan.unwrap().placement, Placement::Cpuset);
+}
+
 /// A partition takes its CPUs from all outside of it, and whole processes.
 #[test]
 fn what_is_kept_joins_the_partition_or_there_is_none() {

@@ -61,13 +61,14 @@ leftovers >left-after-kill
 # Only what is around the largest samples is kept; another measurement takes the CPU meanwhile. How
 # long that one takes to begin depends on the host, so it is tried before.
 hog() {
-    $stillcore measure spin --cpus 2 --priority 90 --stretch 400ms --pause 100ms --duration 400ms --out "$1" --quiet >/dev/null 2>"$1.log"
+    $stillcore measure spin --cpus 2 --priority 90 --stretch 400ms --pause 100ms --duration 400ms \
+        --out "$1" --quiet >/dev/null 2>"$1.log"
 }
 began=$(date +%s)
 hog hog-before
 took=$(($(date +%s) - began))
-$stillcore measure wakeup --cpus 2 --duration $((7 + 2 * took))s --period 10ms --priority 50 --trace-over 60ms --out kept --json \
-    --quiet >kept.json 2>kept.log &
+$stillcore measure wakeup --cpus 2 --duration $((7 + 2 * took))s --period 10ms --priority 50 --trace-over 60ms --out kept \
+    --json --quiet >kept.json 2>kept.log &
 victim=$!
 await ls kept/samples/wakeup-cpu2-0.parquet
 sleep 1
